@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use crate::last_token::digest_of;
 use crate::{GrantWatch, Memo, Principal, TokenDigest};
 
-/// Identifies the caller by the credentials of an HTTP request.
+/// Identifies callers by the credentials of HTTP requests.
 ///
-/// Cancellation safe. Implementations must not log or return the credentials.
+/// Cancellation safe. Implementations must not log or return credentials.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
     /// Identifies the caller.
@@ -26,7 +26,7 @@ pub trait Authenticator: Send + Sync + 'static {
         "bearer"
     }
 
-    /// Checks that a grant covers a request. The edge asks only for callers with a [`Grant`].
+    /// Checks that a grant covers a request.
     ///
     /// # Errors
     /// [`AuthError::Scope`], with every scope that the request needs.
@@ -34,13 +34,12 @@ pub trait Authenticator: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Watches a caller's token while a stream stays open. Revocation ends the watch at the latest when requests with
-    /// the token would be refused.
+    /// Watches a token while a stream stays open. Ends when requests with the token would be refused, at the latest.
     fn watch(&self, _token: &[u8], known: &Authenticated) -> GrantWatch {
         GrantWatch::until(known.grant.as_ref().and_then(|grant| grant.until))
     }
 
-    /// The values of `WWW-Authenticate` for a refused caller, one for each scheme.
+    /// The values of `WWW-Authenticate`, one for each scheme.
     fn challenges(&self, why: &AuthError) -> Vec<String> {
         match why {
             AuthError::Missing => vec!["Bearer".to_owned()],
@@ -52,13 +51,13 @@ pub trait Authenticator: Send + Sync + 'static {
         }
     }
 
-    /// The public metadata of the protected resource (RFC 9728), if there is any.
+    /// The protected resource's metadata (RFC 9728), if any.
     fn resource_metadata(&self) -> Option<ResourceMetadata> {
         None
     }
 }
 
-/// A request's credentials. They have no `Debug`, so they cannot be printed.
+/// A request's credentials, without `Debug`.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     /// The scheme and token of `Authorization`, if present.
@@ -73,7 +72,7 @@ pub struct Credentials<'a> {
     pub method: &'a str,
     /// The request's path.
     pub path: &'a str,
-    /// When the request arrived. The token must be valid at this time.
+    /// When the request arrived, for the token's validity.
     pub came: Instant,
 }
 
@@ -105,7 +104,7 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// The SHA-256 of a client's TLS certificate (RFC 8705, 3.1).
+/// The SHA-256 of a client certificate (RFC 8705, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientCertificate([u8; 32]);
 
@@ -148,14 +147,14 @@ impl From<Principal> for Authenticated {
     }
 }
 
-/// The permissions that an authorization server granted to a caller.
+/// An authorization server's grant.
 #[derive(PartialEq, Eq)]
 pub struct Grant {
     /// The scopes, with those that they imply.
     pub scopes: Box<[Arc<str>]>,
-    /// All claims of the token, as a JSON object. The authenticator limits its length.
+    /// The token's claims, as a JSON object.
     pub claims: RawJson,
-    /// When the grant ends, if it does, by this machine's monotonic clock.
+    /// The end, by this machine's monotonic clock.
     pub until: Option<Instant>,
     /// The parsed form for policy rules.
     pub read: Memo,
@@ -168,7 +167,7 @@ impl Grant {
     }
 }
 
-// Omits the claims, which are too personal for logs.
+// Omits the claims, which are personal.
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (f.debug_struct("Grant"))
@@ -218,7 +217,7 @@ pub enum AuthError {
     /// The DPoP proof is wrong (RFC 9449).
     #[error("the DPoP proof is not valid: {0}; send a new one with each request")]
     Proof(ProofFault),
-    /// The proof is valid, but the principal has shown too many within the time in which each could be replayed.
+    /// The principal has too many proofs that could be replayed.
     #[error(
         "this principal has shown too many DPoP proofs within a short time; send requests more slowly"
     )]
@@ -226,7 +225,7 @@ pub enum AuthError {
         /// When to retry.
         retry_after: Duration,
     },
-    /// The token is valid but lacks scopes. Lists all scopes that the request needs.
+    /// The token lacks scopes. Lists all that the request needs.
     #[error("the access token lacks a scope; this needs: {}; authorize again with it", .0.join(" "))]
     Scope(Arc<[String]>),
     /// Callers cannot be authenticated now.
@@ -263,7 +262,7 @@ faults! {
     TokenFault {
         /// The token exceeds the length limit.
         TooLong = "too_long": "it is too long",
-        /// The token is not a JWT and cannot be introspected.
+        /// The token is unreadable.
         Malformed = "malformed": "it cannot be read",
         /// The issuer may not use this signature algorithm.
         Algorithm = "algorithm": "its algorithm is not allowed here",
@@ -283,13 +282,13 @@ faults! {
         Inactive = "inactive": "it is not active",
         /// The token lacks a subject or an expiry.
         Claims = "claims": "a claim is missing or cannot be used",
-        /// The token is bound to a key, and the proof is missing.
+        /// The proof of the token's key is missing.
         Bound = "bound": "it is bound to a key; show a proof of that key",
-        /// The token is bound to a certificate that the connection lacks.
+        /// The connection lacks the token's certificate.
         Certificate = "certificate": "it is bound to a certificate; connect with that one",
         /// Shoal cannot check how the token is bound.
         Binding = "binding": "it is bound to its client in a way that cannot be checked here",
-        /// The token is unbound where a binding is required.
+        /// The token must be bound.
         Unbound = "unbound": "it is not bound to a key, as this server requires",
     }
 }
@@ -311,7 +310,7 @@ faults! {
         Request = "proof_request": "it is for another request",
         /// The proof is for another token.
         Token = "proof_token": "it is for another token",
-        /// The proof is too old, or from the future.
+        /// The proof is not current.
         Time = "proof_time": "it was not made just now",
         /// The proof was used before.
         Replayed = "proof_replayed": "it was used before",

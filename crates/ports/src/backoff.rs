@@ -1,4 +1,4 @@
-//! Growing pauses between attempts. A random part spreads the attempts of different waiters.
+//! Growing pauses between attempts, with a random part.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Backoff {
         }
     }
 
-    /// Returns the next pause: a random part, at least half, of the current length.
+    /// Returns the next pause, at random from half its length.
     pub fn pause(&mut self) -> Duration {
         self.pause_by(&mut rand::rng())
     }
@@ -35,7 +35,7 @@ impl Backoff {
         whole.mul_f64(rng.random_range(0.5..=1.0))
     }
 
-    /// Starts again from the first pause, after a success.
+    /// Restarts after a success.
     pub fn reset(&mut self) {
         self.next = self.first.min(self.longest);
     }

@@ -1,4 +1,4 @@
-//! A call to a tool: its request, events, outcome and control.
+//! A call: its request, events, outcome and control.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -12,8 +12,7 @@ use crate::{
     Principal, Repeat, Retry, SessionId, StateRequest, WorkerId,
 };
 
-/// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or a list method for
-/// the dispatcher's catalog.
+/// A request for a worker, or a list method for the dispatcher.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The call's id on all nodes.
@@ -24,28 +23,26 @@ pub struct Call {
     pub params: Option<RawJson>,
     /// The caller.
     pub caller: Arc<Caller>,
-    /// The client's progress token, under which backends report progress.
+    /// The client's progress token.
     pub progress_token: Option<RawJson>,
     /// The log messages that the caller wants.
     pub log: LogFilter,
-    /// When the tool is told to stop and the caller gets [`CallFailure::DeadlineExceeded`].
+    /// When the call fails with [`CallFailure::DeadlineExceeded`].
     pub deadline: Instant,
-    /// Whether the call may run again. A worker keeps the result of a call that must run once, for later readers. It
-    /// may rerun a repeatable call that has asked no questions.
+    /// Whether the call may run again. A worker keeps the result of a run-once call for later readers.
     pub repeat: Repeat,
     /// The parent span.
     pub trace: Option<TraceContext>,
-    /// The only worker that may run the call, as named in its journal. `None` lets the dispatcher choose.
+    /// The only worker that may run the call, if bound.
     pub worker: Option<WorkerId>,
-    /// The worker's ledger number under which the call was bound. If `None`, the worker's refusals are not final.
+    /// The ledger number of the binding. Without it, the worker's refusals are not final.
     pub ledger: Option<LedgerNumber>,
-    /// Whether the worker must only attach, because the call was cancelled before it reached the worker again. A worker
-    /// that does not know the call refuses it as cancelled, also later.
+    /// Whether to attach only: the call was cancelled. A worker that does not know it refuses it, also later.
     pub attach_only: bool,
-    /// Whether a person must agree before the start. The dispatcher asks, before the worker sees the call.
+    /// Whether the dispatcher must first ask a person.
     pub asks_first: bool,
-    /// The epoch of the session's owner. A worker refuses an epoch lower than the highest it has seen for the session.
-    /// `None` without a session, and from older releases.
+    /// The session owner's epoch. Workers refuse an epoch lower than one they know. `None` without a session, and from
+    /// older releases.
     pub epoch: Option<Epoch>,
 }
 
@@ -64,15 +61,14 @@ pub struct Caller {
     pub capabilities: RawJson,
     /// The request headers that the pool asks for.
     pub headers: ForwardedHeaders,
-    /// The principal's grant, for planning. It stays in this process: a call that resumes on another node was already
-    /// allowed.
+    /// The principal's grant, for planning in this process.
     pub grant: Option<Arc<Grant>>,
 }
 
 /// The log messages that reach a call's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFilter {
-    /// All messages are dropped, as for a modern request without `logLevel`.
+    /// Drop all, as for a modern request without `logLevel`.
     Off,
     /// Messages of at least this severity pass.
     AtLeast(LogLevel),
@@ -85,16 +81,15 @@ impl LogFilter {
     }
 }
 
-/// A call that a worker has accepted.
+/// An accepted call. Dropping it does not cancel the call.
 ///
-/// Dropping it does not cancel the call; use the control. If `events` ends without [`CallEventKind::Finished`], the
-/// connection to the worker broke.
+/// If `events` ends without [`CallEventKind::Finished`], the connection to the worker broke.
 pub struct RunningCall {
     /// The call's events, in order, up to `Finished`.
     pub events: CallEvents,
     /// The call's control.
     pub control: Arc<dyn CallControl>,
-    /// The worker, for attaching again; `None` for calls that the dispatcher answers.
+    /// The worker; `None` for calls that the dispatcher answers.
     pub worker: Option<WorkerId>,
 }
 
@@ -143,12 +138,11 @@ impl CallControl for Nothing {
 /// An event of a call.
 #[derive(Clone, Debug)]
 pub struct CallEvent {
-    /// The event's number. A worker counts a call's events from 1 without gaps, so that a reader can resume after any
-    /// of them.
+    /// The event's number. A worker counts from 1 without gaps.
     ///
-    /// The dispatcher's numbers do not decrease within a journaled call, but may skip or repeat. If it calls a backend
-    /// in rounds, the bits above the lowest 32 hold the round. Its own question carries the number before the event
-    /// that caused it, so that an owner resuming there gets the event and the question again.
+    /// The dispatcher's numbers do not decrease within a journaled call, but may skip or repeat. The bits above the
+    /// lowest 32 hold the round of calls to a backend. The dispatcher's own question has the number before the event
+    /// that caused it, so that a resuming owner gets both again.
     pub sequence: u64,
     /// The content.
     pub kind: CallEventKind,
@@ -164,8 +158,7 @@ pub enum CallEventKind {
         /// The parameters.
         params: Option<RawJson>,
     },
-    /// A request to the client (`elicitation/create`, `sampling/createMessage`, `roots/list`). Answer through
-    /// [`CallControl::answer`].
+    /// A request to the client, to answer through [`CallControl::answer`].
     Ask {
         /// The request's id within the call.
         ask: AskId,
@@ -179,15 +172,15 @@ pub enum CallEventKind {
         /// The id from [`Ask`](Self::Ask).
         ask: AskId,
     },
-    /// A request to the session's state, which the session's owner answers through [`CallControl::answer`]. A call has
-    /// one such request open at a time. An unanswered request is repeated to a new reader with another event number.
+    /// A request to the session's state, which the session's owner answers. A call has one open at a time, and repeats
+    /// it to a new reader.
     State {
         /// The request's id within the call.
         ask: AskId,
         /// The request.
         request: StateRequest,
     },
-    /// The tool asks Shoal to close the client's connection so that the client polls later (SEP-1699).
+    /// The tool asks to close the client's connection (SEP-1699).
     CloseStream {
         /// When the client should reconnect.
         retry: Duration,
@@ -196,40 +189,39 @@ pub enum CallEventKind {
     Finished(CallOutcome),
 }
 
-/// The id of a call's request to its client or session.
+/// The id of a request within a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskId(pub u64);
 
 /// The outcome of a call.
 #[derive(Clone, Debug)]
 pub enum CallOutcome {
-    /// The backend's result as sent. Only modern callers see `resultType: "input_required"`.
+    /// The backend's result. Only modern callers see `resultType: "input_required"`.
     Result(RawJson),
     /// The backend's own error.
     Error(RpcError),
-    /// Shoal refused the request before it reached a backend, as for an unknown tool or a bad cursor.
+    /// Shoal's refusal, such as for an unknown tool.
     Refused(RpcError),
     /// Shoal could not finish it.
     Failed(CallFailure),
 }
 
-/// Why Shoal did not finish a call. Clients must be able to distinguish the first three answers (`docs/guarantees.md`).
+/// Why Shoal did not finish a call. Clients must be able to tell the first three answers apart (`docs/guarantees.md`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
-    /// The call was not executed. It is safe to send again.
+    /// The call was not executed.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     NotExecuted {
         /// The cause.
         reason: String,
     },
-    /// The bound worker cannot be reached, and this node did not send it the call. Only the binder knows whether
-    /// another node did.
+    /// This node could not send the call to its only worker. Only the binder knows whether another node did.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     WorkerAway {
         /// The cause.
         reason: String,
     },
-    /// This node does not know yet whether the target exists. The call was not executed.
+    /// The call was not executed: this node may not know its target yet.
     #[error("the call was not executed: {reason}; it is safe to send it again in {} s", retry_after.as_secs().max(1))]
     NotReady {
         /// The missing knowledge.
@@ -237,7 +229,7 @@ pub enum CallFailure {
         /// When to retry.
         retry_after: Duration,
     },
-    /// A limit was reached. The call was not executed.
+    /// A limit was reached, and the call was not executed.
     #[error("the call was not executed: {reason}; try again in {} s", retry_after.as_secs().max(1))]
     Overloaded {
         /// The limit.
@@ -245,13 +237,13 @@ pub enum CallFailure {
         /// When to retry.
         retry_after: Duration,
     },
-    /// The call was started, and its effect is unknown.
+    /// The call started, with unknown effect.
     #[error("the outcome of the call is unknown: {reason}; check before you repeat it")]
     OutcomeUnknown {
         /// The cause.
         reason: String,
     },
-    /// The deadline passed, and the tool was told to stop.
+    /// The deadline passed.
     #[error("the call did not finish within {} s and was cancelled", (limit.as_secs_f64() * 100.0).round() / 100.0)]
     DeadlineExceeded {
         /// The time allowed.
@@ -260,8 +252,7 @@ pub enum CallFailure {
     /// The caller or an operator cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The worker knows a later owner of the session and did not act. This is no outcome: the receiver asks the store
-    /// for the owner.
+    /// The worker knows a later session owner and did not act. The receiver must ask the store for the owner.
     #[error(
         "the outcome of the call is unknown: its session has another owner; check before you repeat it"
     )]
@@ -358,45 +349,40 @@ impl CallOutcome {
     }
 }
 
-/// Controls a running call. Methods return at once, and have no effect after the call has ended or another reader has
-/// attached.
+/// Controls a running call. Has no effect after the call's end or under another reader.
 pub trait CallControl: Send + Sync {
-    /// Answers a question of the call. Later answers are ignored and reported like the first. The answer is recorded
-    /// when this returns. The future resolves once it has reached the worker, and tells whether the question is
-    /// answered. Dropping the future does not take the answer back.
+    /// Answers a question. Later answers are ignored. The future resolves when the answer has reached the worker, with
+    /// whether the question is answered. Dropping it takes nothing back.
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered;
 
-    /// Tells the tool to stop. The call still ends with one `Finished`, soon.
+    /// Tells the tool to stop. One `Finished` still follows.
     fn cancel(&self, reason: &str);
 
-    /// Waits until the call has stopped running, which may be after its end. `None` if it has stopped, or this node
-    /// cannot know. The future ends if the connection to the worker breaks. Cancellation safe.
+    /// Waits until the call has stopped, which may be after its end. `None` if it has, or this node cannot know. Also
+    /// ends with the connection. Cancellation safe.
     fn over(&self) -> Option<future::BoxFuture<'static, ()>> {
         None
     }
 
-    /// Whether another reader has attached. The events then end without `Finished`, and attaching again would take the
-    /// call back.
+    /// Whether another reader has attached. Attaching again would take the call back.
     fn is_replaced(&self) -> bool {
         false
     }
 
-    /// Where a sessionless call runs, so that a session may take it over; `None` if unknown. Resolves once all answers
-    /// have reached the worker, because a new owner would repeat a question that is still open.
+    /// Where a sessionless call runs, for a session to take it over. Resolves once all answers have arrived, because
+    /// open questions would be repeated.
     fn bound(&self) -> future::BoxFuture<'static, Option<Bound>> {
         Box::pin(future::ready(None))
     }
 
-    /// This reader's id at the worker, for [reattaching](crate::Attach::reader) after a disconnection. `None` before
-    /// the worker's first message, or if it does not name readers.
+    /// This reader's id, for [reattaching](crate::Attach::reader), if the worker gave one.
     fn reader(&self) -> Option<u64> {
         None
     }
 }
 
-/// Resolves when an answer has reached its worker, with whether the question is answered. A worker's control stays
-/// pending if the connection breaks first: the next reader answers again. The dispatcher says `false` once the
-/// connection is lost for good.
+/// Whether a question is answered, once the answer has reached the worker. Stays pending if the connection breaks: the
+/// next reader answers again. The dispatcher says `false` once the connection is lost for good.
 pub type Answered = future::BoxFuture<'static, bool>;
 
 /// An answer whose result is already known.

@@ -11,8 +11,7 @@ use crate::{CallEvent, CallEventKind, CallOutcome};
 
 /// The events of one call, in order.
 ///
-/// A component may wrap the worker's stream to change passing events. It runs within the reader's `next` and needs no
-/// task.
+/// A component may wrap them to change passing events, without a task.
 pub struct CallEvents(Source);
 
 enum Source {
@@ -31,7 +30,7 @@ impl CallEvents {
         Self(Source::Ended(Some(outcome)))
     }
 
-    /// How the call ended, if it had ended before the first read.
+    /// The outcome, if it preceded the first read.
     pub fn ended(&self) -> Option<&CallOutcome> {
         match &self.0 {
             Source::Ended(outcome) => outcome.as_ref(),
@@ -47,9 +46,7 @@ impl CallEvents {
         }
     }
 
-    /// Returns the next event; `None` after `Finished`, or when the connection to the worker broke.
-    ///
-    /// Cancellation safe: events are not lost.
+    /// Returns the next event; `None` after `Finished` or a broken connection. Cancellation safe.
     pub async fn next(&mut self) -> Option<CallEvent> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

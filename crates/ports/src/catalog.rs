@@ -1,4 +1,4 @@
-//! The catalogs of pools, and the facts of the whole server.
+//! The catalogs of pools, and the server's facts.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use shoal_protocol::{RawJson, RawObject};
 
 use crate::{CallFailure, ListOwner, ListScope, OwnLists, Principal, SessionId};
 
-/// The catalog of one pool, as its backend described it.
+/// A pool's catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolCatalog {
     /// The backend's `Implementation`.
@@ -15,7 +15,7 @@ pub struct PoolCatalog {
     pub instructions: Option<String>,
     /// The backend's `ServerCapabilities`.
     pub capabilities: RawObjectOrEmpty,
-    /// The `Tool` objects as sent, in the backend's order.
+    /// The `Tool` objects, in the backend's order.
     pub tools: Vec<RawJson>,
     /// The `Resource` objects.
     pub resources: Vec<RawJson>,
@@ -23,18 +23,18 @@ pub struct PoolCatalog {
     pub resource_templates: Vec<RawJson>,
     /// The `Prompt` objects.
     pub prompts: Vec<RawJson>,
-    /// The backend's `ttlMs` of the lists: tools, resources, resource templates, prompts.
+    /// The `ttlMs` of tools, resources, resource templates and prompts.
     pub ttl_ms: [Option<u64>; 4],
-    /// Number of announced changes to tools, resources (with templates) and prompts.
+    /// Changes announced to tools, resources (with templates) and prompts.
     pub generations: [u64; 3],
-    /// Client headers to forward to the backend, in lower case.
+    /// Client headers to forward, in lower case.
     pub headers: Vec<Arc<str>>,
-    /// Whether all callers share the lists. If each has its own, these lists are empty, and the backend answers list
-    /// methods as calls with all pages in one.
+    /// Whether callers share the lists. Otherwise these are empty, and the backend answers list methods as calls with
+    /// all pages in one.
     pub lists: ListScope,
-    /// Operations that could not become tools, with the reasons.
+    /// Operations that could not become tools, and why.
     pub left_out: Vec<String>,
-    /// Tools whose listed schemas are shortened, with the details.
+    /// Tools whose listed schemas are shortened, and how.
     pub cut: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Default for RawObjectOrEmpty {
 }
 
 impl PoolCatalog {
-    /// Whether the backend declared a capability (`tools`, `prompts`, `completions`, …).
+    /// Whether the backend declared a capability.
     pub fn declares(&self, capability: &str) -> bool {
         RawObject::of(&self.capabilities.0).is_some_and(|declared| declared.has(capability))
     }
@@ -60,15 +60,13 @@ impl PoolCatalog {
 pub struct ServerFacts {
     /// The server's `Implementation`.
     pub server_info: RawJson,
-    /// `ServerCapabilities` of all pools. Shoal itself serves `resources.subscribe` and `listChanged`, and sets them
-    /// for every list.
+    /// `ServerCapabilities` of all pools, with `resources.subscribe` and `listChanged`, which Shoal serves.
     pub capabilities: RawJson,
     /// The instructions of all pools, joined.
     pub instructions: Option<String>,
-    /// Versions of the tools, resources (with templates) and prompts. They change with the contents and are equal on
-    /// all nodes with equal contents, so that a node can tell whether a client knows the newest.
+    /// Versions of tools, resources (with templates) and prompts, equal on all nodes with equal contents.
     pub versions: [u64; 3],
-    /// Client headers that any pool asks for, in lower case.
+    /// Client headers that any pool asks for.
     pub headers: Arc<[Arc<str>]>,
     /// The owners of separate lists.
     pub own: OwnLists,
@@ -84,7 +82,7 @@ impl ServerFacts {
         let owners = ListOwner::of(session, principal);
         for own in owners.iter().filter_map(|owner| self.own.get(owner)) {
             for (version, own) in versions.iter_mut().zip(own) {
-                // The versions are hashes, so a sum identifies the pair.
+                // A sum of hashes identifies the pair.
                 *version = version.wrapping_add(*own);
             }
         }
@@ -92,20 +90,20 @@ impl ServerFacts {
     }
 }
 
-/// The server's facts, with the reason if they may be incomplete.
+/// The server's facts, and whether they are complete.
 #[derive(Clone, Debug)]
 pub struct SettledFacts {
     /// The current facts.
     pub facts: Arc<ServerFacts>,
-    /// Why the facts may be incomplete, and when to ask again; `None` if complete.
+    /// Why the facts may be incomplete, and when to ask again.
     pub lacks: Option<CallFailure>,
 }
 
-/// Whether a call may run again after its outcome was lost.
+/// Whether a call may run again after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repeat {
-    /// The tool is safe to run again after a loss. Shoal does not journal the call.
+    /// The tool may run again. The call is not journaled.
     Safe,
-    /// The tool may have effects, so the call runs at most once. Its owner holds it, then journals it.
+    /// The call runs at most once: its owner holds it, then journals it.
     Never,
 }

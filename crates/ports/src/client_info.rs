@@ -33,7 +33,7 @@ impl ClientInfo {
         &self.0.json
     }
 
-    /// The name and version, shortened for operators. Parsed once.
+    /// The name and version, shortened.
     pub fn name(&self) -> &str {
         self.0.name.get_or_init(|| name_of(&self.0.json).into())
     }

@@ -5,16 +5,18 @@ use tokio::sync::broadcast;
 
 use crate::{NodeId, SessionId, StoreError};
 
-/// Carries events to all nodes. Delivery is best effort: subscribers must poll for anything that they depend on.
+/// Carries events to all nodes, best effort: subscribers must also poll.
 ///
 /// For resource updates see [`Dispatcher::resource_updates`](crate::Dispatcher::resource_updates).
 #[async_trait]
 pub trait ClusterBus: Send + Sync + 'static {
-    /// Publishes to every subscriber on every node, this one included. Subscribers see one publisher's events in order.
-    /// If the future is dropped, the event may or may not be published.
+    /// Publishes to all subscribers, in the publisher's order.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the event may be published.
     ///
     /// # Errors
-    /// If the store does not confirm the event, which may have been published all the same.
+    /// If the store does not confirm the event, which may be published.
     async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError>;
 
     /// Subscribes to future events.
@@ -24,7 +26,7 @@ pub trait ClusterBus: Send + Sync + 'static {
 /// An event for all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ClusterEvent {
-    /// A node is leaving or has left. Its sessions can be claimed as it releases them.
+    /// A node is leaving, and releases its sessions.
     NodeLeft {
         /// The node.
         node: NodeId,
@@ -46,7 +48,7 @@ pub struct ClusterSubscription {
 pub struct Lagged;
 
 impl ClusterSubscription {
-    /// Wraps the channel of an engine, which also reports there the events that it missed itself.
+    /// Wraps an engine's channel, which reports missed events.
     pub fn new(events: broadcast::Receiver<Result<ClusterEvent, Lagged>>) -> Self {
         Self { events }
     }
@@ -54,8 +56,7 @@ impl ClusterSubscription {
     /// Returns the next event; `None` when the bus has closed. Cancellation safe.
     ///
     /// # Errors
-    /// [`Lagged`] once for each gap, because the subscriber fell behind or the engine was disconnected. Later events
-    /// follow.
+    /// [`Lagged`] once for each gap. Later events follow.
     pub async fn next(&mut self) -> Option<Result<ClusterEvent, Lagged>> {
         match self.events.recv().await {
             Ok(event) => Some(event),

@@ -1,6 +1,6 @@
-//! One test suite for each storage seam, for every engine.
+//! One test suite for each storage seam.
 //!
-//! A suite takes a fresh store. Times are real and short, because engines may use their own clocks.
+//! Times are real and short, because engines may use their own clocks.
 
 mod cluster_bus;
 mod directory;
@@ -20,8 +20,8 @@ use crate::{
     NewSession, NodeId, Principal, SessionId, Store, WorkerId,
 };
 
-/// Runs every suite on fresh stores from `store`. They must keep finished streams for at least a second, and hold
-/// `events_per_stream` events, at least 32.
+/// Runs every suite on fresh stores, which must keep finished streams for a second and hold `events_per_stream` events,
+/// at least 32.
 pub async fn all<F, S>(store: F, events_per_stream: usize)
 where
     F: Fn() -> S,

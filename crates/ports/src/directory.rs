@@ -10,20 +10,18 @@ use crate::{Epoch, Evidence, NodeId, Principal, SessionId, StoreError};
 /// The owner, epoch and record of each session.
 ///
 /// Each method is one atomic step, except that [`Directory::claim`] may read first and then compare and set. A session
-/// has at most one owner, whose ownership lasts while its lease lives. Every write carries an epoch, and a write with
-/// an old epoch is refused ([`StoreError::Stale`]). This fences off former owners; leases only decide when others may
-/// claim. Records expire after `idle` time without use.
+/// has at most one owner, while its lease lives. The store refuses writes with an old epoch ([`StoreError::Stale`]),
+/// which fences off former owners. Leases only decide when others may claim. Records expire after `idle` time without
+/// use.
 ///
-/// After [`StoreError::Unavailable`], whose outcome is unknown, every method may be repeated without a second effect.
-/// `save`, `release` and, in engines that outlive nodes, `claim` restart the idle time. Calls do not, so an owner saves
-/// its sessions periodically.
+/// Every method may be repeated after [`StoreError::Unavailable`] without a second effect. `save`, `release` and, in
+/// engines that outlive nodes, `claim` restart the idle time, so owners save periodically.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Renews or begins a node's lease. Returns whether others may have claimed its sessions since the last confirmed
-    /// renewal.
+    /// Renews or begins a lease. Returns whether others may have claimed sessions since the last renewal.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError>;
 
-    /// Ends a node's lease, so that others can claim its sessions.
+    /// Ends a lease, so that others can claim.
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
 
     /// Creates a session.
@@ -32,20 +30,19 @@ pub trait Directory: Send + Sync + 'static {
     /// Returns a session's placement, if the session exists.
     async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError>;
 
-    /// Makes `node` the owner and raises the epoch, if the session is released, its owner's lease has ended, or `node`
-    /// owned it.
+    /// Makes `node` the owner and raises the epoch, if the session is released, its lease has ended, or `node` owned
+    /// it.
     ///
     /// # Errors
     /// `NotFound`; `Held` while another owner's lease lives, or if another claim was faster.
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
 
-    /// Like [`Directory::claim`], but also takes the session from an owner with a live lease if the evidence is against
-    /// it. The owner's next renewal is [contested](Renewal::Contested).
+    /// Claims like [`Directory::claim`], also from an owner with a live lease that the evidence is against. Its next
+    /// renewal is [contested](Renewal::Contested).
     ///
     /// # Errors
-    /// As for a claim. Also `Held` until the owner has had the session for one lease by the store's clock, unless it
-    /// [has missed a renewal](Evidence::has_missed_a_renewal) since. Otherwise two working nodes that cannot reach each
-    /// other would take it in turns for ever.
+    /// As for a claim. Also `Held` until the owner has had the session for one lease, unless it [has missed a
+    /// renewal](Evidence::has_missed_a_renewal): two separated nodes must not take it in turns for ever.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,
@@ -69,10 +66,10 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns whether each session is still held under its epoch, in the given order.
+    /// Returns, in order, whether each session is held under its epoch.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError>;
 
-    /// Replaces the record and restarts the idle time of all the session's data.
+    /// Replaces the record and restarts the idle time.
     async fn save(
         &self,
         session: &SessionId,
@@ -81,7 +78,7 @@ pub trait Directory: Send + Sync + 'static {
         idle: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Releases the session with its last record, so that the next claim need not wait for a lease.
+    /// Releases the session, so that the next claim need not wait.
     async fn release(
         &self,
         session: &SessionId,
@@ -93,8 +90,8 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes the session with its streams and journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Adds sessions that must continue without their node to the node's list, for `life`. The node repeats this before
-    /// `life` ends; entries already there stay. Engines that end with their only node need not keep lists.
+    /// Lists sessions to continue without their node, for `life`. The node repeats this. Single-node engines need not
+    /// keep lists.
     async fn enlist(
         &self,
         _node: &NodeId,
@@ -109,12 +106,12 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the nodes with a list, dead ones included, in any order.
+    /// Returns the nodes with a list, dead ones included.
     async fn listing(&self) -> Result<Vec<NodeId>, StoreError> {
         Ok(Vec::new())
     }
 
-    /// Returns some entries of a node's list at random; empty only if the list is.
+    /// Returns some random entries of a list; empty only if it is.
     async fn enlisted(
         &self,
         _node: &NodeId,
@@ -123,12 +120,12 @@ pub trait Directory: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Forgets a node's list after its last entry is removed.
+    /// Forgets an empty list.
     async fn forget_list(&self, _node: &NodeId) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Removes expired data and returns the number of sessions removed; 0 if the store expires data itself.
+    /// Removes expired data. Returns the number of sessions, or 0 if the store expires data itself.
     async fn sweep(&self) -> Result<usize, StoreError>;
 }
 
@@ -141,7 +138,7 @@ pub struct NewSession {
     pub principal: Principal,
     /// The first owner.
     pub owner: NodeId,
-    /// The record from which another node restores the session.
+    /// The record.
     pub record: Bytes,
     /// How long the session lives without use.
     pub idle: Duration,
@@ -163,10 +160,9 @@ pub struct Placement {
 pub enum Renewal {
     /// The lease continued without a claim against it.
     Kept,
-    /// The lease continued, but another node has claimed sessions, or is about to, on [`Evidence`] that its holder is
-    /// gone.
+    /// The lease continued, but another node claims sessions on [`Evidence`].
     Contested,
-    /// A new lease began, because the previous one expired or this is the first.
+    /// There was no live lease.
     Begun,
 }
 

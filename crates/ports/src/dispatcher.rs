@@ -1,4 +1,4 @@
-//! The seam between edges or sessions and the pools that run their requests.
+//! The seam between edges or sessions and the pools.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::{
 
 /// Plans calls and runs them on workers.
 ///
-/// Planning settles a call's tool, pool, worker and whether it may be repeated, and checks its arguments. All refusals
-/// happen here, so they cost no store access. The session journals the plan if necessary, then starts it.
+/// Planning settles a call's tool, pool and worker and whether it may be repeated, and checks its arguments. Refusals
+/// happen here, before any store access. The caller journals the plan if necessary, then starts it.
 ///
-/// The dispatcher bridges the eras. A legacy caller receives [`Ask`](crate::CallEventKind::Ask) events and complete
-/// results. A modern caller receives results only, among them `InputRequiredResult`s with a sealed `requestState`.
+/// The dispatcher bridges the eras: legacy callers receive [`Ask`](crate::CallEventKind::Ask) events and complete
+/// results; modern callers receive results, among them `InputRequiredResult`s with a sealed `requestState`.
 #[async_trait]
 pub trait Dispatcher: Send + Sync + 'static {
     /// The server's current facts. The receiver reports changes.
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>>;
 
-    /// Waits for the pools that a node which has just started does not know yet, then returns the server's facts. Use
-    /// it for answers that decide what a client asks for later. Cancellation safe.
+    /// Returns the server's facts once a newly started node knows all pools. Use them for answers that guide a client's
+    /// later requests. Cancellation safe.
     ///
     /// # Errors
     /// `NotReady` if the pools do not arrive in time.
@@ -37,15 +37,14 @@ pub trait Dispatcher: Send + Sync + 'static {
         })
     }
 
-    /// Reports updates of [subscribed](Self::subscribe) resources, in each worker's order. A receiver that has lagged
-    /// must assume that all of them changed.
+    /// Reports updates of [subscribed](Self::subscribe) resources, in each worker's order. A lagging receiver must
+    /// assume that all changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// Checks the `Mcp-Param-*` headers of a modern `tools/call` against its arguments. `header` receives the
-    /// lower-case part after `Mcp-Param-`.
+    /// Checks a modern call's `Mcp-Param-*` headers. `header` takes the lower-case part after `Mcp-Param-`.
     ///
     /// # Errors
-    /// -32020 if a header that the tool's schema requires is missing or differs.
+    /// -32020 if a required header is missing or differs.
     fn check_param_headers(
         &self,
         caller: &Caller,
@@ -53,38 +52,35 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
-    /// Whether a `tools/call` names a tool that requires a client with tasks.
+    /// Whether the named tool requires a client with tasks.
     fn requires_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         false
     }
 
-    /// Whether a `tools/call` names a tool whose calls may be tasks.
+    /// Whether the named tool's calls may be tasks.
     fn may_be_task(&self, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Whether the tool of a `tools/call` declares that its calls may be tasks. Also true if the caller cannot use the
-    /// tool, because planning refuses that call.
+    /// Whether the named tool declares that its calls may be tasks. Also true if the caller cannot use the tool:
+    /// planning refuses that.
     fn says_may_be_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Converts arguments to the types of the tool's schema, for pools that want this. Runs before anything reads them.
+    /// Converts arguments to the tool's schema, where pools want this. Runs first.
     fn coerce(&self, _body: &mut Body) {}
 
-    /// Plans a call of the four backend methods, or answers one of the four list methods. The plan decides
-    /// [`Call::repeat`]. A call with a [`worker`](Call::worker) keeps it.
+    /// Plans a call, or answers a list method. Decides [`Call::repeat`] and keeps a given [`worker`](Call::worker).
     ///
-    /// If a call that must be journaled has no worker, this waits as long as for a worker that is away. Cancellation
-    /// safe: a plan reserves no resources.
+    /// Waits for a worker if a call that must be journaled has none. Cancellation safe: a plan reserves no resources.
     ///
     /// # Errors
-    /// The answer instead of a plan: a list, a request error (unknown tool, arguments that fail the schema, a bad
-    /// cursor), or `Failed` if a limit was reached or no worker can run the call.
+    /// The answer instead: a list, a request error, or `Failed` if a limit was reached or no worker can run the call.
     fn plan(&self, call: Call) -> Planning;
 
-    /// Plans a legacy call before its session's owner sees it. `None` if planning would wait, or is left to the owner,
-    /// which then plans afresh. The node that makes the final plan reports the policy decision.
+    /// Plans a legacy call for its session's owner. `None` if planning would wait, or is the owner's. The final planner
+    /// reports the policy decision.
     fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
         match self.plan(call) {
             Either::Left(planned) => RequestPlan::settled(planned.into_inner()),
@@ -92,64 +88,62 @@ pub trait Dispatcher: Send + Sync + 'static {
         }
     }
 
-    /// Whether plans depend on the caller's client, so that only a node that knows the client can plan.
+    /// Whether plans depend on the caller's client.
     fn asks_of_clients(&self) -> bool {
         false
     }
 
-    /// Whether plans may depend on the caller's grant, so that the planner needs it.
+    /// Whether plans may depend on the caller's grant.
     fn asks_of_grants(&self) -> bool {
         false
     }
 
-    /// Counts a call that was planned here and starts on another node, until the returned guard is dropped. Otherwise
-    /// all calls would go to the worker that was idle a moment ago.
+    /// Counts a planned call that another node starts, until the guard is dropped. Otherwise calls would pile up on a
+    /// worker that was just idle.
     fn expect(&self, _worker: &WorkerId) -> Option<Expected> {
         None
     }
 
-    /// Whether this node sees the planned worker as present, and the plan's caller has not failed there too often.
-    /// Admits one call to a worker on trial.
+    /// Whether the planned worker is present, and the caller has not failed there too often. Admits one call to a
+    /// worker on trial.
     fn takes(&self, _worker: &WorkerId, _plan: &CallPlan) -> bool {
         true
     }
 
-    /// Picks another worker for a planned call that the previous worker certainly did not execute, excluding `tried`.
-    /// `None` if there is no other, or enough were tried. Checks are not repeated.
+    /// Picks another worker, not in `tried`, after the previous one certainly did not execute the call. `None` if there
+    /// is no other, or enough were tried.
     fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding>;
 
-    /// Starts a planned call. Starting an id that its worker knows attaches to it. A call with a
-    /// [`worker`](Call::worker) runs only there.
+    /// Starts a planned call, or attaches if its worker knows it. A given [`worker`](Call::worker) is the only choice.
     ///
-    /// Call this within a runtime. If no waiting is needed, the call has begun, and may have ended, when this returns.
-    /// Otherwise work begins when the future is first polled. From then on it is not cancellation safe: if the future
-    /// is dropped, the call may or may not run.
+    /// Call within a runtime. If no waiting is needed, the call has begun, and may have ended, on return.
+    ///
+    /// # Cancel safety
+    /// If a polled future is dropped, the call may or may not run.
     fn start(&self, plan: &CallPlan) -> Starting;
 
-    /// Resumes a call of an earlier session owner after event `after`.
+    /// Resumes an earlier owner's call after event `after`.
     ///
-    /// For a journaled call, the dispatcher attaches at its worker and briefly waits for it if it is away. A worker
-    /// that certainly has not seen the call starts it. A call that is safe to repeat and cannot be found starts anew on
-    /// any worker.
+    /// Attaches to a journaled call at its worker, which starts it if it certainly has not seen it. A repeatable call
+    /// that cannot be found starts anew.
     ///
     /// # Errors
     /// `OutcomeUnknown` if a journaled call's worker is gone or has forgotten it.
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure>;
 
-    /// Tells a worker that the edge or the log has the whole answer, so the worker may drop the result.
+    /// Tells a worker that it may drop a delivered or logged result.
     fn acknowledge(&self, _worker: &WorkerId, _call: CallId) {}
 
-    /// Requests updates of a resource through [`resource_updates`](Self::resource_updates). Subscriptions are counted:
-    /// each needs one `unsubscribe`. A future dropped before its end does not count. `caller` is `None` for a
-    /// subscription that was granted earlier.
+    /// Subscribes to a resource's [updates](Self::resource_updates). Each call needs one `unsubscribe`, unless its
+    /// future was dropped. `caller` is `None` for an earlier subscription.
     ///
     /// # Errors
     /// If no pool has the resource, or its backend refuses.
     async fn subscribe(&self, caller: Option<&Caller>, uri: &str) -> Result<(), RpcError>;
 
-    /// Takes back one `subscribe`, even if the future is dropped before its end.
+    /// Takes back one `subscribe`, even if the future is dropped.
     async fn unsubscribe(&self, uri: &str);
 
-    /// Tells all workers that a legacy session has ended.
+    /// Tells all workers that a session has ended.
     async fn end_session(&self, session: &SessionId);
 }

@@ -7,30 +7,28 @@ use memchr::memmem::Finder;
 use crate::{CallFailure, CallOutcome};
 
 impl CallOutcome {
-    /// Whether this is a `tools/call` result that reports a failure (2025-11-25, Tools, Error Handling). Searches the
-    /// result, so call it only if needed.
+    /// Whether a `tools/call` result reports a failure (2025-11-25, Tools, Error Handling). Searches the result.
     #[must_use]
     pub fn is_tool_error(&self) -> bool {
         static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));
         self.has(&NAME, "true")
     }
 
-    /// Whether this result asks the client for input (2026-07-28, Multi Round-Trip Requests).
+    /// Whether a result asks for input (2026-07-28, Multi Round-Trip Requests).
     #[must_use]
     pub fn asks_for_input(&self) -> bool {
         static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"resultType\""));
         self.has(&NAME, "\"input_required\"")
     }
 
-    /// Whether a result has a member with this value. `name` finds the quoted name.
-    ///
-    /// A text search comes first, because it is much cheaper than parsing and usually finds no match.
+    /// Whether a result has a member with this value. Searching the text is much cheaper than parsing and usually
+    /// suffices.
     fn has(&self, name: &Finder<'_>, value: &str) -> bool {
         let Self::Result(result) = self else {
             return false;
         };
         let quoted = name.needle();
-        // Single searches: setting up an iterator takes longer than most of them.
+        // An iterator would cost more than most searches.
         let mut rest = result.as_bytes();
         let has = loop {
             let Some(at) = name.find(rest) else {

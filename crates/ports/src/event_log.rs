@@ -1,4 +1,4 @@
-//! The event log, from which any node can resume any stream.
+//! The event log, from which streams are resumed.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -8,21 +8,20 @@ use crate::{CallId, Epoch, Kind, SessionId, StoreError};
 
 /// The numbered events of every stream.
 ///
-/// An append is atomic: its events get consecutive numbers, or all are refused. Once `append` returns, every later
-/// `read` on any node sees its events, until a limit or the retention time removes them. `read` reports such a removal.
+/// An append is atomic. Once it returns, every later `read` on any node sees its events, until a limit or the retention
+/// time removes them; then `read` reports that.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
     /// Appends events and records their call's progress, in one step. [`Journal::begin`](crate::Journal::begin) creates
-    /// streams; [`StreamId::STANDALONE`] always exists. A stream for calls finishes when the last of them has ended,
-    /// and is kept for the engine's retention time.
+    /// streams; [`StreamId::STANDALONE`] always exists. A stream finishes with its last call and is kept for the
+    /// retention time.
     ///
-    /// Idempotent: repeating a completed append succeeds without a change.
+    /// Idempotent.
     ///
     /// # Errors
-    /// `Stale` for a former owner, or if the stream has moved beyond `append.after` through another writer; `Forgotten`
-    /// if the stream is missing or ends earlier; `Gone` for events after a stream's end; `Full` at the session's or the
-    /// store's limit. For an append that ends a call only the session's limit counts, so that calls can end when the
-    /// store is full.
+    /// `Stale` for a former owner, or if another writer has moved the stream beyond `append.after`; `Forgotten` if the
+    /// stream is missing or ends earlier; `Gone` after a stream's end; `Full` at the session's or the store's limit, of
+    /// which only the first applies to a call's end.
     async fn append(
         &self,
         session: &SessionId,
@@ -30,17 +29,16 @@ pub trait EventLog: Send + Sync + 'static {
         append: Append,
     ) -> Result<Appended, LogError>;
 
-    /// Returns the id of a stream's newest event, or the position before the first event.
+    /// Returns the position of a stream's newest event.
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
-    /// Returns the position after which every event of a stream is still there.
+    /// Returns the position after which all events are kept.
     async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
     /// Returns up to `limit` events after `cursor`, in order.
     ///
     /// # Errors
-    /// `Gone` if an event after the cursor is missing, or the cursor belongs to another incarnation of the log or to
-    /// another session.
+    /// `Gone` if the next event is missing, or the cursor is from another log.
     async fn read(
         &self,
         session: &SessionId,
@@ -52,11 +50,11 @@ pub trait EventLog: Send + Sync + 'static {
 /// Events to append.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The id of the stream's newest event, as known to the owner.
+    /// The owner's last known position.
     pub after: EventId,
     /// The events.
     pub events: Vec<Bytes>,
-    /// The progress of the call that sent the events, if a call did.
+    /// The progress of the sending call.
     pub progress: Option<CallProgress>,
 }
 
@@ -65,20 +63,20 @@ pub struct Append {
 pub struct CallProgress {
     /// The call.
     pub call: CallId,
-    /// The worker's number of the last event in this append.
+    /// The worker's number of the last event.
     pub seen: u64,
-    /// Whether the call has ended, which closes its journal entry.
+    /// Whether the call has ended.
     pub ended: bool,
 }
 
 /// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The id of the stream's newest event after the append.
+    /// The stream's new position.
     pub last: EventId,
-    /// Whether the stream is finished: its last call has ended.
+    /// Whether the last call has ended.
     pub finished: bool,
-    /// Bytes of events that the log now keeps for the session.
+    /// Bytes of events kept for the session.
     pub kept: u64,
 }
 
@@ -87,7 +85,7 @@ pub struct Appended {
 pub struct Page {
     /// The events, in order.
     pub events: Vec<LoggedEvent>,
-    /// Whether the stream is finished and `events` reaches its end.
+    /// Whether `events` reaches the end of a finished stream.
     pub finished: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Failures recorded by caller, so that they affect only that caller.
+//! Failures by caller.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -14,9 +14,8 @@ use crate::{Caller, Principal};
 const ENTRIES: usize = 1024;
 const OF_CALLER: usize = 32;
 
-/// A caller and its operation. Failures depend on arguments, so they say more about this pair than about the server.
-///
-/// The key is a keyed hash, so it has a fixed size and cannot be guessed.
+/// A caller and its operation, as a keyed hash. Failures depend on arguments, so they say more about this pair than
+/// about the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FailureKey {
     /// `None` if callers cannot be told apart.
@@ -25,8 +24,7 @@ pub struct FailureKey {
 }
 
 impl FailureKey {
-    /// The key of a caller's calls of `method`, by tool for tool calls. Without authentication the session is the
-    /// caller.
+    /// The key of calls of `method`, by tool. Without authentication the session is the caller.
     #[must_use]
     pub fn of(caller: &Caller, method: &Method, tool: Option<&str>) -> Self {
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -47,15 +45,15 @@ impl FailureKey {
         self.caller == other.caller
     }
 
-    /// Whether the caller has neither a name nor a session. Shoal must not refuse such a caller for others' failures.
+    /// Whether the caller is unknown, and must not be refused for others' failures.
     #[must_use]
     pub fn is_anybodys(&self) -> bool {
         self.caller.is_none()
     }
 }
 
-/// Failure records by key, bounded. An entry expires some time after its last failure. When the table or a caller's
-/// share is full, its entry with the oldest failure goes, so that callers do not displace each other.
+/// Failure records by key. They expire some time after the last failure. When the table or a caller's share is full,
+/// its oldest goes.
 #[derive(Debug)]
 pub struct FailureTable<T> {
     entries: HashMap<FailureKey, Noted<T>, Fast>,
@@ -86,7 +84,7 @@ impl<T: Default> FailureTable<T> {
         Some(&mut self.entries.get_mut(key)?.value)
     }
 
-    /// Records a failure now and returns its record, new or existing.
+    /// Records a failure and returns its record.
     pub fn note(&mut self, key: FailureKey) -> &mut T {
         let now = Instant::now();
         self.sweep();

@@ -1,7 +1,6 @@
-//! Detects changes of a file by polling it.
+//! Polls a file for changes.
 //!
-//! It compares contents, following links. It therefore sees the directory swaps by which Kubernetes updates mounted
-//! files, and ignores mere touches.
+//! It compares contents, so it sees the directory swaps of Kubernetes and ignores mere touches.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -24,7 +23,7 @@ pub struct FileWatch {
     read: Contents,
 }
 
-/// The digest of a file; `None` if it cannot be read.
+/// `None` if the file cannot be read.
 type Contents = Option<[u8; 32]>;
 
 impl FileWatch {
@@ -36,8 +35,7 @@ impl FileWatch {
         }
     }
 
-    /// Polls every `every` until two reads in a row find the same new content, because the first may see a half-written
-    /// file. Cancellation safe.
+    /// Polls until two reads in a row find the same new content, because a file may be half written. Cancellation safe.
     pub async fn changed(&mut self, every: Duration) {
         let mut before = self.read;
         loop {

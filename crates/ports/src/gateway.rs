@@ -16,13 +16,12 @@ use crate::{
     StreamItems,
 };
 
-/// The method of [`Post::until_over`]. MCP does not define it.
+/// The method of [`Post::until_over`], which MCP does not define.
 pub const UNTIL_OVER: &str = "shoal/untilOver";
 
-/// The legacy sessions, on whichever node they live.
+/// The legacy sessions of the cluster.
 ///
-/// Every method checks that the session belongs to the principal. If not, it answers [`GatewayError::NotFound`], as for
-/// a missing session.
+/// Another principal's session answers [`GatewayError::NotFound`], like a missing one.
 #[async_trait]
 pub trait SessionGateway: Send + Sync + 'static {
     /// Opens a session.
@@ -34,24 +33,23 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// Delivers a posted body.
     ///
     /// # Cancel safety
-    /// If the future is dropped, accepted requests run on, because a legacy client does not cancel by disconnecting. A
-    /// request that was not yet accepted does not begin, and its id stays free. Other changes happen completely or not
-    /// at all. The answer to a repeatable request without a stream may be lost.
+    /// If the future is dropped, accepted requests run on, because a legacy client does not cancel by disconnecting.
+    /// Other requests do not begin, and their ids stay free. Other changes happen completely or not at all. The answer
+    /// to a repeatable request without a stream may be lost.
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError>;
 
-    /// Opens the standalone stream if `cursor` is `None`, which ends the previous connection's stream. Otherwise
-    /// resumes any stream after `cursor`.
+    /// Opens the standalone stream if `cursor` is `None`, replacing its reader. Otherwise resumes any stream after
+    /// `cursor`.
     ///
     /// # Errors
-    /// `HistoryGone` if events after the cursor are missing, so a gap is always reported.
+    /// `HistoryGone` if events after the cursor are missing.
     async fn listen(
         &self,
         to: &SessionRef,
         cursor: Option<EventId>,
     ) -> Result<EventStream, GatewayError>;
 
-    /// Ends the session. Running calls are told to stop, and streams with a reader receive an error with the reason. A
-    /// second call answers `NotFound`.
+    /// Ends the session and its calls. Readers get an error with the reason. A second call answers `NotFound`.
     ///
     /// # Cancel safety
     /// If the future is dropped, the session either ends or is untouched.
@@ -65,11 +63,10 @@ pub struct Post {
     pub body: Body,
     /// The id of this posting.
     pub delivery: DeliveryId,
-    /// Whether the edge delivered this before and lost the answer. The owner then finds the calls begun for it instead
-    /// of starting them again.
+    /// Whether an earlier delivery may have begun the calls.
     pub repeated: bool,
-    /// The edge's plan for a single request. The session's owner plans members of batches, and requests whose planning
-    /// waits, because only the owner hears a cancellation meanwhile.
+    /// The edge's plan for a single request. Otherwise the owner plans, because only the owner hears a cancellation
+    /// meanwhile.
     pub plan: Option<Arc<EdgePlan>>,
 }
 
@@ -84,8 +81,8 @@ impl Post {
         }
     }
 
-    /// Asks the session's owner to answer once these requests have stopped running, or, if `None`, all current requests
-    /// of the session. It is safe to repeat. Owners of earlier releases refuse it at once.
+    /// Asks the session's owner to answer when these requests, or all current ones, have stopped. Safe to repeat.
+    /// Owners of earlier releases refuse it.
     pub fn until_over(requests: Option<&[RequestId]>) -> Self {
         let mut params = RawObject::default();
         params.set("requests", RawJson::of(&requests));
@@ -96,14 +93,13 @@ impl Post {
         })))
     }
 
-    /// Whether the edge has bound the request to the one worker that may run it.
+    /// Whether the edge has bound the request to its only worker.
     pub fn is_bound(&self) -> bool {
         let plan = self.plan.as_deref().and_then(|plan| plan.as_ref().ok());
         plan.is_some_and(|plan| plan.repeat == Repeat::Never)
     }
 
-    /// Whether the body may contain a call that must not run twice. Only its worker can then say that a repetition has
-    /// not been executed.
+    /// Whether the body may contain a run-once call. Only its worker can then say that it was not executed.
     pub fn takes_effect(&self) -> bool {
         match (&self.plan, &self.body) {
             (Some(_), _) => self.is_bound(),
@@ -113,7 +109,7 @@ impl Post {
     }
 }
 
-/// Whether a message runs a tool or an extension's method, which may have effects.
+/// Whether a message may have effects.
 fn runs(message: &Message) -> bool {
     let takes_effect =
         |method: &Method| *method == Method::ToolsCall || method.may_be_of_extension();
@@ -129,12 +125,12 @@ pub struct SessionRef {
     pub principal: Principal,
     /// The caller's span.
     pub trace: Option<TraceContext>,
-    /// Whether only the [hint](SessionId::hint) in the session id points at this node. A node that does not hold the
-    /// session then answers [`GatewayError::Moved`] without asking the store or claiming the session.
+    /// Whether only the [hint](SessionId::hint) in the session id points here. A node without the session then answers
+    /// [`GatewayError::Moved`] without using the store.
     pub hinted: bool,
     /// The request headers that pools ask for.
     pub headers: ForwardedHeaders,
-    /// The principal's grant, if plans may depend on it.
+    /// The principal's grant, if plans depend on it.
     pub grant: Option<Arc<Grant>>,
 }
 
@@ -151,7 +147,7 @@ impl SessionRef {
         }
     }
 
-    /// Returns the same reference for the node that the session id hints at.
+    /// The same reference, by hint.
     pub fn by_hint(&self) -> Self {
         Self {
             hinted: true,
@@ -165,10 +161,10 @@ impl SessionRef {
 pub enum SessionTransport {
     /// Streamable HTTP: each answer uses its request's connection.
     Streamable,
-    /// HTTP+SSE of 2024-11-05, and stdio: all messages use the standalone stream.
+    /// HTTP+SSE of 2024-11-05, and stdio: one stream for all messages.
     SingleStream,
-    /// A task (the tasks extension, and 2025-11-25): a session with one call, whose state the client polls. The call is
-    /// always journaled, and its messages are in no stream.
+    /// A task (the tasks extension, and 2025-11-25): a session with one call, always journaled, whose state the client
+    /// polls.
     Task,
 }
 
@@ -179,7 +175,7 @@ pub struct OpenSession {
     pub principal: Principal,
     /// How the session delivers answers.
     pub transport: SessionTransport,
-    /// The `initialize` request. `SingleStream` sessions may be opened without it and receive it later.
+    /// The `initialize` request, which `SingleStream` sessions may send later.
     pub initialize: Option<Request>,
     /// The opener's span.
     pub trace: Option<TraceContext>,
@@ -201,19 +197,19 @@ pub struct Opened {
 pub enum Delivered {
     /// Accepted without an answer (`202`).
     Accepted,
-    /// One JSON text: a response, or the responses of a batch.
+    /// A response, or the responses of a batch.
     Json(Bytes),
     /// A stream that ends with the response.
     Stream(EventStream),
 }
 
-/// Events for one connection. The buffer is bounded: a slow reader is disconnected and resumes from the log. The end of
-/// the items closes the connection. Dropping them detaches the reader.
+/// Events for one connection. A slow reader is disconnected and resumes from the log. The end of the items closes the
+/// connection. Dropping them detaches the reader.
 #[derive(Debug)]
 pub struct EventStream {
     /// The items to write.
     pub items: StreamItems,
-    /// The starting position. A reader that loses the stream before its first item listens again from here.
+    /// The starting position, for a reader that loses the stream before its first item.
     pub cursor: EventId,
 }
 
@@ -227,21 +223,19 @@ pub enum StreamItem {
         /// The JSON-RPC message.
         data: Bytes,
     },
-    /// A message that may be lost with its connection, because Shoal repeats it when the client listens again. It has
-    /// no id and is in no log, so the client's resume position stays the same.
+    /// An unlogged message without an id, which Shoal repeats when the client listens again.
     Passing {
         /// The JSON-RPC message.
         data: Bytes,
     },
-    /// An event without data that only gives the client an id to resume from (SEP-1699).
+    /// An event without data that gives the client an id (SEP-1699).
     Prime {
         /// The id.
         id: EventId,
     },
-    /// Tells the client when to reconnect. The connection closes next.
+    /// Tells the client when to reconnect, and closes.
     Retry(Duration),
-    /// The session is moving to another owner, and the channel ends next. The edge listens again after the last id and
-    /// does not show this to the client.
+    /// The session is moving: the edge must listen again after the last id.
     Moved,
 }
 
@@ -251,7 +245,7 @@ pub enum GatewayError {
     /// No such session for this principal.
     #[error("session not found: it has ended or never existed; initialize a new one")]
     NotFound,
-    /// The message does not fit the session or its revision, such as a batch or a malformed `initialize`.
+    /// The message does not fit the session or its revision.
     #[error("{0}")]
     Rejected(RpcError),
     /// The session belongs to another node.
@@ -260,8 +254,7 @@ pub enum GatewayError {
         /// The owner, if known.
         owner: Option<NodeId>,
     },
-    /// The connection to the session's node broke, and the node may have received the message. Deliver it again, marked
-    /// as [repeated](Post::repeated).
+    /// The session's node may have received the message. Deliver it again, as [repeated](Post::repeated).
     #[error(
         "the way to the session's node broke ({reason}); whether it got the message is not known"
     )]
@@ -269,14 +262,13 @@ pub enum GatewayError {
         /// The failure.
         reason: String,
     },
-    /// The session's node cannot be reached and did not receive the message.
+    /// The session's node did not receive the message.
     #[error("the session's node cannot be reached ({reason}); try again later")]
     Unsent {
         /// The reason.
         reason: String,
     },
-    /// The session's node cannot reach the bound worker and has not sent the call. The binder knows whether the call
-    /// was sent another way, and may bind it to another worker.
+    /// The session's node has not sent the call to its unreachable worker. The binder may bind the call again.
     #[error("the call's worker cannot be reached ({reason}); try again later")]
     WorkerAway {
         /// The reason.
@@ -295,7 +287,7 @@ pub enum GatewayError {
         /// When to retry.
         retry_after: Duration,
     },
-    /// The principal's sessions have reached the limit of stored bytes.
+    /// The principal has reached its limit of stored bytes.
     #[error(
         "too much is stored: the sessions of this principal have {limit} bytes of records, events and calls; \
          end some, or try again later"

@@ -1,4 +1,4 @@
-//! Watches a caller's grant while a stream stays open.
+//! Watches the grant of an open stream.
 
 use std::fmt;
 use std::future::pending;
@@ -10,20 +10,20 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{AuthError, Grant, TokenFault};
 
-/// A change to the grant of an open stream.
+/// A change to a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantNews {
     /// The token is valid, with this grant.
     Renewed(Arc<Grant>),
-    /// The token is no longer valid. This is the last news.
+    /// The token is no longer valid. Final.
     Over(AuthError),
 }
 
-/// Watches the grant of an open stream until dropped.
+/// Watches a grant until dropped.
 pub struct GrantWatch(BoxStream<'static, GrantNews>);
 
 impl GrantWatch {
-    /// Wraps a stream of news. If it ends without [`GrantNews::Over`], the grant stays valid.
+    /// Wraps news. If they end without [`GrantNews::Over`], the grant stays valid.
     pub fn new(news: impl Stream<Item = GrantNews> + Send + 'static) -> Self {
         Self(news.boxed())
     }
@@ -33,7 +33,7 @@ impl GrantWatch {
         Self::new(stream::pending())
     }
 
-    /// A grant that ends at this time, if given.
+    /// A grant that ends at this time.
     pub fn until(end: Option<Instant>) -> Self {
         match end {
             None => Self::never(),
@@ -52,7 +52,7 @@ impl GrantWatch {
         }
     }
 
-    /// Waits until the token is no longer valid, and returns the reason.
+    /// Waits for the token's end and returns the reason.
     pub async fn over(mut self) -> AuthError {
         loop {
             if let GrantNews::Over(why) = self.next().await {
@@ -61,7 +61,7 @@ impl GrantWatch {
         }
     }
 
-    /// Waits until the token is revoked, ignoring its expiry.
+    /// Waits until the token is revoked, ignoring expiry.
     pub async fn revoked(self) -> AuthError {
         match self.over().await {
             AuthError::Token(TokenFault::Expired) => pending().await,

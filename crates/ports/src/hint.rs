@@ -1,8 +1,7 @@
-//! The hint in a session id: the node that opened the session and most likely holds it.
+//! The hint in a session id: the node that opened the session.
 //!
-//! A hint only says which node to ask first. Clients can forge it, its node may be gone, and two nodes may share a tag.
-//! A hinted node answers only for sessions it holds ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the
-//! store decides.
+//! A hint only says which node to ask first, because it may be forged or outdated. A hinted node answers only for
+//! sessions it holds ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the store decides.
 
 use uuid::Uuid;
 
@@ -16,7 +15,7 @@ const TAG_DIGITS: usize = 8;
 const TASK: &str = "-task";
 const RANDOM_DIGITS: usize = 32;
 
-/// A node's short name in the ids of sessions that it opens, derived from the node id alone.
+/// A node's short name in session ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeTag(u32);
 
@@ -27,7 +26,7 @@ impl std::fmt::Display for NodeTag {
 }
 
 impl NodeId {
-    /// The node's tag. Nodes of different releases must compute it alike.
+    /// The node's tag, equal in all releases.
     pub fn tag(&self) -> NodeTag {
         let hash = stable_hash(self.as_str().bytes());
         NodeTag(u32::try_from(hash >> 32).expect("half of it fits"))
@@ -35,13 +34,12 @@ impl NodeId {
 }
 
 impl SessionId {
-    /// Draws an id with 122 bits from a cryptographic random generator that the operating system seeds, followed by the
-    /// node's tag.
+    /// Draws an id with 122 cryptographically random bits and the node's tag.
     pub fn opened_by(node: &NodeId) -> Self {
         Self::new(format!("{}-{}", Uuid::new_v4().simple(), node.tag()))
     }
 
-    /// Draws an id for a task, marked by a suffix.
+    /// Draws a task's id.
     pub fn of_task_opened_by(node: &NodeId) -> Self {
         Self::new(format!("{}{TASK}", Self::opened_by(node)))
     }
@@ -51,7 +49,7 @@ impl SessionId {
         self.as_str().ends_with(TASK)
     }
 
-    /// The tag of the opening node. Ids of earlier releases have none.
+    /// The opening node's tag, if present.
     pub fn hint(&self) -> Option<NodeTag> {
         let id = self.as_str().strip_suffix(TASK).unwrap_or(self.as_str());
         let (random, tag) = id.split_once('-')?;
@@ -62,8 +60,8 @@ impl SessionId {
     }
 }
 
-/// A hash that is stable across processes and releases: FNV-1a with the finish of splitmix64, because FNV's high bits
-/// barely depend on the last bytes.
+/// A hash that is stable across releases: FNV-1a with the finish of splitmix64, because FNV's high bits barely depend
+/// on the last bytes.
 pub fn stable_hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let mut hash = bytes.fold(OFFSET, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(PRIME)

@@ -1,4 +1,4 @@
-//! Names of sessions, nodes, workers, principals, calls and deliveries.
+//! Ids of sessions, nodes, workers, principals, calls and deliveries.
 
 use std::sync::{Arc, LazyLock};
 
@@ -38,7 +38,7 @@ macro_rules! name {
 }
 
 name! {
-    /// A legacy session's id. It is a secret: its principal needs it to use the session.
+    /// A legacy session's id, which is a secret.
     SessionId
 }
 name! {
@@ -55,14 +55,14 @@ name! {
 }
 
 impl SessionId {
-    /// Draws an id with 122 bits from a cryptographic random generator that the operating system seeds.
+    /// Draws an id with 122 cryptographically random bits.
     pub fn random() -> Self {
         Self(Uuid::new_v4().simple().to_string().into())
     }
 }
 
 impl Principal {
-    /// The principal of all callers if no authentication is configured.
+    /// The principal of callers without authentication.
     pub fn anonymous() -> Self {
         static NAME: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("anonymous"));
         Self(NAME.clone())
@@ -73,13 +73,13 @@ impl Principal {
         Self::new("shoal-console")
     }
 
-    /// Whether the name belongs to Shoal itself. Credentials must not map to it, because its limits may differ.
+    /// Whether the name is Shoal's own, which credentials must not get.
     pub fn is_reserved(&self) -> bool {
         [Self::anonymous(), Self::console()].contains(self)
     }
 }
 
-/// One call of a tool, resource, prompt or completion. Starting a known id attaches to its call.
+/// A call. Starting a known id attaches to its call.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -91,7 +91,7 @@ impl CallId {
         Self(Uuid::now_v7())
     }
 
-    /// The id's 16 bytes, which sort like the ids.
+    /// The bytes, which sort like the ids.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
@@ -101,13 +101,12 @@ impl CallId {
         Self(Uuid::from_bytes(bytes))
     }
 
-    /// Writes the id as text into the given buffer.
+    /// Writes the id as text.
     pub fn write_to(self, text: &mut [u8; 32]) -> &str {
         self.0.simple().encode_lower(text)
     }
 
-    /// A stream number for the call, from the id's random part, so that it is unlikely to repeat even if the store
-    /// forgets.
+    /// A stream number, random enough to be unique even if the store forgets.
     pub fn stream(self) -> StreamId {
         let [.., a, b, c, d] = *self.0.as_bytes();
         StreamId(u32::from_be_bytes([a, b, c, d]).max(1))
@@ -115,7 +114,7 @@ impl CallId {
 }
 
 impl From<CallId> for DeliveryId {
-    /// The delivery of a request whose call has the same id.
+    /// The delivery with the same id.
     fn from(call: CallId) -> Self {
         Self(call.0)
     }
@@ -147,8 +146,8 @@ impl std::fmt::Debug for CallId {
     }
 }
 
-/// One posting of a body by an edge. If the edge loses the owner before the answer, it delivers again under the same id
-/// and the calls do not begin twice. The call of a single planned request has the same id.
+/// A delivery of a body. An edge that lost the owner delivers again under the same id, so that calls do not begin
+/// twice. The call of a single planned request has the same id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -183,7 +182,6 @@ impl std::fmt::Debug for DeliveryId {
     }
 }
 
-/// The ownership generation of a session. Every durable write carries it, and the store refuses a write with an older
-/// epoch, so that a former owner can do no harm.
+/// The ownership generation of a session. The store refuses writes with an older epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);

@@ -1,4 +1,4 @@
-//! The seam through which operators inspect a node and act on it.
+//! The seam through which operators inspect nodes.
 
 mod call;
 mod node;
@@ -18,49 +18,46 @@ pub use tool::{RecentCalls, ToolAnnotations, ToolDetail, ToolReport};
 
 use crate::{CallId, Principal, SessionId};
 
-/// One node as operators see it: its own sessions, calls and tools.
+/// A node as operators see it: its own sessions, calls and tools.
 ///
-/// Inspecting does not wake sessions or count as use. Every list is bounded by its `limit` and the node's own limit;
-/// [`Listing::total`] counts the omitted items too. [`shown`] shortens texts from clients and tools; callers must
-/// escape them.
+/// Inspecting does not count as use. Lists are bounded; [`Listing::total`] counts all items. [`shown`] shortens
+/// untrusted texts; callers must escape them.
 ///
-/// Nodes exchange reports as JSON, across releases. A member therefore keeps its meaning, and its default stands for
-/// what another release omits.
+/// Nodes of different releases exchange reports as JSON, so a member keeps its meaning and has a default.
 ///
-/// Futures that only read may be dropped at any time. Actions complete once they have begun.
+/// Actions complete even if their futures are dropped.
 #[async_trait]
 pub trait Inspector: Send + Sync + 'static {
-    /// Reports on the node, its pools and its rates.
+    /// Reports on the node.
     async fn node(&self) -> Result<NodeReport, InspectError>;
 
-    /// Lists the sessions that the node owns, last used first. `filter` matches a part of the id, client, revision or
-    /// principal's mark (in any case), or the exact principal.
+    /// Lists the node's sessions, last used first. `filter` matches a part of the id, client, revision or principal's
+    /// mark, or the exact principal.
     async fn sessions(
         &self,
         filter: &str,
         limit: usize,
     ) -> Result<Listing<SessionReport>, InspectError>;
 
-    /// Returns one session; `None` if the node does not own it.
+    /// Returns a session of the node.
     async fn session(&self, session: &SessionId) -> Result<Option<SessionDetail>, InspectError>;
 
     /// Lists the calls in flight, oldest first.
     async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError>;
 
-    /// Lists the tools whose name, title or pool contains `filter` (in any case), most called first.
+    /// Lists the tools whose name, title or pool contains `filter`, most called first.
     async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError>;
 
-    /// Returns the tool that clients call `name`, if the node knows it.
+    /// Returns the tool that clients call `name`.
     async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError>;
 
-    /// Lists refused and failed requests and failed tools, newest first. Kept in memory only.
+    /// Lists failures, newest first. Kept in memory only.
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError>;
 
-    /// Ends a session; `false` if the node does not own it.
+    /// Ends a session; `false` if it is not here.
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError>;
 
-    /// Tells a call to stop; `false` if the node does not run it. The client gets the error of a cancelled call, unless
-    /// the call ends otherwise first.
+    /// Cancels a call; `false` if it is not here. The call may still end otherwise.
     async fn cancel_call(&self, call: CallId, reason: &str) -> Result<bool, InspectError>;
 }
 
@@ -96,7 +93,7 @@ pub enum InspectError {
     Failed(String),
 }
 
-/// A principal's mark, which replaces the name in reports: the first 12 hexadecimal digits of the name's SHA-256.
+/// A principal's mark in reports: the first 12 hexadecimal digits of the name's SHA-256.
 pub fn mark_of(principal: &Principal) -> String {
     let hash = Sha256::digest(principal.as_str().as_bytes());
     hash.iter().take(6).map(|b| format!("{b:02x}")).collect()

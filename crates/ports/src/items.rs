@@ -9,8 +9,7 @@ use futures::stream::{BoxStream, StreamExt as _};
 
 use crate::{LazyReceiver, StreamItem};
 
-/// The items of an [`EventStream`](crate::EventStream), from a channel that another task feeds or from a stream that
-/// works when polled.
+/// The items of an [`EventStream`](crate::EventStream), from a channel or a polled stream.
 pub struct StreamItems(Source);
 
 enum Source {
@@ -19,12 +18,12 @@ enum Source {
 }
 
 impl StreamItems {
-    /// Wraps a stream that keeps returning `None` after its end.
+    /// Wraps a fused stream.
     pub fn polled(stream: impl Stream<Item = StreamItem> + Send + 'static) -> Self {
         Self(Source::Polled(Box::pin(stream)))
     }
 
-    /// Returns the next item; `None` from the end on. Cancellation safe.
+    /// Returns the next item; `None` after the last. Cancellation safe.
     pub async fn recv(&mut self) -> Option<StreamItem> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }

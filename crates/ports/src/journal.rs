@@ -1,4 +1,4 @@
-//! The journal of running calls, from which a new owner resumes them.
+//! The journal of running calls.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -8,16 +8,15 @@ use crate::{
     Binding, CallId, DeliveryId, Epoch, LedgerNumber, LogError, SessionId, StoreError, WorkerId,
 };
 
-/// The running calls of all sessions that Shoal must not repeat or lose.
+/// The running calls that Shoal must not repeat or lose.
 ///
-/// As with [`Directory`](crate::Directory), callers may repeat a method after `Unavailable`.
+/// Callers may repeat a method after `Unavailable`, as for [`Directory`](crate::Directory).
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Journals the calls of one delivery (several for a batch) together with the stream that will carry their answers,
-    /// in one atomic step before dispatch. [`EventLog::append`](crate::EventLog::append) closes the entries.
+    /// Journals the calls of one delivery and opens their stream, in one atomic step before dispatch.
+    /// [`EventLog::append`](crate::EventLog::append) closes the entries.
     ///
-    /// A delivery opens one stream. If its calls have already begun, this returns their stream as it stands now, for as
-    /// long as they are open.
+    /// If the delivery's calls have already begun and are open, this returns their stream as it stands.
     ///
     /// # Errors
     /// `Stale` for a former owner; `Full` at the session's or the store's limit; `Gone` if the stream to join is
@@ -29,7 +28,7 @@ pub trait Journal: Send + Sync + 'static {
         begin: Begin,
     ) -> Result<Begun, LogError>;
 
-    /// Records that a call is about to start on a different worker from the journaled one.
+    /// Records that a call is about to start on another worker.
     async fn rebind(
         &self,
         session: &SessionId,
@@ -38,23 +37,23 @@ pub trait Journal: Send + Sync + 'static {
         binding: &Binding,
     ) -> Result<(), StoreError>;
 
-    /// Returns the streams with calls that have not ended, oldest first, to their owner.
+    /// Returns the streams with open calls, oldest first.
     ///
     /// # Errors
-    /// `Stale` for a former owner, which must not start anything.
+    /// `Stale` for a former owner.
     async fn running(
         &self,
         session: &SessionId,
         epoch: Epoch,
     ) -> Result<Vec<RunningStream>, LogError>;
 
-    /// Enters an open stream and its calls again after [`StoreError::Forgotten`]. The store keeps the events that it
-    /// still has, unless some after them are lost: then the stream begins with `newest`.
+    /// Enters an open stream and its calls again after [`StoreError::Forgotten`]. Stored events stay, unless later ones
+    /// are lost: then the stream begins with `newest`.
     ///
     /// Engines that cannot lose data need not implement this.
     ///
     /// # Errors
-    /// `Stale` for a former owner; `Forgotten` if the caller must restore its claim first.
+    /// `Stale` for a former owner; `Forgotten` if the claim must be restored first.
     async fn restore(
         &self,
         _session: &SessionId,
@@ -64,7 +63,7 @@ pub trait Journal: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the first position of the stream that was opened for a delivery, whether it runs or has finished.
+    /// Returns the beginning of a delivery's stream, open or finished.
     async fn delivered(
         &self,
         session: &SessionId,
@@ -77,21 +76,20 @@ pub trait Journal: Send + Sync + 'static {
 pub struct Begin {
     /// The delivery that brought the calls.
     pub delivery: DeliveryId,
-    /// The stream to answer on; `None` opens a new one, which ends with the last answer.
+    /// The stream to join; `None` opens one, which ends with the last answer.
     pub stream: Option<StreamId>,
     /// The calls; at least one.
     pub entries: Vec<JournalEntry>,
-    /// Whether the calls already run. Running calls may use the room that a store reserves for admitted work.
+    /// Whether the calls already run, and may use a store's reserve.
     pub running: bool,
 }
 
 /// The result of [`Journal::begin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// The calls are journaled. The id is the end of their stream: the position before the first event if the stream is
-    /// new.
+    /// The calls are journaled. The id is the present end of their stream.
     Now(EventId),
-    /// Calls for this delivery had already begun. The id is the position before their stream's first event.
+    /// The calls had already begun. The id is the beginning of their stream.
     Before(EventId),
 }
 
@@ -118,22 +116,22 @@ pub struct RunningStream {
 pub struct OpenStream {
     /// An open stream, as known to its owner.
     pub last: EventId,
-    /// The newest events that the owner still has, up to `last`. Their ids differ only in the sequence.
+    /// The newest events at hand, up to `last`, with consecutive ids.
     pub newest: Vec<Bytes>,
     /// The delivery that opened the stream, if known.
     pub delivery: Option<DeliveryId>,
     /// Its calls that have not ended.
     pub calls: Vec<JournaledCall>,
-    /// Calls that ended within the newest events: their entries are closed.
+    /// Calls that ended within the newest events.
     pub ended: Vec<CallId>,
 }
 
-/// A call that was begun and has not ended.
+/// An open call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournaledCall {
     /// The journaled entry.
     pub entry: JournalEntry,
-    /// The worker's number of the call's last logged event.
+    /// The worker's number of the last logged event.
     pub seen: u64,
 }
 
@@ -146,8 +144,7 @@ pub struct JournalEntry {
     pub request: RequestId,
     /// The worker that runs the call, or will.
     pub worker: Option<WorkerId>,
-    /// The worker's ledger number under which the call was bound. Entries from older releases, and from workers without
-    /// a ledger, lack it.
+    /// The ledger number of the binding, unless the entry or the worker lacks one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerNumber>,
     /// The session's data for starting the call.

@@ -1,6 +1,6 @@
 //! Error kinds, and whether a retry is safe.
 
-/// The kind of an error. Each wire protocol has one table from here.
+/// The kind of an error, from which each wire derives its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request is wrong.
@@ -34,6 +34,6 @@ pub enum Retry {
     Never,
     /// The operation has not begun.
     Safe,
-    /// The operation may have begun, so repeat it only if that is harmless.
+    /// The operation may have begun.
     OnlyIfIdempotent,
 }

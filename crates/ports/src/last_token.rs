@@ -10,22 +10,19 @@ use crate::Principal;
 /// The SHA-256 of a token.
 pub type TokenDigest = [u8; 32];
 
-/// The last token of a connection with its digest. Most connections repeat one token, and comparing is much cheaper
-/// than hashing.
-///
-/// HTTP's limits bound the token's memory, which ends with the connection.
+/// A connection's last token and its digest, because comparing is much cheaper than hashing.
 #[derive(Default)]
 pub struct LastToken(Mutex<Option<Shown>>);
 
 struct Shown {
     token: Box<[u8]>,
     digest: TokenDigest,
-    /// The last caller that the token admitted, and its address.
+    /// The last admitted caller and its address.
     let_in: Option<(Principal, Option<IpAddr>)>,
 }
 
 impl LastToken {
-    /// Returns the digest of a token and remembers both.
+    /// Returns a token's digest and remembers it.
     pub fn digest(&self, token: &[u8]) -> TokenDigest {
         let mut last = self.0.lock();
         if let Some(shown) = last.as_ref().filter(|shown| is_same(&shown.token, token)) {
@@ -40,7 +37,7 @@ impl LastToken {
         digest
     }
 
-    /// Records that a token admitted a caller. Returns whether this is new on the connection.
+    /// Records an admission. Returns whether it is new.
     pub fn lets_in(
         &self,
         token: &TokenDigest,
@@ -66,8 +63,7 @@ impl LastToken {
     }
 }
 
-/// Compares in constant time, because clients behind one proxy may share a connection and could guess another's token
-/// by timing.
+/// Takes constant time, because clients behind a proxy may share a connection.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let pairs = one.iter().zip(other);
     one.len() == other.len() && pairs.fold(0, |differ, (one, other)| differ | (one ^ other)) == 0

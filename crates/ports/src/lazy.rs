@@ -1,7 +1,7 @@
 //! A bounded channel that takes little memory while empty.
 //!
-//! Tens of thousands of silent streams may each have three channels. A channel of 32 stream items takes 2.2 KiB in
-//! tokio and 160 bytes here. Writer and reader share a lock that is seldom contended.
+//! Silent streams may have three channels each. A channel of 32 stream items takes 2.2 KiB in tokio and 160 bytes here.
+//! Its lock is seldom contended.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -14,7 +14,7 @@ use tokio::task::coop;
 /// Capacity kept when the channel becomes empty.
 const KEPT: usize = 8;
 
-/// Makes a channel for at most `capacity` values, and at least one.
+/// Makes a channel for `capacity` values, at least one.
 pub fn lazy_channel<T>(capacity: usize) -> (LazySender<T>, LazyReceiver<T>) {
     let shared = Arc::new(Mutex::new(State {
         waiting: VecDeque::new(),
@@ -36,7 +36,7 @@ struct State<T> {
     reads: bool,
     reader: Option<Waker>,
     wants_room: Vec<Waker>,
-    /// Separate from `wants_room`, so that receiving does not wake them.
+    /// Receiving does not wake these.
     wants_end: Vec<Waker>,
 }
 
@@ -49,11 +49,11 @@ fn remember(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
     }
 }
 
-/// The sending end. After it is dropped, the receiver still gets the waiting values.
+/// The sending end. Waiting values outlive it.
 #[derive(Debug)]
 pub struct LazySender<T>(Arc<Mutex<State<T>>>);
 
-/// The receiving end. Dropping it drops the waiting values.
+/// The receiving end. Dropping it drops waiting values.
 #[derive(Debug)]
 pub struct LazyReceiver<T>(Arc<Mutex<State<T>>>);
 
@@ -75,7 +75,7 @@ impl<T> LazySender<T> {
     /// Sends a value if there is room.
     ///
     /// # Errors
-    /// Returns the value if the channel is full or the receiver is gone.
+    /// The value, if the channel is full or the receiver gone.
     pub fn try_send(&self, value: T) -> Result<(), Unsent<T>> {
         let mut state = self.0.lock();
         if !state.reads {
@@ -121,7 +121,7 @@ impl<T> LazySender<T> {
         .await
     }
 
-    /// Waits until the channel is empty or the receiver is gone. Cancellation safe.
+    /// Waits until all values are received or dropped. Cancellation safe.
     pub async fn drained(&self) {
         poll_fn(|cx| {
             let mut state = self.0.lock();
@@ -165,12 +165,12 @@ impl<T> LazySender<T> {
 }
 
 impl<T> LazyReceiver<T> {
-    /// Returns the next value; `None` when the channel is empty and the sender gone. Cancellation safe.
+    /// Returns the next value; `None` after the last. Cancellation safe.
     pub async fn recv(&mut self) -> Option<T> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Like [`recv`](Self::recv), for manual polling. Counts against tokio's cooperative budget.
+    /// Like [`recv`](Self::recv), within tokio's cooperative budget.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let budget = ready!(coop::poll_proceed(cx));
         let mut state = self.0.lock();
@@ -216,7 +216,7 @@ impl<T> Drop for LazyReceiver<T> {
         let ends = std::mem::take(&mut state.wants_end);
         drop(state);
         senders.into_iter().chain(ends).for_each(Waker::wake);
-        // Drop the values outside the lock, because their drop may run arbitrary code.
+        // Outside the lock, because drop may run any code.
         drop(unread);
     }
 }

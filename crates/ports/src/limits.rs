@@ -1,4 +1,4 @@
-//! `[limits]`: bounds beyond which Shoal asks callers to retry later.
+//! `[limits]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The seam through which the nodes of a cluster find one another.
+//! The seam through which nodes find one another.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,26 +7,25 @@ use async_trait::async_trait;
 
 use crate::{NodeId, StoreError};
 
-/// The cluster's nodes, pools and settled names, as every node can read them.
+/// The cluster's nodes, pools and settled names.
 #[async_trait]
 pub trait Membership: Send + Sync + 'static {
-    /// Announces a node for `life`. The node renews the announcement before that ends.
+    /// Announces a node for `life`, to repeat within it.
     async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError>;
 
     /// Removes a node at once.
     async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError>;
 
-    /// Returns the nodes with a live announcement, in any order.
+    /// Returns the announced nodes.
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
 
-    /// Remembers the names of all pools for `life`, replacing the previous ones. A node that starts alone reads them.
+    /// Remembers the pools for `life`, for a node that starts alone.
     async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError>;
 
     /// Returns the remembered pools.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Remembers a pool's catalog for `life`, replacing the previous one. A node reads it if it starts while the pool
-    /// has no worker.
+    /// Remembers a pool's catalog for `life`, for a node that starts while the pool has no worker.
     async fn remember_catalog(
         &self,
         pool: &str,
@@ -34,7 +33,7 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Extends the remembered catalog of a pool to `life`, or remembers `catalog` if there is none.
+    /// Extends a remembered catalog to `life`, or remembers `catalog`.
     async fn keep_catalog(
         &self,
         pool: &str,
@@ -48,9 +47,9 @@ pub trait Membership: Send + Sync + 'static {
     /// Returns a pool's remembered catalog.
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Agrees with the other nodes on which pool keeps each contested name. `contested` holds all such names, each with
-    /// the pool that this node would choose. A settled name stays with its pool if that is one of `pools`. Other names
-    /// follow `contested`, and the rest are forgotten. Returns the result and remembers it for `life`.
+    /// Agrees with the other nodes on the pool of each name in `contested`, which holds this node's choices. A settled
+    /// name stays with its pool if that is one of `pools`; the rest follow `contested`. Returns the result and
+    /// remembers it for `life`.
     async fn settle_names(
         &self,
         contested: &BTreeMap<String, String>,
@@ -62,8 +61,7 @@ pub trait Membership: Send + Sync + 'static {
     async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError>;
 }
 
-/// A node's announcement. Readers ignore unknown members and take defaults for missing ones, so that releases can be
-/// mixed.
+/// A node's announcement. For mixed releases, members have defaults and unknown ones are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NodeInfo {
     /// The id, unique to this process.
@@ -76,10 +74,10 @@ pub struct NodeInfo {
     /// Whether the node serves clients.
     #[serde(default)]
     pub edge: bool,
-    /// Whether the node is leaving or not ready yet, so that it gets no new work.
+    /// Whether the node gets no new work.
     #[serde(default)]
     pub draining: bool,
-    /// Whether the node drains because it has just started and is still learning the cluster's state.
+    /// Whether the node drains because it is starting.
     #[serde(default)]
     pub starting: bool,
     /// The pools whose tools the node knows.

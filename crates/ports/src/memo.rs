@@ -1,19 +1,18 @@
-//! A cache for the parsed form of a value, kept beside the value.
+//! A cache for the parsed form of a value.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// The parsed form of a value, for the next reader. The memo holds a weak reference, so the parser decides how long to
-/// keep the result.
+/// The parsed form of a value, held weakly for its next reader.
 ///
-/// Memos do not count for equality: any two are equal.
+/// Any two memos are equal.
 #[derive(Default)]
 pub struct Memo(Mutex<Option<Weak<dyn Any + Send + Sync>>>);
 
 impl Memo {
-    /// The parsed form, if it has this type and is still alive.
+    /// The parsed form, if of this type and alive.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let read = self.0.lock().as_ref()?.upgrade()?;
         read.downcast().ok()

@@ -1,4 +1,4 @@
-//! The embedded engines, which keep all data in this process.
+//! The embedded engines, in memory.
 
 mod cluster_bus;
 mod data;
@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 
 use crate::{ClusterEvent, Lagged, Store};
 
-/// The embedded store: one map of sessions behind all storage seams. Clones share the data.
+/// The embedded store. Clones share the data.
 #[derive(Clone)]
 pub struct MemoryStore {
     data: Arc<Data>,

@@ -31,7 +31,7 @@ pub enum ListOwner {
 }
 
 impl ListOwner {
-    /// The owners that apply to a caller, closest first.
+    /// The owners of a caller's lists, closest first.
     pub fn of(session: Option<&SessionId>, principal: &Principal) -> [Self; 2] {
         [
             match session {
@@ -43,8 +43,7 @@ impl ListOwner {
     }
 }
 
-/// The owners of separate lists. Each has version numbers for its tools, resources (with templates) and prompts; 0
-/// means the shared list. An owner disappears when its server process or session ends.
+/// The owners of separate lists, with versions of tools, resources (with templates) and prompts; 0 for the shared list.
 pub type OwnLists = Arc<BTreeMap<ListOwner, [u64; 3]>>;
 
 /// The owners whose numbers differ between two versions.

@@ -1,6 +1,6 @@
 //! Patterns that match several names at once, such as `read_*`.
 
-/// Whether `name` matches `pattern`, where `*` stands for any characters and everything else for itself.
+/// Whether `name` matches `pattern`, where `*` stands for any characters.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     if pattern == name {
         return true;
@@ -11,7 +11,7 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let Some(mut left) = name.strip_prefix(head) else {
         return false;
     };
-    // Taking the first match of each literal leaves the most for the literals after it.
+    // The first match leaves the most for later literals.
     while let Some((literal, next)) = rest.split_once('*') {
         let Some(at) = left.find(literal) else {
             return false;

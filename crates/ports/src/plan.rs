@@ -1,4 +1,4 @@
-//! The plan of a call, made before it is journaled or started.
+//! The plan of a call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,66 +8,65 @@ use shoal_protocol::RawJson;
 
 use crate::{Binding, Call, CallFailure, CallOutcome, Repeat, RunningCall};
 
-/// A call ready to start: routed, checked, and with a worker.
+/// A call ready to start.
 #[derive(Clone, Debug)]
 pub struct CallPlan {
-    /// The call as sent, with its tool's repeat setting.
+    /// The call, with its repeat setting.
     pub call: Call,
-    /// The route. `None` for a modern request that continues an earlier one, whose route the start finds.
+    /// The route; `None` for a modern request that continues another.
     pub route: Option<Route>,
-    /// The worker to try first, with its ledger number. `None` if the call is already bound.
+    /// The worker to try first, unless the call is bound.
     pub worker: Option<Binding>,
 }
 
-/// The route of a call and its form for the backend.
+/// The route of a call.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The pool.
     pub pool: Arc<str>,
-    /// The backend's name of the tool, for a tool call.
+    /// The backend's name of the tool.
     pub tool: Option<Arc<str>>,
     /// The parameters for the backend.
     pub params: Option<RawJson>,
-    /// How long run-once calls are held before they are journaled, if the pool sets its own time.
+    /// The pool's own time to hold run-once calls.
     pub hold: Option<Duration>,
-    /// The policy rule that allows the call, for the audit trail, if policy was checked.
+    /// The policy rule that allows the call, for the audit trail.
     pub rule: Option<Arc<str>>,
 }
 
-/// An edge's plan for a request: a call plan without the call, which only the session can make.
+/// An edge's plan for a request, without the call.
 #[derive(Clone, Debug)]
 pub struct RequestPlan {
     /// Whether the call may be repeated.
     pub repeat: Repeat,
     /// The route.
     pub route: Route,
-    /// The worker to try first, with its ledger number. A run-once call is bound to it: any later session owner starts
-    /// it there under the same id, so that it runs once.
+    /// The worker to try first. A run-once call is bound to it, under the same id on any session owner.
     pub worker: Binding,
 }
 
-/// An edge's plan for a request, or the answer that the session gives if it admits the request.
+/// An edge's plan, or the answer if the session admits the request.
 pub type EdgePlan = Result<RequestPlan, CallOutcome>;
 
-/// A call's plan, or the answer in its place: a list or a refusal.
+/// A call's plan, or the answer in its place.
 pub type Planned = Result<CallPlan, CallOutcome>;
 
 /// A plan in progress, usually ready at once.
 pub type Planning = Either<Ready<Planned>, BoxFuture<'static, Planned>>;
 
-/// A start in progress, usually ready at once if the worker is in this process.
+/// A start in progress, usually ready for a local worker.
 pub type Starting = Either<Ready<Started>, BoxFuture<'static, Started>>;
 
-/// A running call, or why it does not run.
+/// A running call, or why not.
 pub type Started = Result<RunningCall, CallFailure>;
 
 impl RequestPlan {
-    /// Converts a call plan for the session's owner; `None` if the owner must plan itself.
+    /// Converts a plan for the session's owner, unless the owner must plan.
     pub fn settled(planned: Planned) -> Option<EdgePlan> {
         Some(match planned {
             // The session asks the user.
             Ok(plan) if plan.call.asks_first => return None,
-            // Without a ledger number the worker's refusals are not final, so the call could not be bound again.
+            // Without a ledger number the call could not be bound again.
             Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
             Ok(plan) => Ok(plan.into_request()?),
             // The owner may know more workers.
@@ -78,7 +77,7 @@ impl RequestPlan {
 }
 
 impl CallPlan {
-    /// Removes the call, if the plan has a route and a worker.
+    /// Removes the call, given a route and a worker.
     pub fn into_request(self) -> Option<RequestPlan> {
         Some(RequestPlan {
             repeat: self.call.repeat,
@@ -99,7 +98,7 @@ impl CallPlan {
         self.call.repeat == Repeat::Never
     }
 
-    /// Binds the call to the planned worker, the only one that may run it from now on.
+    /// Binds the call to the planned worker.
     pub fn bind(&mut self) {
         if let Some(Binding { worker, ledger }) = self.worker.take() {
             self.call.worker = Some(worker);

@@ -1,6 +1,6 @@
-//! The seam behind quotas: token buckets that all nodes of a cluster share.
+//! The seam behind quotas: token buckets shared by all nodes.
 //!
-//! The algorithm is GCRA: a bucket holds `burst` tokens and regains one every `interval`.
+//! GCRA: a bucket holds `burst` tokens and regains one every `interval`.
 
 mod config;
 mod gcra;
@@ -17,12 +17,12 @@ pub use rate::Rate;
 
 use crate::{Principal, StoreError};
 
-/// The buckets of quotas. Each engine measures time by its own clock.
+/// The buckets of quotas, each on its engine's clock.
 #[async_trait]
 pub trait QuotaCells: Send + Sync + 'static {
-    /// Takes up to `want` tokens, or none if fewer than `need` are left. `need` is at most the rate's burst.
+    /// Takes up to `want` tokens, or none if fewer than `need` are left.
     ///
-    /// The rate may change between calls. Tokens stay taken, but for at most the time in which the new rate fills its
+    /// The rate may change between calls. Tokens stay taken for at most the time in which the new rate fills its
     /// bucket.
     async fn take(
         &self,
@@ -32,7 +32,7 @@ pub trait QuotaCells: Send + Sync + 'static {
         want: u32,
     ) -> Result<Taken, StoreError>;
 
-    /// Returns unused tokens. The bucket holds at most its burst.
+    /// Returns unused tokens, up to the burst.
     async fn give_back(&self, key: &QuotaKey, rate: CellRate, cells: u32)
     -> Result<(), StoreError>;
 }
@@ -58,8 +58,8 @@ pub enum QuotaSubject {
 }
 
 impl QuotaSubject {
-    /// The subject for a client address. An IPv6 /64 counts as one address, because it is the smallest network that a
-    /// customer gets.
+    /// The subject for a client address. An IPv6 /64 is the smallest network that a customer gets, so it counts as one
+    /// address.
     pub fn address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V6(address) => {

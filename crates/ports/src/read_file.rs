@@ -1,7 +1,5 @@
-//! Reads files that an operator names, bounded and without waiting.
-//!
-//! A path may lead to a pipe, which waits for a writer, or to an endless device. A periodic reader must survive both
-//! and see the corrected file later.
+//! Reads files that an operator names, bounded and without waiting, because a path may lead to a pipe or an endless
+//! device.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -11,12 +9,12 @@ use std::path::Path;
 ///
 /// # Errors
 /// The operating system's; [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not regular;
-/// [`FileTooLarge`](io::ErrorKind::FileTooLarge) above `most` bytes. Errors do not name the file.
+/// [`FileTooLarge`](io::ErrorKind::FileTooLarge) above `most` bytes.
 pub fn read_file(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     whole(open_file(file)?, most)
 }
 
-/// Reads a regular text file, as [`read_file`] does.
+/// Reads a regular text file.
 ///
 /// # Errors
 /// As for [`read_file`]; [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8.
@@ -24,17 +22,17 @@ pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
     text(read_file(file, most)?)
 }
 
-/// Reads text from a file or a pipe, waiting for the writer.
+/// Reads text, also from a pipe, waiting for its writer.
 ///
 /// # Errors
-/// As for [`read_text`], except that any file is allowed.
+/// As for [`read_text`], but any file is allowed.
 pub fn read_text_or_pipe(file: &Path, most: u64) -> io::Result<String> {
     text(whole(File::open(file)?, most)?)
 }
 
 /// Opens a regular file without waiting.
 pub(crate) fn open_file(file: &Path) -> io::Result<File> {
-    // Check first, because opening a pipe could consume its data. Another file may still replace it before `open`.
+    // Opening a pipe could consume its data, so check before and after.
     expect_regular(&std::fs::metadata(file)?)?;
     let mut options = File::options();
     options.read(true);
@@ -69,7 +67,7 @@ fn whole(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 
 fn text(read: Vec<u8>) -> io::Result<String> {
     String::from_utf8(read)
-        // The original error holds the bytes, which may be secret.
+        // The original error holds the bytes, perhaps secret.
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))
 }
 

@@ -1,7 +1,7 @@
-//! Session state for tools: small values under keys, as durable as the session.
+//! Session state for tools: small values, as durable as the session.
 //!
-//! A call sends a [`StateRequest`] among its events. The session's owner answers through
-//! [`CallControl::answer`](crate::CallControl::answer). Clients do not see the exchange.
+//! A call sends a [`StateRequest`] among its events, and the session's owner answers through
+//! [`CallControl::answer`](crate::CallControl::answer).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub const STATE_KEY_BYTES: usize = 128;
 /// A call's request to its session's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateRequest {
-    /// Reads a value. Answer: `{"value": …}`, or `{}` if it is missing.
+    /// Reads a value: `{"value": …}`, or `{}` if missing.
     Get {
         /// The key.
         key: String,
@@ -28,8 +28,7 @@ pub enum StateRequest {
         key: String,
         /// The value; `None` removes it.
         value: Option<RawJson>,
-        /// The id of this write. A new session owner may read the same request again after the former owner carried it
-        /// out.
+        /// Identifies a write that a new owner may read again.
         writing: u64,
     },
     /// Lists the keys, sorted. Answer: `{"keys": […]}`.
@@ -43,7 +42,7 @@ impl StateRequest {
         Self::Set {
             key: key.into(),
             value,
-            // Each half of a UUID has fixed bits, in different places.
+            // Each half has fixed bits, in different places.
             writing: high ^ low.rotate_left(32),
         }
     }
@@ -67,7 +66,7 @@ impl StateRequest {
     /// Checks the key.
     ///
     /// # Errors
-    /// -32602 if the key is empty or too long.
+    /// -32602 if it is empty or too long.
     pub fn check(&self) -> Result<(), RpcError> {
         match self {
             Self::Get { key } | Self::Set { key, .. } if key.is_empty() => Err(
@@ -84,7 +83,7 @@ impl StateRequest {
     }
 }
 
-/// The error for a caller without a session, such as any of 2026-07-28.
+/// The error for a caller without a session.
 pub fn no_session() -> RpcError {
     RpcError::invalid_request(
         "the caller has no session to keep state in; keep it under an explicit handle instead, which the \
@@ -92,14 +91,14 @@ pub fn no_session() -> RpcError {
     )
 }
 
-/// The error for a value that was certainly not kept. Its code differs from that of a call that was not executed,
-/// because tools may pass it on and they have been executed.
+/// The error for a value that was not kept. Tools may pass it on, so its code must not mean that a call was not
+/// executed.
 pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("the value was not kept: {reason}; try again later");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":false}"#))
 }
 
-/// The error for a value that may have been kept.
+/// The error for an unknown outcome.
 pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("whether the value was kept is not known: {reason}");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":null}"#))
@@ -107,11 +106,10 @@ pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
 
 /// A running call's access to its session's state. Cheap to clone.
 ///
-/// Requests of one call run in their order. All calls of a session see the same order. Values are JSON. The session's
-/// owner applies the limits of `[session]`.
+/// All calls see the same order of requests. The session's owner applies the limits of `[session]`.
 ///
 /// # Cancel safety
-/// If a future is dropped, the value may or may not be written.
+/// If a future is dropped, the value may be written.
 #[derive(Clone)]
 pub struct SessionState(Arc<dyn StateDoor>);
 
@@ -131,7 +129,7 @@ impl SessionState {
     /// Reads a value.
     ///
     /// # Errors
-    /// If the caller has no session, the key is invalid, the session cannot be reached, or the value is not a `T`.
+    /// If there is no session, it cannot be reached, the key is invalid, or the value is not a `T`.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, RpcError> {
         let request = StateRequest::Get {
             key: key.to_owned(),
@@ -150,7 +148,7 @@ impl SessionState {
     ///
     /// # Errors
     /// As [`SessionState::get`]; -32602 for a value that is too big, -32600 at the session's limit, -32603 if the store
-    /// is away. The error's data is `{"kept": false}`, or `{"kept": null}` if the outcome is unknown.
+    /// is away. The data is `{"kept": false}`, or `{"kept": null}` if unknown.
     pub async fn set(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), RpcError> {
         let text = serde_json::to_vec(value)
             .map_err(|error| RpcError::internal(format!("the value is not JSON: {error}")))?;
@@ -159,7 +157,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Removes a value from the store.
+    /// Removes a value.
     ///
     /// # Errors
     /// As [`SessionState::set`].

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::{ClusterBus, Directory, EventLog, Journal, Membership};
 
-/// The storage seams of one engine, which share their data: an epoch raised in the directory fences the log and the
-/// journal too.
+/// The storage seams of one engine. An epoch raised in the directory also fences log and journal.
 #[derive(Clone)]
 pub struct Store {
     /// Ownership and records.
@@ -30,26 +29,26 @@ impl StoreError {
 /// Why a store refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The writer's epoch is old: another node owns the session.
+    /// Another node owns the session.
     #[error("the session has a newer owner")]
     Stale,
-    /// The store has lost confirmed writes, as after a failover to a lagging replica. The owner restores them
-    /// ([`Directory::restore`], [`Journal::restore`]).
+    /// The store has lost confirmed writes, as after a failover. The owner restores them ([`Directory::restore`],
+    /// [`Journal::restore`]).
     #[error("the store has forgotten what was written")]
     Forgotten,
     /// The session does not exist.
     #[error("no such session")]
     NotFound,
-    /// Another node with a live lease holds the session.
+    /// Another node holds the session.
     #[error("the session is held by another node")]
     Held,
     /// The store has reached a limit.
     #[error("the store is full: {0}")]
     Full(&'static str),
-    /// The store did not confirm the step, which may have been done.
+    /// The step was not confirmed and may have been done.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
-    /// The request was not sent, because the store is away or overloaded.
+    /// The request was not sent.
     #[error("the store is away: {0}")]
     Away(String),
 }

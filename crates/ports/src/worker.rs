@@ -1,4 +1,4 @@
-//! The seam between the dispatcher and a worker, in this process or another.
+//! The seam between the dispatcher and a worker.
 
 use std::sync::Arc;
 
@@ -11,23 +11,20 @@ use crate::{
     WorkerId,
 };
 
-/// A worker, as seen by the dispatcher.
+/// A worker, in this process or another.
 ///
-/// A worker keeps running calls without a reader, and finished ones for a bounded time, so that readers can attach to
-/// both. It may drop a finished call that is [acknowledged](Self::acknowledge), or that is safe to repeat, asked no
-/// questions and was delivered. It runs each call once.
+/// It keeps running calls without a reader, and finished ones for a bounded time. It may drop a finished call that is
+/// [acknowledged](Self::acknowledge), or repeatable, delivered and without questions. It runs each call once.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
-    /// The worker's catalog and health. The receiver reports changes. A worker that cannot take calls has no catalog,
-    /// and a reconnected one announces itself again.
+    /// The worker's state, and its changes. A worker that cannot take calls has no catalog. A reconnected one announces
+    /// itself again.
     fn announcement(&self) -> watch::Receiver<Announcement>;
 
-    /// Reports updates of resources that this process is [subscribed](Self::subscribe) to. A receiver that has lagged
-    /// must assume that all of them changed.
+    /// Reports updates of [subscribed](Self::subscribe) resources. A lagging receiver must assume that all changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// The callers with separate lists at this worker, which answers their list methods as calls with all pages in one.
-    /// Empty by default.
+    /// The callers with separate lists, whose list methods it answers as calls with all pages in one.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
@@ -35,64 +32,60 @@ pub trait Worker: Send + Sync + 'static {
     /// The current load.
     fn load(&self) -> WorkerLoad;
 
-    /// The calls that a reader may still want: running, queued and parked ones, and for a while finished ones that were
-    /// not read to the end.
+    /// The calls that a reader may still want, finished ones included for a while.
     fn open_calls(&self) -> usize {
         let load = self.load();
         load.running + load.queued
     }
 
-    /// The ledger's position, for binding journaled calls; `None` without a ledger. May lag behind the worker.
+    /// The ledger's position, which may lag; `None` without a ledger.
     fn ledger(&self) -> Option<LedgerNumber> {
         None
     }
 
-    /// Adds a call that another node will start to the [load](Self::load), until the guard is dropped. `None` if the
-    /// load is known exactly.
+    /// Counts a call that another node will start in the [load](Self::load), until the guard is dropped. `None` if the
+    /// load is exact.
     fn expect(&self) -> Option<Expected> {
         None
     }
 
-    /// Starts a call. Starting a known id attaches from the beginning.
+    /// Starts a call, or attaches to a known one from the beginning.
     ///
-    /// The worker remembers the journaled calls under its latest [ledger](Self::ledger) numbers. It refuses to run
-    /// again what it took, and what it may have forgotten. A refusal is final for the number under which the call was
-    /// bound.
+    /// The worker remembers the journaled calls under its latest [ledger](Self::ledger) numbers. It does not run again
+    /// what it took or may have forgotten, and a refusal is final for the binding's number.
     ///
-    /// If the connection breaks before the worker responds, the call may run: its events end without `Finished`, and
-    /// its control has no [reader](crate::CallControl::reader). [Start it again](Self::start_again) to find out.
+    /// If the connection breaks first, the call may run: its events end without `Finished`, and it has no
+    /// [reader](crate::CallControl::reader). [Start it again](Self::start_again) to find out.
     ///
     /// # Errors
-    /// `Overloaded` if the queue is full and `NotExecuted` if the worker cannot run calls: the call was not executed.
-    /// `OutcomeUnknown` if it may have run before. `Superseded`, without a change, if the worker knows a later owner of
-    /// the session.
+    /// `Overloaded` or `NotExecuted` if the call was not executed; `OutcomeUnknown` if it may have run; `Superseded` if
+    /// the worker knows a later session owner.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
-    /// Starts a call that an earlier start may have reached.
+    /// Starts a call that may have reached the worker before.
     ///
     /// # Errors
-    /// The worker's, as for [`start`](Self::start). A failure to send looks like a broken connection.
+    /// As for [`start`](Self::start). A failure to send looks like a broken connection.
     async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
         self.start(call).await
     }
 
-    /// The worker itself, if it is in this process and answers without waiting.
+    /// The worker, if it is in this process.
     fn here(&self) -> Option<&dyn WorkerHere> {
         None
     }
 
-    /// Attaches to a call and takes it over from its current reader. A [returning reader](Attach::reader) does not take
-    /// over from a newer one: its events end, and its control [is replaced](crate::CallControl::is_replaced). A broken
-    /// connection looks as for [`start`](Self::start).
+    /// Attaches to a call, replacing its reader. A [returning reader](Attach::reader) does not replace a newer one: its
+    /// control [is replaced](crate::CallControl::is_replaced). A broken connection looks as for [`start`](Self::start).
     ///
     /// # Errors
-    /// `OutcomeUnknown` if the worker does not know the call; `Superseded` if it knows a later owner of the session.
+    /// `OutcomeUnknown` if the worker does not know the call; `Superseded` if it knows a later session owner.
     async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure>;
 
-    /// Tells the worker that the end of a run-once call is stored. It may drop the result but keeps the id.
+    /// Allows the worker to drop a stored result. It keeps the id.
     fn acknowledge(&self, _call: CallId) {}
 
-    /// Subscribes to a resource's [updates](Self::resource_updates). Idempotent.
+    /// Subscribes to [updates](Self::resource_updates). Idempotent.
     ///
     /// # Errors
     /// The backend's refusal.
@@ -101,8 +94,7 @@ pub trait Worker: Send + Sync + 'static {
     /// Ends [`Worker::subscribe`].
     async fn unsubscribe(&self, uri: &str);
 
-    /// Ends a legacy session: the worker stops its running calls, refuses late ones and releases the backend's
-    /// resources.
+    /// Ends a session: stops its calls and refuses late ones.
     async fn end_session(&self, session: &SessionId);
 }
 
@@ -113,11 +105,11 @@ pub struct Attach {
     pub call: CallId,
     /// The last event seen; 0 for the beginning.
     pub after: u64,
-    /// The id of a returning [reader](crate::CallControl::reader); `None` for a new one.
+    /// The id of a returning [reader](crate::CallControl::reader).
     pub reader: Option<u64>,
-    /// The epoch of the session's owner, as in [`Call::epoch`].
+    /// The session owner's epoch, as in [`Call::epoch`].
     pub epoch: Option<Epoch>,
-    /// The reader's span, which may be in another trace than the call.
+    /// The reader's span.
     pub trace: Option<TraceContext>,
 }
 
@@ -135,27 +127,26 @@ impl Attach {
     }
 }
 
-/// The guard of a call that another node will start.
+/// The guard of an expected call.
 pub type Expected = Box<dyn Send + Sync>;
 
 /// A worker in this process.
 pub trait WorkerHere {
-    /// Starts a call without waiting. Call this within a runtime.
+    /// Starts a call without waiting. Call within a runtime.
     ///
-    /// The tool may run until it first waits. A call that ends by then has [ended](crate::CallEvents::ended) when this
-    /// returns.
+    /// The tool may run until it waits. A call that ends by then has [ended](crate::CallEvents::ended) on return.
     ///
     /// # Errors
-    /// As [`Worker::start`], which the caller then tries; a refusal does not count in metrics.
+    /// As [`Worker::start`], which the caller then tries.
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure>;
 }
 
 /// A set of workers.
 pub trait WorkerSet: Send + Sync + 'static {
-    /// Adds a worker. It replaces one with the same id, whose running calls continue.
+    /// Adds or replaces a worker. Running calls continue.
     fn add(&self, worker: Arc<dyn Worker>);
 
-    /// Removes a worker, so that no calls start on it.
+    /// Removes a worker for new calls.
     fn remove(&self, worker: &WorkerId);
 }
 
@@ -166,18 +157,18 @@ pub struct Announcement {
     pub worker: WorkerId,
     /// The pool.
     pub pool: Arc<str>,
-    /// The catalog; `None` while the backend is not ready.
+    /// The catalog, once the backend is ready.
     pub catalog: Option<Arc<PoolCatalog>>,
-    /// Why the worker is not ready, or what is degraded, for `/readyz` and logs.
+    /// Why it is not ready, or what is degraded.
     pub detail: Option<String>,
 }
 
 impl Announcement {
-    /// The [detail](Self::detail) while the backend starts for the first time.
+    /// The [detail](Self::detail) of a first start.
     pub const STARTING: &str = "starting";
-    /// The detail while the worker finishes its calls and takes no more.
+    /// The detail while the worker finishes its calls.
     pub const LEAVING: &str = "the worker is leaving";
-    /// The detail when the pool is being removed. Once all its workers say so, nodes stop waiting for another one.
+    /// The detail of a removed pool, for which nodes need not wait.
     pub const REMOVED: &str = "the pool was removed from the worker's configuration";
 
     /// Whether the worker is leaving.
@@ -194,7 +185,7 @@ impl Announcement {
     }
 }
 
-/// A changed resource, as reported by a worker to linked processes.
+/// A resource update from a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceUpdated {
     /// The URI.
@@ -210,6 +201,6 @@ pub struct WorkerLoad {
     pub running: usize,
     /// Calls waiting.
     pub queued: usize,
-    /// Calls that can run at once; 0 while the worker is disconnected.
+    /// Calls that can run at once; 0 while disconnected.
     pub capacity: usize,
 }

@@ -16,7 +16,7 @@ pub enum ClientCapability {
 }
 
 impl ClientCapability {
-    /// The capability that a request needs; `None` if servers may not send it to clients.
+    /// The capability that a server's request needs, if allowed.
     pub fn needed_by(method: &Method, params: Option<&RawJson>) -> Option<Self> {
         match method {
             Method::CreateMessage => Some(Self::Sampling),
@@ -70,9 +70,9 @@ impl std::fmt::Display for ClientCapability {
     }
 }
 
-/// Whether `capabilities` (a `ClientCapabilities` object) declares `needed`.
+/// Whether `ClientCapabilities` declare `needed`.
 ///
-/// An empty `elicitation` means form mode, as before 2025-11-25.
+/// An empty `elicitation` means form mode.
 pub fn declares(capabilities: &RawJson, needed: ClientCapability) -> bool {
     let Some(capabilities) = RawObject::of(capabilities) else {
         return false;

@@ -1,4 +1,4 @@
-//! Writes JSON-RPC messages around raw results and parameters, with one allocation each.
+//! Writes JSON-RPC messages, with one allocation each.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -27,8 +27,7 @@ pub fn error_response(id: &RequestId, error: &RpcError) -> Bytes {
     ])
 }
 
-/// An error response to a message whose id could not be read. It has no id, as 2025-11-25 requires and earlier schemas
-/// allow.
+/// An error response without an id, for an unreadable message, as 2025-11-25 requires.
 pub fn error_response_without_id(error: &RpcError) -> Bytes {
     join([
         br#"{"jsonrpc":"2.0","error":"#.as_slice(),

@@ -2,15 +2,14 @@
 
 use memchr::memchr2;
 
-/// Texts up to this length are first checked by counting brackets.
+/// Up to this, count brackets first.
 const SHORT: usize = 1024;
 
-/// Whether objects and arrays in `text` nest at most `limit` levels deep.
+/// Whether `text` nests at most `limit` levels deep.
 ///
-/// One pass without allocation. `text` may be invalid JSON.
+/// One pass without allocation. `text` may be invalid.
 pub fn nesting_within(text: &[u8], limit: usize) -> bool {
-    // A text with at most `limit` opening brackets cannot exceed the limit. Counting them is cheaper than finding
-    // strings.
+    // Counting brackets is cheaper than finding strings.
     let opens = || text.iter().filter(|&&byte| byte | 0x20 == b'{').count();
     if text.len() <= limit || text.len() <= SHORT && opens() <= limit {
         return true;
@@ -36,7 +35,7 @@ pub fn nesting_within(text: &[u8], limit: usize) -> bool {
 
 const STEP: usize = 16;
 
-/// The index of the closing quote of the string that opens at `start`, or the text's end.
+/// The closing quote of the string at `start`, or the text's end.
 pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     // Most strings end within two steps, before a search would pay.
@@ -57,7 +56,7 @@ pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     search_end(text, at)
 }
 
-/// Searches long strings by vector instructions. Separate, so that short strings need fewer registers.
+/// Separate, so that short strings need fewer registers.
 #[inline(never)]
 fn search_end(text: &[u8], mut at: usize) -> usize {
     while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -70,7 +69,7 @@ fn search_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Sets the bits of each quote and backslash, lowest byte first. Compiles to vector instructions.
+/// Sets the bits of quotes and backslashes, lowest byte first.
 fn ends(step: &[u8; STEP]) -> u128 {
     u128::from_le_bytes(step.map(|byte| match byte {
         b'"' | b'\\' => 0xff,

@@ -48,9 +48,9 @@ impl Ends {
 
     /// Identifies the line, if its spelling leaves no doubt.
     ///
-    /// The envelope's members must be at the start (`{"jsonrpc":"2.0","id":7,"result":`) or the end
-    /// (`,"jsonrpc":"2.0","id":7}`), as the official SDKs write them. Text inside parameters or results cannot be
-    /// mistaken for them, because the first brace opens the message and the last one closes it.
+    /// The envelope must be at the start (`{"jsonrpc":"2.0","id":7,"result":`) or the end (`,"jsonrpc":"2.0","id":7}`),
+    /// as the official SDKs write it. Parameters and results cannot be mistaken for it, because the first and last
+    /// brace are the message's own.
     pub fn spot(&self) -> Option<Spotted> {
         let head = without_spaces(&self.head);
         let tail = without_spaces(&self.tail);
@@ -115,7 +115,7 @@ fn trailing_id(tail: &[u8]) -> Option<&[u8]> {
     Some(&rest[at + NAME.len()..])
 }
 
-/// Reads an unambiguous id that also occurs in the line itself.
+/// The id must be unambiguous and occur in the line.
 fn read(id: &[u8], line: &[u8]) -> Option<RequestId> {
     let plain = match id {
         [b'"', inner @ .., b'"'] => !inner.iter().any(|byte| matches!(byte, b'"' | b'\\')),

@@ -15,7 +15,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub enum Body {
     /// One message.
     Single(Message),
-    /// An array of messages (2025-03-26, and clients that ignore the revision). Invalid members keep their place.
+    /// An array of messages (2025-03-26, and lenient clients). Invalid members keep their place.
     Batch(Vec<Result<Message, InvalidMessage>>),
 }
 
@@ -88,8 +88,7 @@ impl InvalidMessage {
 }
 
 impl Body {
-    /// Reads a client's body with at most `max_depth` levels. Requires unique member names, so that all later readers
-    /// agree.
+    /// Reads a client's body of at most `max_depth` levels, with unique member names.
     ///
     /// # Errors
     /// As [`Body::parse`]; -32602 for parameters that are too long or repeat a member, -32600 for other parts. In a
@@ -109,8 +108,8 @@ impl Body {
         })
     }
 
-    /// Reads a body with at most `max_depth` levels, as leniently as the official SDKs: accepts a byte order mark,
-    /// `"error": null` beside a result or vice versa, and ids such as `7.0`.
+    /// Reads a body of at most `max_depth` levels, as leniently as the official SDKs: with a byte order mark, `"error":
+    /// null` beside a result, or ids such as `7.0`.
     ///
     /// # Errors
     /// -32700 if the text is not JSON, -32600 if it is not a message; with the id if readable.
@@ -118,8 +117,7 @@ impl Body {
         Self::read(text, max_depth, Repeated::Refused)
     }
 
-    /// Reads a server's body like [`Body::parse`]. The last of equal envelope members counts, as in the official SDKs,
-    /// because Shoal writes a new envelope for clients.
+    /// Reads a server's body. The last of equal envelope members counts, as in the official SDKs.
     ///
     /// # Errors
     /// As [`Body::parse`].

@@ -27,14 +27,13 @@ pub mod code {
     pub const UNSUPPORTED_VERSION: i64 = -32022;
     /// 2025-11-25 only: the user must visit a URL first.
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
-    /// Shoal: a limit was reached and the call was not executed. Outside JSON-RPC's reserved range, as the
-    /// specification requires of other codes.
+    /// Shoal: a limit was reached. Outside JSON-RPC's reserved range, as the specification requires.
     pub const OVERLOADED: i64 = 50_300;
-    /// Shoal: the call was not executed and may safely be repeated.
+    /// Shoal: the call was not executed.
     pub const NOT_EXECUTED: i64 = 50_301;
-    /// Shoal: the call was started, and its effect is unknown.
+    /// Shoal: the call started, with unknown effect.
     pub const OUTCOME_UNKNOWN: i64 = 50_002;
-    /// Shoal: the deadline passed, and the tool was told to stop.
+    /// Shoal: the deadline passed.
     pub const DEADLINE_EXCEEDED: i64 = 50_400;
     /// The client cancelled the request (LSP's code).
     pub const REQUEST_CANCELLED: i64 = -32_800;
@@ -55,7 +54,7 @@ pub struct RpcError {
 }
 
 impl RpcError {
-    /// Makes an error without data. Shortens a message above [`LONGEST_MESSAGE`], which may quote its sender.
+    /// Makes an error without data. Shortens messages to [`LONGEST_MESSAGE`].
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         let mut message = message.into();
         if message.len() > LONGEST_MESSAGE {
@@ -98,9 +97,8 @@ impl RpcError {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// Reads a peer's error leniently. A float or text is accepted as code if it is a whole number; otherwise the code
-    /// is -32603. A text is accepted as message. If a part is lost and data is missing, the whole error becomes the
-    /// data.
+    /// Reads a peer's error leniently. A code may be a whole number as float or text; otherwise it becomes -32603. A
+    /// text is accepted as message. If a part is lost and data is missing, the whole error becomes the data.
     pub fn from_json(json: &RawJson) -> Self {
         let Some(object) = RawObject::of(json) else {
             return match json.string() {

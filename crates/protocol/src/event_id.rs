@@ -21,8 +21,8 @@ impl std::fmt::Display for StreamId {
 
 /// An SSE event's id: unique within its session, and a cursor within its stream.
 ///
-/// On the wire `epoch-stream-sequence`, in lower-case hexadecimal. The epoch is a random number for the session's log
-/// and claim, so that a foreign cursor is recognised. Sequences continue across claims.
+/// On the wire `epoch-stream-sequence`, in lower-case hexadecimal. The epoch is random for each session's log and
+/// claim, to recognise foreign cursors. Sequences continue across claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId {
     /// The log and claim that numbered the event.
@@ -49,7 +49,7 @@ impl std::fmt::Display for EventId {
 }
 
 impl EventId {
-    /// Writes the id as `Display` does, but faster, because each event has one.
+    /// Writes the id as `Display` does, but faster.
     pub fn write_to(&self, text: &mut impl BufMut) {
         put_hex(text, u64::from(self.epoch));
         text.put_u8(b'-');
@@ -91,7 +91,7 @@ impl std::str::FromStr for EventId {
     }
 }
 
-/// Accepts only the spelling that `Display` writes, so that ids are unique.
+/// Accepts only `Display`'s spelling.
 fn hex(text: &str) -> Option<u64> {
     let canonical = !text.is_empty()
         && text

@@ -1,4 +1,4 @@
-//! HTTP header names of MCP, and the encoding of mirrored values (2026-07-28, Request Metadata).
+//! MCP's HTTP headers, and mirrored values (2026-07-28, Request Metadata).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -41,7 +41,7 @@ pub struct EncodedValue(pub String);
 /// Decodes a mirrored value: plain visible ASCII, or the Base64 sentinel.
 ///
 /// # Errors
-/// If the value has other characters than visible ASCII, space and tab, or its Base64 is not UTF-8.
+/// If the value has other characters, or its Base64 is not UTF-8.
 pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMismatch> {
     let invalid = |what: &str| HeaderMismatch(format!("{name} {what}"));
     let text = std::str::from_utf8(value)
@@ -64,7 +64,7 @@ pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMism
     Ok(EncodedValue(decoded))
 }
 
-/// Encodes a value for a mirrored header, with the sentinel if necessary.
+/// Encodes a mirrored value.
 pub fn encode_value(value: &str) -> String {
     let plain = value.bytes().all(|b| (0x20..=0x7e).contains(&b))
         && value.trim() == value
@@ -76,7 +76,7 @@ pub fn encode_value(value: &str) -> String {
     }
 }
 
-/// Checks a header that may be encoded (`Mcp-Name`, `Mcp-Param-*`) against the body.
+/// Checks a header that may be encoded (`Mcp-Name`, `Mcp-Param-*`).
 ///
 /// # Errors
 /// If the header is missing, malformed or different.
@@ -85,8 +85,7 @@ pub fn expect_equal(name: &str, header: Option<&[u8]>, body: &str) -> Result<(),
     same(name, &value, body)
 }
 
-/// Checks a header that must be plain (`Mcp-Method`, `MCP-Protocol-Version`) against the body, because proxies read it
-/// as it is.
+/// Checks a header that proxies read (`Mcp-Method`, `MCP-Protocol-Version`).
 ///
 /// # Errors
 /// If the header is missing or different.

@@ -1,4 +1,4 @@
-//! An index of an object's members, for several look-ups.
+//! An index of an object's members.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ const NOTED: usize = 8;
 
 type Span = (Range<usize>, Range<usize>);
 
-/// The positions of an object's members; empty for other values.
+/// The members' positions; empty for other values.
 pub struct Index<'a> {
     of: &'a RawJson,
     noted: [Span; NOTED],
@@ -19,7 +19,7 @@ pub struct Index<'a> {
 }
 
 impl RawJson {
-    /// Indexes the members. For one member, [`RawJson::member`] is cheaper.
+    /// Indexes the members, for several look-ups.
     pub fn index(&self) -> Index<'_> {
         let mut index = Index {
             of: self,

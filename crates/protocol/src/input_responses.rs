@@ -1,5 +1,4 @@
-//! `inputResponses`: a client's answers to a call's or task's input requests (2026-07-28, Multi Round-Trip Requests;
-//! SEP-2663).
+//! `inputResponses` (2026-07-28, Multi Round-Trip Requests; SEP-2663).
 
 use crate::{RawJson, RawObject, RpcError};
 

@@ -10,12 +10,12 @@ use serde_json::value::RawValue;
 
 /// One JSON value as shared text.
 ///
-/// Member order, inner white space, number spelling (`1.0`, integers beyond 2^53) and unknown members are kept.
+/// Member order, white space, number spelling and unknown members are kept.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawJson(Bytes);
 
 impl RawJson {
-    /// Wraps text that is known to be one valid JSON value.
+    /// Wraps valid JSON text.
     pub fn from_valid(text: Bytes) -> Self {
         Self(text)
     }
@@ -25,7 +25,7 @@ impl RawJson {
         Self(Bytes::from_static(text.as_bytes()))
     }
 
-    /// Validates `text` as one JSON value.
+    /// Validates `text`.
     ///
     /// # Errors
     /// The parser's message, with line and column.
@@ -38,7 +38,7 @@ impl RawJson {
     /// Serializes a value.
     ///
     /// # Panics
-    /// If `value` cannot be JSON, such as a map with non-string keys.
+    /// If `value` cannot be JSON.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
         let text = serde_json::to_vec(value).expect("own types serialize to JSON");
         Self(text.into())
@@ -64,7 +64,7 @@ impl RawJson {
         self.0.clone()
     }
 
-    /// Replaces unpaired surrogates by U+FFFD, for readers of Unicode; `None` if there are none.
+    /// Replaces unpaired surrogates by U+FFFD; `None` if there are none.
     pub fn without_halves(&self) -> Option<Self> {
         let mut text = self.0.to_vec();
         let mut found = false;
@@ -88,7 +88,7 @@ impl RawJson {
         found.then(|| Self(text.into()))
     }
 
-    /// Copies the text, to release the message that it was cut out of.
+    /// Copies the text, to release its message.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self(Bytes::copy_from_slice(&self.0))
@@ -97,7 +97,7 @@ impl RawJson {
     /// Reads the value into a type.
     ///
     /// # Errors
-    /// If the value has another shape, or nests more than 128 levels deep.
+    /// If the value has another shape, or more than 128 levels.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         // Validates UTF-8 once instead of for each string.
         serde_json::from_str(self.as_str())
@@ -118,7 +118,7 @@ impl RawJson {
         content(self.as_bytes()).map(Cow::into_owned)
     }
 
-    /// The content of a JSON string, copied only if it has escapes.
+    /// The content of a JSON string, copied only if escaped.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         content(self.as_bytes())
     }
@@ -132,7 +132,7 @@ impl RawJson {
         self.0.len()
     }
 
-    /// Whether the text is empty, which is not valid JSON.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -165,7 +165,7 @@ fn unit_at(text: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// The content of a JSON string, copied only if it has escapes.
+/// Copies only if there are escapes.
 pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if has_backslash(inner) {
@@ -175,7 +175,7 @@ pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Most texts are short, and scanned before a search would pay.
+/// Scans short texts without a search.
 pub(crate) fn has_backslash(text: &[u8]) -> bool {
     match text.len() {
         ..8 => text.contains(&b'\\'),
@@ -185,7 +185,7 @@ pub(crate) fn has_backslash(text: &[u8]) -> bool {
     }
 }
 
-/// The first and last `N` bytes overlap or meet. The fold compiles to a vector comparison.
+/// The ends overlap or meet. The fold compiles to a vector comparison.
 fn ends_have_backslash<const N: usize>(text: &[u8]) -> bool {
     let has = |end: &[u8; N]| end.iter().fold(false, |has, &byte| has | (byte == b'\\'));
     text.first_chunk().is_some_and(has) | text.last_chunk().is_some_and(has)

@@ -1,7 +1,6 @@
-//! Length limits of client texts that Shoal keeps, repeats or looks up.
+//! Length limits of texts that Shoal keeps, repeats or looks up.
 //!
-//! Other texts (arguments, contents, answers) are limited by the whole message. A length is that of the JSON text
-//! without quotes.
+//! A length is that of the JSON text without quotes. Only the message limit applies to other texts.
 
 use crate::object::{key_is, spans};
 use crate::{
@@ -107,7 +106,7 @@ impl Longest {
 }
 
 impl Message {
-    /// Refuses a message with a text that is too long.
+    /// Refuses texts that are too long.
     ///
     /// # Errors
     /// -32602 for a parameter, -32600 otherwise; with the id, unless that is too long.

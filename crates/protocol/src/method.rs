@@ -148,7 +148,7 @@ impl Method {
         ) || self.may_be_of_extension()
     }
 
-    /// Whether it may belong to an extension: it is neither MCP's nor Shoal's.
+    /// Whether it may belong to an extension.
     pub fn may_be_of_extension(&self) -> bool {
         matches!(self, Self::Other(name) if !name.starts_with("shoal/"))
     }
@@ -176,14 +176,14 @@ impl Method {
         }
     }
 
-    /// Whether it belongs to the tasks [extension](crate::task::TASKS). It is in no revision.
+    /// Whether it belongs to the tasks [extension](crate::task::TASKS).
     pub fn is_of_task(&self) -> bool {
         matches!(self, Self::TasksGet | Self::TasksUpdate | Self::TasksCancel)
     }
 }
 
 impl Method {
-    /// Whether it belongs to tasks of 2025-11-25. Only sessions that were offered tasks may use it.
+    /// Whether it belongs to tasks of 2025-11-25.
     pub fn is_of_legacy_task(&self) -> bool {
         matches!(
             self,

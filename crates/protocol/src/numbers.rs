@@ -1,10 +1,9 @@
 //! Detects JSON numbers that `serde_json::Value` would round.
 
-/// Decimal numbers of up to 15 significant digits have distinct doubles.
+/// Up to this many digits, numbers have distinct doubles.
 const DIGITS: usize = 15;
 
-/// Whether a `serde_json::Value` would round the number: an integer beyond 64 bits, or a fraction with more digits than
-/// a double holds.
+/// Whether a `serde_json::Value` would round the number.
 pub fn is_rounded(written: &str) -> bool {
     let is_short = written.len() <= DIGITS && !written.contains(['e', 'E']);
     if is_short || written.parse::<i64>().is_ok() || written.parse::<u64>().is_ok() {

@@ -1,4 +1,4 @@
-//! Reads and edits the members of a JSON object without touching the rest of its text.
+//! Reads and edits JSON objects without touching other text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,9 +9,7 @@ use crate::RawJson;
 use crate::depth::end_of_string;
 use crate::json::{content, has_backslash};
 
-/// The members of a valid JSON object as raw keys, with quotes, and raw values.
-///
-/// Skips nested values without parsing them. Yields no members for other values.
+/// The members of a valid JSON object as raw keys, with quotes, and raw values. Empty for other values.
 pub fn members(text: &Bytes) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
     spans(text).map(|(key, value)| (text.slice(key), text.slice(value)))
 }
@@ -39,7 +37,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next key and the start of its value, which [`pass`](Self::pass) must skip next.
+    /// The next key and the start of its value, to [`pass`](Self::pass).
     fn key(&mut self) -> Option<(Range<usize>, usize)> {
         let text = self.text;
         let mut at = skip_space(text, self.at);
@@ -74,8 +72,7 @@ pub(crate) fn named_spans(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Ra
 }
 
 impl RawJson {
-    /// The value of a member, if this is an object with it. Reads no further than the member and copies no text, so it
-    /// suits one or two members.
+    /// The value of a member, without copying. Suits one or two members.
     pub fn member(&self, name: &str) -> Option<Self> {
         let text = self.as_bytes();
         let mut spans = spans(text);
@@ -83,19 +80,19 @@ impl RawJson {
         Some(self.part(value))
     }
 
-    /// The cursor of a list request. `""` counts as absent, because some clients send it.
+    /// The cursor of a list request. Some clients send `""` for none.
     pub fn cursor(&self) -> Option<Self> {
         let cursor = self.member("cursor")?;
         (!matches!(cursor.as_str(), "null" | "\"\"")).then_some(cursor)
     }
 
-    /// The content of a string member, copied only if it has escapes.
+    /// The content of a string member.
     pub fn member_text(&self, name: &str) -> Option<Cow<'_, str>> {
         let [text] = self.member_texts([name]);
         text
     }
 
-    /// The contents of several string members, in one pass.
+    /// The contents of several string members.
     pub fn member_texts<const N: usize>(&self, names: [&str; N]) -> [Option<Cow<'_, str>>; N] {
         let text = self.as_bytes();
         let mut values = [const { None }; N];
@@ -118,7 +115,7 @@ impl RawJson {
 }
 
 impl RawJson {
-    /// The first byte of a member's value, which tells its kind.
+    /// The first byte of a member's value.
     pub fn member_begins(&self, name: &str) -> Option<u8> {
         let text = self.as_bytes();
         let mut walk = Walk::of(text);
@@ -133,7 +130,7 @@ impl RawJson {
 }
 
 impl RawJson {
-    /// Removes a member, if there is one. Copies the text only if it is shared.
+    /// Removes a member. Copies only shared text.
     #[must_use]
     pub fn without(self, name: &str) -> Self {
         let Some(cut) = with_comma(self.as_bytes(), name) else {
@@ -171,7 +168,7 @@ fn with_comma(text: &[u8], name: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Removes `cut` by moving the shorter side.
+/// Moves the shorter side.
 fn close(text: &mut BytesMut, cut: Range<usize>) {
     let left = text.len() - cut.len();
     if cut.start < left - cut.start {
@@ -225,7 +222,7 @@ fn end_of_value(text: &[u8], start: usize) -> usize {
     }
 }
 
-/// An object split into its members, in order, for editing.
+/// An object split into members for editing.
 ///
 /// Unedited members keep their bytes; white space between members is dropped.
 #[derive(Clone, Debug, Default)]
@@ -253,7 +250,7 @@ impl RawObject {
         self.position(name).is_some()
     }
 
-    /// Replaces a member in place, or adds it at the end.
+    /// Replaces or adds a member.
     pub fn set(&mut self, name: &str, value: RawJson) {
         match self.position(name) {
             Some(at) => self.members[at].1 = value.into_bytes(),
@@ -267,7 +264,7 @@ impl RawObject {
         Some(RawJson::from_valid(self.members.remove(at).1))
     }
 
-    /// Decoded keys with their raw values, in order.
+    /// The decoded keys and raw values.
     pub fn iter(&self) -> impl Iterator<Item = (String, RawJson)> + '_ {
         self.members.iter().map(|(key, value)| {
             let name = serde_json::from_slice(key).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tool arguments mirrored into `Mcp-Param-*` headers by `x-mcp-header` (2026-07-28, SEP-2243).
+//! `Mcp-Param-*` headers, by `x-mcp-header` (2026-07-28, SEP-2243).
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::headers::{EXCERPT, HeaderMismatch, MCP_PARAM_PREFIX, decode_value, en
 use crate::shown;
 
 const ANNOTATION: &str = "x-mcp-header";
-/// 2^53 − 1, beyond which integers are inexact in some clients.
+/// 2^53 − 1.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// One annotated property.
@@ -14,7 +14,7 @@ const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 pub struct ParamHeader {
     /// The part after `Mcp-Param-`, lower case.
     pub name: String,
-    /// Property names from the arguments' root to the value.
+    /// Property names from the root to the value.
     pub path: Vec<String>,
 }
 
@@ -31,8 +31,8 @@ impl ParamHeaders {
     /// Collects the annotations of an `inputSchema`.
     ///
     /// # Errors
-    /// If a name is empty, invalid or repeated, the property is not a string, integer or boolean, or it is not
-    /// reachable through `properties` alone.
+    /// If a name is empty, invalid or repeated, the type is not string, integer or boolean, or the property is not
+    /// reachable through `properties`.
     pub fn of_schema(schema: &Value) -> Result<Self, InvalidParamHeader> {
         let mut found = Vec::new();
         collect(schema, &mut Vec::new(), true, &mut found)?;
@@ -60,7 +60,7 @@ impl ParamHeaders {
         self.0.iter()
     }
 
-    /// The headers of a call with these arguments, values encoded.
+    /// The headers of a call, values encoded.
     pub fn of_call<'a>(
         &'a self,
         arguments: &'a Value,
@@ -77,7 +77,7 @@ impl ParamHeaders {
         })
     }
 
-    /// Checks the headers of a call against its arguments.
+    /// Checks a call's headers.
     ///
     /// # Errors
     /// If a header is missing, malformed, unexpected, or differs from its argument.

@@ -51,10 +51,10 @@ pub fn legal_name(name: &str) -> String {
     }
 }
 
-/// Shortens a name to the limit, with a digest of `whole` to keep it distinct.
+/// Shortens a name, with a digest of `whole`.
 ///
 /// # Panics
-/// If a name to shorten is not ASCII.
+/// If a long name is not ASCII.
 pub fn shortened_name(name: &str, whole: &str) -> String {
     if name.len() <= LONGEST {
         return name.to_owned();
@@ -87,7 +87,7 @@ pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     numbered.next().expect("there are more numbers than names")
 }
 
-/// Whether `listed` may stand for the illegal name `own`: its legal name, possibly with a suffix.
+/// Whether `listed` may stand for the illegal name `own`.
 pub fn may_be_listed_as(own: &str, listed: &str) -> bool {
     if is_legal_name(own) {
         return false;

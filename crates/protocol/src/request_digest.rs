@@ -18,8 +18,8 @@ const DEEPEST: usize = 128;
 pub struct RequestDigest(String);
 
 impl RequestDigest {
-    /// Digests a request without `_meta`, `inputResponses` and `requestState`. The order of members, white space and
-    /// escapes do not matter. Numbers count as written, because readers round differently.
+    /// Digests a request without `_meta`, `inputResponses` and `requestState`. Order, white space and escapes do not
+    /// matter. Numbers count as written, because readers round differently.
     pub fn of(method: &Method, params: Option<&RawJson>) -> Self {
         let mut hash = Sha256::new();
         hash.update(method.as_str());
@@ -77,7 +77,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Feeds distinct bytes for distinct values, whatever their member order.
     fn digest(&self, hash: &mut Sha256) {
         let scalar = |hash: &mut Sha256, text: &[u8]| {
             hash.update(text);
@@ -102,7 +101,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The string with the fewest escapes, or as written if it is not Unicode.
+/// With the fewest escapes, if it is Unicode.
 fn canonical(written: &[u8]) -> Cow<'_, [u8]> {
     if !written.contains(&b'\\') {
         return written.into();

@@ -7,8 +7,7 @@ use bytes::Bytes;
 use crate::RawJson;
 use crate::tokens::utf16_of;
 
-/// A JSON-RPC id: a string or an integer, echoed as received, except that `7.0` becomes `7` as in JavaScript. It does
-/// not keep its message in memory.
+/// A JSON-RPC id: a string or an integer, echoed as received, except that `7.0` becomes `7`.
 ///
 /// Ids are equal if their values are: `"a"` equals `"\u0061"`, but `1` differs from `"1"`.
 #[derive(Clone)]
@@ -51,7 +50,7 @@ impl RequestId {
         }
     }
 
-    /// The null id of an error response to an unreadable message (JSON-RPC 2.0, 5).
+    /// The null id, for answers to unreadable messages (JSON-RPC 2.0, 5).
     pub(crate) fn of_unreadable() -> Self {
         Self {
             raw: "null".into(),
@@ -59,7 +58,7 @@ impl RequestId {
         }
     }
 
-    /// Whether this is the null id, which matches no request.
+    /// Whether this is the null id.
     pub fn names_nothing(&self) -> bool {
         &*self.raw == "null"
     }
@@ -90,12 +89,12 @@ impl RequestId {
         self.raw.as_bytes()
     }
 
-    /// The number, if the id is one that fits.
+    /// The number, if it fits.
     pub fn number(&self) -> Option<u64> {
         self.raw.parse().ok()
     }
 
-    /// The number, also from a string, because some servers return integers as strings.
+    /// The number, also from a string, which some servers return.
     pub fn number_as_answered(&self) -> Option<u64> {
         let text = self
             .raw

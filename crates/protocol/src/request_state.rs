@@ -1,7 +1,7 @@
-//! Sealed `requestState`, which a multi round-trip request carries through the client.
+//! Sealed `requestState`, which the client carries between requests.
 //!
-//! The client counts as an attacker (2026-07-28, MRTR, Server Requirements). The state is encrypted, authenticated, and
-//! bound to its principal and request. A backend's state expires at a set time; a waiting call ends by itself.
+//! The client counts as an attacker (2026-07-28, MRTR, Server Requirements), so the state is encrypted, authenticated,
+//! and bound to its principal and request. A backend's state expires; a waiting call ends by itself.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const MAX_SEALED_BYTES: usize = 1 << 20;
 pub struct RequestState {
     /// The principal that received it.
     pub principal: String,
-    /// End of validity, in seconds since 1970 by the sealing node's clock.
+    /// The expiry, in seconds since 1970 by the sealing node's clock.
     pub expires_at: u64,
     /// The digest of the request.
     pub digest: RequestDigest,
@@ -34,15 +34,14 @@ pub struct RequestState {
     pub continuation: Continuation,
 }
 
-/// How a request continues with its answers.
+/// How a request continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Continuation {
     /// A call waits on a worker for the answers.
     Parked {
         /// The call.
         call: String,
-        /// Digests of its questions by key, so that a rerun call's other question does not get the answer. Empty from
-        /// older releases.
+        /// Digests of its questions by key, because a rerun call may ask others. Empty from older releases.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         asked: BTreeMap<String, RequestDigest>,
     },
@@ -58,7 +57,7 @@ pub enum Continuation {
     Approval {
         /// The call to start.
         call: String,
-        /// The worker to which the call is bound, if any.
+        /// The bound worker, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         worker: Option<String>,
         /// The incarnation and number of the worker's ledger.
@@ -97,7 +96,7 @@ pub struct SealKey {
 }
 
 impl SealKey {
-    /// Derives a key from a secret, which should have at least 16 random bytes.
+    /// Derives a key from a secret with at least 16 random bytes.
     pub fn from_secret(secret: &[u8]) -> Self {
         let key = Sha256::new()
             .chain_update(b"shoal request state v1")
@@ -129,12 +128,12 @@ impl std::fmt::Debug for SealKey {
     }
 }
 
-/// The cluster's keys. The first one seals, and all open. To rotate, add the new key last on all nodes, then move it
-/// first, then drop the old one after its states expire.
+/// The cluster's keys. The first one seals, and all open. To rotate, add the new key last on all nodes, move it first,
+/// then drop the old one after its states expire.
 #[derive(Clone, Debug)]
 pub struct KeyRing(Vec<SealKey>);
 
-/// Why a state was refused. For logs; the client learns only that the state is invalid.
+/// Why a state was refused, for logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedState {
     /// It was altered, or is foreign.
@@ -192,8 +191,7 @@ impl KeyRing {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Opens and checks a state. `now_unix` is the earliest time that it may be on the sealing node, because clocks
-    /// differ.
+    /// Opens and checks a state. `now_unix` is the earliest time on the sealing node.
     ///
     /// # Errors
     /// [`RefusedState`].

@@ -15,7 +15,7 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a client connects: with `initialize` and a session, or with metadata on each request.
+/// How a client connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// 2025-11-25 and earlier.
@@ -62,7 +62,7 @@ impl Revision {
         }
     }
 
-    /// Whether SSE streams open with an event of empty data (SEP-1699). Earlier clients parse all data as JSON.
+    /// Whether SSE streams open with an event of empty data (SEP-1699), which earlier clients cannot parse.
     pub const fn primes_streams(self) -> bool {
         matches!(self, Self::V2025_11_25)
     }
@@ -80,7 +80,7 @@ impl Revision {
         }
     }
 
-    /// Negotiates for `initialize`: the requested revision if legacy and supported, else the newest legacy one.
+    /// Negotiates for `initialize`: the requested legacy revision, or the newest.
     pub fn negotiate(requested: &str) -> Self {
         requested
             .parse()

@@ -2,8 +2,8 @@
 
 use crate::is_unseen;
 
-/// Makes an untrusted text safe to show: drops [invisible characters](is_unseen), keeps spaces, and shortens it to
-/// `longest` characters, ending in `…`.
+/// Drops [invisible characters](is_unseen) of an untrusted text, and shortens it to `longest` characters, ending in
+/// `…`.
 pub fn shown(text: &str, longest: usize) -> String {
     // Most texts need no change.
     if text.len() <= longest && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {

@@ -1,10 +1,10 @@
-//! Parses server-sent events as bytes arrive (WHATWG HTML, Server-sent events).
+//! Parses server-sent events (WHATWG HTML, Server-sent events).
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-/// An event, which may only set the id or the reconnection time.
+/// An event, perhaps without data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
     /// The id from which to resume.
@@ -28,7 +28,7 @@ pub struct SseParser {
     buffer: BytesMut,
     /// How much of the buffer has no line end.
     searched: usize,
-    /// The last line ended with a carriage return, so a following line feed belongs to it.
+    /// A following line feed belongs to the last line.
     after_return: bool,
     event: SseEvent,
     data: BytesMut,
@@ -62,7 +62,7 @@ impl SseParser {
     /// If the event is too large.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
         while let Some(line) = self.line() {
-            // Checked per line, so that the result does not depend on how bytes arrive.
+            // Independent of how bytes arrive.
             self.expect_room_for(line.len())?;
             let line = if std::mem::replace(&mut self.begun, true) {
                 &line[..]

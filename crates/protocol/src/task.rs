@@ -68,7 +68,7 @@ pub fn no_such_task() -> RpcError {
     RpcError::invalid_params("task not found: it has expired, or never existed")
 }
 
-/// A tool's `_meta` member equivalent to `execution.taskSupport`, for SDKs without that.
+/// A tool's `_meta` member for `execution.taskSupport`.
 pub const TASK_SUPPORT: &str = "shoal/taskSupport";
 
 /// Whether a tool's calls may be tasks (`execution.taskSupport` of 2025-11-25, or [`TASK_SUPPORT`]).
@@ -132,7 +132,7 @@ pub enum TaskEnd {
 pub enum TaskState<'a> {
     /// The call runs.
     Working,
-    /// The call waits for answers to these requests, by key.
+    /// The call waits for answers, by key.
     InputRequired(&'a BTreeMap<String, InputRequest>),
     /// The call has ended.
     Ended(&'a TaskEnd),
@@ -147,7 +147,7 @@ pub struct Task<'a> {
     pub state: TaskState<'a>,
     /// Creation time, in milliseconds since 1970.
     pub created_at: u64,
-    /// Time of the last change, in milliseconds since 1970.
+    /// Last change, in milliseconds since 1970.
     pub updated_at: u64,
     /// How long the task is kept, in milliseconds.
     pub ttl_ms: u64,

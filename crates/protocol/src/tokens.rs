@@ -1,4 +1,4 @@
-//! Tokens of JSON text as written, for readers that must keep every digit and member.
+//! Tokens of JSON text, as written.
 
 use crate::depth::end_of_string;
 use crate::object::skip_space;
@@ -87,7 +87,7 @@ fn ends_scalar(byte: u8) -> bool {
     )
 }
 
-/// The UTF-16 code units of a JSON string, which may contain unpaired surrogates.
+/// The UTF-16 code units of a JSON string, unpaired surrogates included.
 pub fn utf16_of(written: &[u8]) -> Vec<u16> {
     let inner = written.strip_prefix(b"\"").unwrap_or(written);
     let inner = inner.strip_suffix(b"\"").unwrap_or(inner);

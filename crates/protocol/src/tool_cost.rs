@@ -1,22 +1,21 @@
-//! Estimates how much of a model's context a tool takes.
+//! Estimates a tool's share of a model's context.
 
 use crate::{RawJson, RawObject};
 
-/// Typical for JSON and English in common models.
 const BYTES_OF_A_TOKEN: usize = 4;
 const SHOWN: [&str; 3] = ["name", "description", "inputSchema"];
 
 /// A tool's estimated tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolCost {
-    /// The name, description and arguments, which clients show to models.
+    /// What clients show to models.
     pub shown: usize,
-    /// The schema of results, which few clients show to models.
+    /// The result schema, which few clients show.
     pub output: usize,
 }
 
 impl ToolCost {
-    /// Estimates the cost of a listed tool.
+    /// Estimates a tool's cost.
     pub fn of(tool: &RawJson) -> Self {
         let tool = RawObject::of(tool).unwrap_or_default();
         let shown = SHOWN.iter().filter_map(|name| {

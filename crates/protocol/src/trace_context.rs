@@ -1,9 +1,9 @@
-//! W3C Trace Context: the place of a call in a trace.
+//! W3C Trace Context.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// The least length that W3C asks to pass on. A longer `tracestate` is dropped.
+/// W3C asks to pass on at least this.
 const LONGEST_STATE: usize = 512;
 const MOST_MEMBERS: usize = 32;
 const SAMPLED: u8 = 1;
@@ -19,12 +19,12 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Parses a client's `traceparent` and `tracestate`, from headers or `_meta`.
+    /// Parses a client's trace context, from headers or `_meta`.
     ///
-    /// `None` if `traceparent` is invalid. An invalid `tracestate` alone is dropped.
+    /// `None` if `traceparent` is invalid. An invalid `tracestate` is dropped.
     #[must_use]
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
-        // The fields have fixed places. A later version may append more after a dash.
+        // A later version may append more after a dash.
         let parent = traceparent.trim_matches([' ', '\t']).as_bytes();
         let (known, more) = parent.split_at_checked(55)?;
         if [known[2], known[35], known[52]] != [b'-'; 3] {
@@ -52,7 +52,7 @@ impl TraceContext {
         })
     }
 
-    /// Like [`parse`](Self::parse), for another Shoal process, whose sampling decision holds.
+    /// Like [`parse`](Self::parse), for another Shoal process.
     #[must_use]
     pub fn parse_trusted(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         Self::parse(traceparent, tracestate).map(|context| Self {
@@ -133,7 +133,7 @@ impl TraceContext {
         (self.trace_id, self.span_id)
     }
 
-    /// Whether a client sent it, so that Shoal may override its sampling.
+    /// Whether a client sent it, so that Shoal may decide on sampling.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.is_foreign

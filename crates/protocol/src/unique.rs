@@ -1,7 +1,6 @@
-//! Requires unique member names in every object.
+//! Requires unique member names.
 //!
-//! Parsers disagree on which of two equal members counts, so such a message could mean different things to Shoal and to
-//! the tool.
+//! Parsers disagree on which of two equal members counts, so Shoal and a tool could understand a message differently.
 
 use std::borrow::Cow;
 
@@ -11,7 +10,7 @@ use crate::json::has_backslash;
 use crate::tokens::{Token, Tokens, utf16_of};
 use crate::{InvalidMessage, Message, Outcome, RawJson, RpcError, shown};
 
-/// Up to this many names, pairwise comparison is cheaper than sorting.
+/// Up to this, pairwise comparison is cheaper than sorting.
 const FEW: usize = 16;
 const INLINE: usize = 32;
 /// Marks the beginning of an object. Names have quotes.
@@ -28,7 +27,7 @@ pub(crate) enum Ambiguous {
 }
 
 impl Message {
-    /// Refuses a message with repeated members, except for unknown ones in the envelope, which are ignored.
+    /// Refuses a message with repeated members. Unknown envelope members are ignored.
     ///
     /// # Errors
     /// -32602 for parameters, -32600 for a response; with the id.
@@ -56,13 +55,13 @@ impl Message {
 }
 
 impl RawJson {
-    /// Whether every object has unique member names in valid Unicode.
+    /// Whether member names are unique and valid Unicode.
     pub fn names_members_once(&self) -> bool {
         check(self.as_bytes()).is_ok()
     }
 }
 
-/// Checks all objects in one pass, in linear time.
+/// Takes one pass and linear time.
 ///
 /// # Errors
 /// The first fault.

@@ -3,8 +3,8 @@
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Whether a character is invisible: control and format characters, spaces other than U+0020, separators, ignorable and
-/// unassigned code points. Some reverse the text around them.
+/// Whether a character is invisible: controls, format characters, spaces other than U+0020, separators, ignorable and
+/// unassigned ones.
 pub fn is_unseen(letter: char) -> bool {
     if letter.is_ascii() {
         return letter.is_ascii_control();

@@ -1,8 +1,8 @@
-//! A session's actor. It makes durable changes in order, even if the caller leaves.
+//! A session's actor, which makes durable changes in order even if callers leave.
 //!
-//! The actor exists from the first such change to the last ([`ActorSlot`]). Other inputs are applied to the session's
-//! state without it ([`LiveSession::apply`]). While the actor waits for a backend or a stream, it still writes the
-//! record ([`record`]). It must not wait for the node's locks, because their holders wait for it.
+//! It exists from the first such change to the last ([`ActorSlot`]). Other inputs need no actor
+//! ([`LiveSession::apply`]). While it waits for a backend or a stream, it still writes the record ([`record`]). It must
+//! not wait for the node's locks, because their holders wait for it.
 
 pub(crate) mod record;
 mod slot;
@@ -27,14 +27,13 @@ use record::Write;
 pub(crate) struct SessionActor;
 
 pub(crate) enum SessionMsg {
-    /// A message that changes the record or subscriptions.
     Change {
         message: Message,
         repeated: bool,
         grant: Option<Arc<Grant>>,
         reply: Changed<Delivered>,
     },
-    /// A batch, to carry out except for its calls. The reply is `None` if an earlier delivery was admitted.
+    /// The reply is `None` if an earlier delivery was admitted.
     Batch {
         members: Vec<Result<Message, InvalidMessage>>,
         delivery: DeliveryId,
@@ -42,9 +41,8 @@ pub(crate) enum SessionMsg {
         grant: Option<Arc<Grant>>,
         reply: Changed<Option<Begun>>,
     },
-    /// Asks the backends again for the session's subscriptions.
     Renew(Renewal),
-    /// The session leaves this node. `alone` is held until it has left.
+    /// `alone` is held until the session has left.
     Leave {
         how: Leave,
         alone: Option<Alone>,
@@ -55,7 +53,6 @@ pub(crate) enum SessionMsg {
 
 pub(crate) type Changed<T> = oneshot::Sender<Result<Result<T, GatewayError>, Closed>>;
 
-/// Subscriptions that the backends have not granted yet.
 pub(crate) struct Renewal {
     pub(crate) missing: BTreeSet<String>,
     /// `None` for the first attempt.
@@ -66,7 +63,7 @@ pub(crate) struct Work {
     node: Arc<Node>,
     live: Arc<LiveSession>,
     writes: mpsc::UnboundedReceiver<Write>,
-    /// Whether this node may no longer write the record.
+    /// Whether another node may write the record.
     released: bool,
 }
 
@@ -89,7 +86,7 @@ impl Actor for SessionActor {
         message: SessionMsg,
         work: &mut Work,
     ) -> Result<(), ActorProcessingErr> {
-        // Returning an error would lose waiting messages. A panic drops the session, as one in its state does.
+        // An error would lose waiting messages. A panic drops the session.
         let done = Box::pin(AssertUnwindSafe(work.handle(message)).catch_unwind());
         if done.await.is_err() {
             work.live.forget();
@@ -104,7 +101,6 @@ impl Actor for SessionActor {
 impl Work {
     async fn handle(&mut self, message: SessionMsg) {
         let (node, live) = (self.node.clone(), self.live.clone());
-        // A failed reply means that the caller has gone.
         match message {
             SessionMsg::Change {
                 message,
@@ -143,7 +139,7 @@ impl Work {
         }
     }
 
-    /// Runs work while serving record writes, because those it waits for may wait for a write.
+    /// Serves record writes meanwhile, because `work` may wait for one.
     async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {

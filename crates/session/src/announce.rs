@@ -14,7 +14,6 @@ use crate::live::LiveSession;
 use crate::sessions::{ATTEMPTS, Node, Passive};
 use crate::state::Input;
 
-/// The sessions of this node, live or passivated, by subscribed resource.
 #[derive(Default)]
 pub(crate) struct Subscribers {
     by_uri: DashMap<String, HashSet<SessionId>>,
@@ -28,7 +27,6 @@ impl Subscribers {
             .insert(session.clone());
     }
 
-    /// Returns whether the session was subscribed.
     pub(crate) fn remove(&self, uri: &str, session: &SessionId) -> bool {
         let mut was_there = false;
         self.by_uri.remove_if_mut(uri, |_, sessions| {
@@ -62,9 +60,8 @@ impl Subscribers {
     }
 }
 
-/// Tells sessions about changed resources and lists until `stop` fires.
 pub(crate) fn announce(node: Arc<Node>, stop: CancellationToken) -> impl Future<Output = ()> {
-    // Subscribe before the first poll, because sessions may be opened earlier.
+    // Subscribe before the first poll: sessions may be opened earlier.
     let updates = node.driver.dispatcher.resource_updates();
     let facts = node.driver.dispatcher.facts();
     tell_all(node, updates, facts, stop)
@@ -84,7 +81,7 @@ async fn tell_all(
                 Ok(ResourceUpdated { uri, params }) => {
                     node.resource_updated(&uri, &params).await;
                 }
-                // Updates were missed, so announce every resource once.
+                // Updates were missed.
                 Err(RecvError::Lagged(_)) => {
                     for uri in node.subscribers.all_uris() {
                         let params = RawJson::of(&serde_json::json!({ "uri": uri }));
@@ -103,7 +100,7 @@ async fn tell_all(
                     if of(&before) == of(&known) {
                         continue;
                     }
-                    // Sessions without a listener, and those falling asleep, compare versions later.
+                    // Sessions without a listener, or falling asleep, compare versions later.
                     let _ = node.tell(&live, Input::ListsChanged).await;
                 }
             }
@@ -115,7 +112,6 @@ impl Node {
     async fn resource_updated(self: &Arc<Self>, uri: &str, params: &RawJson) {
         for session in self.subscribers.of(uri) {
             if let Some(falling_asleep) = self.tell_updated(&session, uri, params).await {
-                // Other sessions' news need not wait for this.
                 let (node, uri, params) = (self.clone(), uri.to_owned(), params.clone());
                 tokio::spawn(async move {
                     let mut falling_asleep = Some(falling_asleep);
@@ -129,8 +125,7 @@ impl Node {
         }
     }
 
-    /// Tells a session about a changed resource, or notes it for a passivated one. Returns the session if it is falling
-    /// asleep.
+    /// Returns the session if it is falling asleep.
     async fn tell_updated(
         &self,
         session: &SessionId,

@@ -1,8 +1,7 @@
 //! Carries a request from its admission to its answer.
 //!
-//! A call first runs in its caller's task, held ([`hold`]). If its result comes first and soon, the answer is JSON.
-//! Otherwise the call is [`journaled`] with a stream in the log, and its own task [`pump`]s events: it appends them
-//! before clients can read them.
+//! A call is first held ([`hold`]) in its caller's task. If its result comes soon, the answer is JSON. Otherwise the
+//! call is [`journaled`] with a stream, and its own task [`pump`]s events: it logs them before clients can read them.
 
 mod as_task;
 mod gathering;
@@ -48,9 +47,8 @@ pub(crate) struct CallDriver {
     pub(crate) config: Arc<SessionConfig>,
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
-    /// Open journaled calls of this node.
     pub(crate) running: Arc<AtomicUsize>,
-    /// Whether the last call used the store's reserve. If so, the store is asked before more calls start.
+    /// Whether the last call used the store's reserve. If so, new calls are journaled before their start.
     pub(crate) is_full: AtomicBool,
 }
 
@@ -60,25 +58,22 @@ pub(crate) struct InFlight {
     admission: Admission,
     plan: CallPlan,
     slot: Arc<CallSlot>,
-    /// The client's span, the parent on every owner, because a killed owner does not export its own spans.
+    /// The client's span, the parent on every owner: a killed owner's spans are lost.
     brought: Option<TraceContext>,
     span: Span,
     journaled: OnceLock<Journaled>,
-    /// How long the call is held before it is journaled; zero journals it before the start.
+    /// How long before the call is journaled; zero means before its start.
     hold: Duration,
-    /// Whether this delivery is repeated, so that an earlier owner may have started the call.
+    /// Whether an earlier owner may have started the call.
     repeated: bool,
-    /// Whether the call arrived bound. Its worker may then have it already, even if this delivery is not marked as
-    /// repeated.
+    /// Whether the edge bound the call, so that its worker may have it.
     came_bound: bool,
-    /// The worker's number of the last logged event when this owner took the call over.
     seen: u64,
-    /// The highest progress that earlier owners reported. Lower values of a second run are dropped, because progress
-    /// must increase (basic, Progress).
+    /// The highest progress of an earlier run. Lower values are dropped, because progress must increase (basic,
+    /// Progress).
     reached: Option<f64>,
 }
 
-/// An open call, for writing its journal entry again.
 pub(crate) struct OpenCall {
     call: Call,
     request: RequestId,
@@ -132,8 +127,7 @@ impl CallDriver {
     /// Runs a planned call and returns how its answer travels.
     ///
     /// # Cancel safety
-    /// If the future is dropped before a stream is open, the client loses the answer, because it has no id to resume
-    /// from. The call runs on.
+    /// The call runs on if the future is dropped, but without an open stream the answer is lost.
     pub(crate) async fn carry(
         self: &Arc<Self>,
         in_flight: Box<InFlight>,
@@ -145,16 +139,15 @@ impl CallDriver {
         let is_held = !once || !asks_first;
         if is_held && in_flight.live.transport == SessionTransport::Streamable {
             if once && !in_flight.repeated {
-                // The call may need room if it outlasts the hold.
+                // The call may outlast the hold.
                 in_flight.live.share.check()?;
             }
             return self.hold(in_flight, delivery).await;
         }
-        // Boxed to keep the future of a held call small.
         Box::pin(self.carry_journaled(vec![*in_flight], Vec::new(), delivery)).await
     }
 
-    /// Starts a planned call, or looks for it at its worker if an earlier owner may have started it.
+    /// Looks for the call at its worker if an earlier owner may have started it.
     fn start(&self, in_flight: &InFlight) -> Starting {
         if !in_flight.repeated {
             return self.dispatcher.start(&in_flight.plan);
@@ -181,7 +174,6 @@ impl CallDriver {
 }
 
 impl InFlight {
-    /// Makes a call with a span that lasts until its answer.
     fn new(
         live: Arc<LiveSession>,
         admission: Admission,
@@ -219,7 +211,7 @@ impl InFlight {
         }
     }
 
-    /// Frees the request id, once: the client may reuse it after the answer.
+    /// Frees the request id, once.
     fn end(&self) {
         self.admission.outlive(&self.slot);
         if self.admission.release() {
@@ -227,7 +219,6 @@ impl InFlight {
         }
     }
 
-    /// Detaches the call from its slot.
     fn leave(&self) {
         self.admission.outlive(&self.slot);
         let why = match self.live.is_lost() {
@@ -246,7 +237,7 @@ impl InFlight {
     }
 
     pub(crate) fn answer(&self, outcome: CallOutcome) -> Bytes {
-        // The session stopped the call, and its client may wait for an answer.
+        // The client did not cancel and waits for an answer.
         let stopped = matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled));
         let outcome = match stopped && self.live.streams.is_ending() {
             true => pump::session_ended(),
@@ -258,10 +249,7 @@ impl InFlight {
         }
     }
 
-    /// The answer to a call that does not run.
-    ///
-    /// # Errors
-    /// If a limit was reached.
+    /// Fails if a limit was reached.
     pub(crate) fn refuse(&self, outcome: CallOutcome) -> Result<Bytes, GatewayError> {
         match outcome {
             CallOutcome::Failed(CallFailure::Overloaded {
@@ -304,21 +292,20 @@ impl InFlight {
         }
     }
 
-    /// Binds the call to its worker. The caller knows that the worker has not received it.
+    /// The caller knows that the worker has not received the call.
     fn bind(&mut self, binding: Binding) {
         self.plan.worker = Some(binding);
         self.plan.bind();
         self.begins_here();
     }
 
-    /// Makes the bound worker a mere first choice.
+    /// The worker remains the first choice.
     fn unbind(&mut self) {
         let ledger = self.plan.call.ledger.take();
         let worker = self.plan.call.worker.take();
         self.plan.worker = worker.map(|worker| Binding { worker, ledger });
     }
 
-    /// Records that the worker has not received the call.
     fn begins_here(&mut self) {
         self.repeated = false;
         self.came_bound = false;
@@ -331,7 +318,6 @@ impl InFlight {
         });
     }
 
-    /// The span of a question to the client.
     fn asking(&self, ask: AskId, method: &Method) -> Span {
         trace::client(|| names::mcp_name(method.as_str(), None))
             .parent(self.span.context())

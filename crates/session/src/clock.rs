@@ -1,4 +1,4 @@
-//! The time of day, for data that outlives a process.
+//! The time of day.
 
 use std::time::{Duration, SystemTime};
 

@@ -64,8 +64,7 @@ settings! {
 }
 
 impl SessionConfig {
-    /// How long the store keeps an untouched record: longer than the session may idle and than a few sweeps, because
-    /// the node touches records only periodically.
+    /// Longer than the session may idle and than a few sweeps, which touch records.
     pub(crate) fn record_life(&self, transport: SessionTransport) -> Duration {
         (self.idle_of(transport) * 2).max(self.sweep_every * 4)
     }

@@ -1,15 +1,15 @@
-//! Runs futures that seldom wait, or that must not be dropped half-way.
+//! Runs futures that seldom wait, or must complete.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Waker};
 
 use shoal_ports::GatewayError;
 
-/// Polls a future once here, and spawns it if it waits, because a task costs more than most of these futures. Call
-/// within a runtime. A panic is contained, as in a task.
+/// Polls once here and spawns the rest, because a task costs more than most of these futures. Call within a runtime. A
+/// panic is contained.
 pub(crate) fn here_or_spawned(future: impl Future<Output = ()> + Send + 'static) {
     let mut future = Box::pin(future);
-    // The task polls again with its own waker, so wake-ups in between are not lost.
+    // The task polls again, so wake-ups are not lost.
     let mut context = Context::from_waker(Waker::noop());
     let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));
     if polled.is_ok_and(|polled| polled.is_pending()) {
@@ -17,7 +17,7 @@ pub(crate) fn here_or_spawned(future: impl Future<Output = ()> + Send + 'static)
     }
 }
 
-/// Runs work in its own task, so that it completes even if the caller leaves.
+/// Completes even if the caller leaves.
 pub(crate) async fn in_task<T: Send + 'static>(
     work: impl Future<Output = Result<T, GatewayError>> + Send + 'static,
 ) -> Result<T, GatewayError> {

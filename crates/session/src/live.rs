@@ -24,7 +24,7 @@ use crate::state_lock::StateLock;
 use crate::stored::Share;
 use crate::streams::Streams;
 
-/// A session in this node's memory. It has an actor while there are durable changes to make.
+/// Has an actor while there are durable changes to make.
 pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
@@ -32,7 +32,7 @@ pub(crate) struct LiveSession {
     /// In milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
-    /// The epoch for workers. It exceeds `epoch` if they know a later one that the store has lost.
+    /// The epoch for workers, which may know a lost later one.
     rank: AtomicU64,
     pub(crate) node: Weak<Node>,
     pub(crate) streams: Arc<Streams>,
@@ -42,25 +42,22 @@ pub(crate) struct LiveSession {
     /// In milliseconds of the node's clock.
     pub(crate) last_saved: AtomicU64,
     pub(crate) actor: ActorSlot,
-    /// Emptied when the session leaves or panics; then its record revives it.
+    /// Emptied when the session leaves or panics.
     core: StateLock<SessionCore>,
     facts: watch::Receiver<Arc<ServerFacts>>,
     admitted: Arc<Admitted>,
-    /// Notifies waiters of a changed task.
     task_changes: Notify,
-    /// The client with its latest grant.
     pub(crate) granted: GrantedCaller,
-    /// The revision, and the client's name and version for operators.
+    /// The revision, and the client's name for operators.
     handshake: OnceLock<(Revision, Arc<str>)>,
 }
 
-/// A session's state, and whether it has stopped taking inputs.
 struct SessionCore {
     session: SessionState,
     closed: bool,
 }
 
-/// The session takes no more inputs here and must be found again.
+/// The session must be found again.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
@@ -103,7 +100,7 @@ impl LiveSession {
         })
     }
 
-    /// Applies an input at once. Dropping the effect ends an admitted call.
+    /// Dropping the effect ends an admitted call.
     pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
         let facts = self.facts.borrow().clone();
         let applied = self.core.with(|core| {
@@ -114,7 +111,6 @@ impl LiveSession {
         applied.flatten().ok_or(Closed)
     }
 
-    /// Applies an input whose effect needs no action.
     pub(crate) fn note(&self, input: Input) {
         let _ = self.apply(input);
     }
@@ -129,12 +125,12 @@ impl LiveSession {
         self.task_changed();
     }
 
-    /// Resolves at the next change of the task. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) fn next_task_change(&self) -> Notified<'_> {
         self.task_changes.notified()
     }
 
-    /// Announces a changed task. This also restarts the time that the task is kept.
+    /// Also restarts the time that the task is kept.
     pub(crate) fn tell_of_task(&self) {
         self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {
@@ -143,7 +139,6 @@ impl LiveSession {
         }
     }
 
-    /// Removes the task from the list for other nodes to continue.
     pub(crate) fn unlist(&self) {
         if self.transport == SessionTransport::Task
             && let Some(node) = self.node.upgrade()
@@ -179,7 +174,6 @@ impl LiveSession {
             .unwrap_or_default()
     }
 
-    /// Whether the session is open and idle.
     pub(crate) fn is_idle(&self) -> bool {
         let idle = |core: &mut SessionCore| !core.closed && core.session.is_idle();
         self.core.with(idle).unwrap_or_default()
@@ -195,12 +189,12 @@ impl LiveSession {
         self.core.with(passivate).unwrap_or_default()
     }
 
-    /// Reopens a session that was not passivated after all.
+    /// Reopens a session that was not passivated.
     pub(crate) fn stay(&self) {
         self.core.with(|core| core.closed = false);
     }
 
-    /// Closes the session and returns its running calls.
+    /// Returns the running calls.
     pub(crate) fn end(&self) -> Vec<Arc<CallSlot>> {
         let end = |core: &mut SessionCore| {
             core.closed = true;
@@ -209,7 +203,7 @@ impl LiveSession {
         self.core.with(end).unwrap_or_default()
     }
 
-    /// Drops the state, which is stored or belongs to another node.
+    /// The state is stored or belongs to another node.
     pub(crate) fn forget(&self) {
         self.core.forget();
     }
@@ -218,7 +212,6 @@ impl LiveSession {
         self.core.is_forgotten()
     }
 
-    /// The running calls of these requests, or of all if `None`, including answered ones.
     pub(crate) fn calls_of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         self.admitted.of(requests)
     }
@@ -227,7 +220,7 @@ impl LiveSession {
         self.admitted.count()
     }
 
-    /// Calls that are not over, which includes writing their answers.
+    /// Calls whose answers are not written yet, and running ones.
     pub(crate) fn held(&self) -> usize {
         self.admitted.held()
     }
@@ -236,13 +229,12 @@ impl LiveSession {
         Epoch(self.rank.load(Ordering::Relaxed))
     }
 
-    /// Raises the epoch for workers above one that the store has lost.
     pub(crate) fn outrank(&self, epoch: Epoch) {
         self.rank
             .fetch_max(epoch.0.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Stops all writes, because another node owns the session or the owner is unknown.
+    /// Another node owns the session, or may.
     pub(crate) fn lose(&self) {
         self.streams.lose();
     }
@@ -251,7 +243,7 @@ impl LiveSession {
         self.streams.is_lost()
     }
 
-    /// Waits until the session ends or this node loses it. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_over(&self) {
         self.streams.until_over().await;
     }

@@ -90,12 +90,10 @@ pub(crate) fn appended<T>(
     }
 }
 
-/// Counts a resumed stream and returns the outcome, if it ended here.
 pub(crate) fn resumed(resumed: Result<ResumeOutcome, &GatewayError>) -> Option<ResumeOutcome> {
     let outcome = match resumed {
         Ok(outcome) => outcome,
         Err(GatewayError::HistoryGone(_)) => ResumeOutcome::HistoryGone,
-        // The new owner counts it.
         Err(GatewayError::Moved { .. }) => return None,
         Err(_) => ResumeOutcome::Failed,
     };
@@ -112,7 +110,6 @@ pub(crate) fn attached(attached: &Result<RunningCall, CallFailure>) {
     metrics().journal.attached(outcome);
 }
 
-/// Counts a journaled call until dropped.
 pub(crate) struct Journaled(
     Arc<AtomicUsize>,
     #[allow(dead_code, reason = "counts until dropped")] Entry,

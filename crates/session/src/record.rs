@@ -14,34 +14,29 @@ use crate::state::Kept;
 pub(crate) struct Record {
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
-    /// In milliseconds since 1970; `None` if an older release opened the session.
+    /// In milliseconds since 1970; `None` from older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) opened_at: Option<u64>,
-    /// The result of `initialize`, once answered.
     pub(crate) handshake: Option<Handshake>,
-    /// The least severe log level that the client wants.
     pub(crate) log_level: LogLevel,
     pub(crate) subscriptions: BTreeSet<String>,
-    /// Subscribed resources with an update that the client may not know.
+    /// Resources with an update that the client may not know.
     pub(crate) updated: BTreeSet<String>,
-    /// The list versions that the client knows or will read from the log. Messages outside the log do not count.
+    /// The list versions that the client knows or will read from the log.
     pub(crate) announced: [u64; 3],
-    /// Session state of tools.
     #[serde(default)]
     pub(crate) kept: Kept,
-    /// Tasks made from this session's calls (2025-11-25), oldest first.
+    /// Oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) made_tasks: Vec<MadeTask>,
-    /// The task that this session is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<TaskRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeTask {
-    /// The task's session.
     pub(crate) task: SessionId,
-    /// The call's delivery, by which a repetition finds its task.
+    /// The delivery by which a repetition finds its task.
     pub(crate) delivery: CallId,
     /// In milliseconds since 1970.
     pub(crate) made_at: u64,
@@ -84,10 +79,7 @@ impl Record {
         RawJson::of(self).into_bytes()
     }
 
-    /// Reads a stored record.
-    ///
-    /// # Errors
-    /// If an incompatible version wrote it.
+    /// Fails if an incompatible version wrote it.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }

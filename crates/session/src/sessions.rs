@@ -74,7 +74,7 @@ pub struct SessionsStatus {
     pub streams: usize,
     /// Streams resumed since the start.
     pub resumed: usize,
-    /// Resumes refused since the start because history was missing.
+    /// Resumes refused since the start for lack of history.
     pub history_gone: usize,
     /// Connections closed since the start because they did not read.
     pub cut: usize,
@@ -82,9 +82,9 @@ pub struct SessionsStatus {
     pub taken_over: usize,
     /// Sessions given to other nodes since the start.
     pub handed_over: usize,
-    /// Sessions claimed by other nodes before this one noticed, since the start.
+    /// Sessions claimed by others unnoticed, since the start.
     pub lost: usize,
-    /// Calls of earlier owners resumed since the start.
+    /// Calls resumed after a take-over, since the start.
     pub resumed_calls: usize,
 }
 
@@ -93,9 +93,9 @@ pub struct SessionsStatus {
 pub struct HandedOver {
     /// The number of sessions.
     pub sessions: usize,
-    /// The median time during which a session was unavailable.
+    /// The median outage of a session.
     pub median: Duration,
-    /// The longest of these times.
+    /// The longest outage.
     pub longest: Duration,
 }
 
@@ -124,8 +124,8 @@ impl Sessions {
         }
     }
 
-    /// Sets the `liveness` that decides whether this node still owns its sessions and which others are gone. Only the
-    /// first call counts. Without it, sessions are not taken from owners with a live lease.
+    /// Sets the source of evidence on leases and other nodes. Only the first call counts. Without it, sessions are not
+    /// taken from owners with a live lease.
     pub fn rely_on(&self, liveness: Arc<dyn Liveness>) {
         let _ = self.node.liveness.set(liveness);
     }
@@ -135,24 +135,21 @@ impl Sessions {
         self.node.status()
     }
 
-    /// Drains standalone streams: closes them, and new ones, with a time to reconnect. Requests are still served, and
-    /// calls end on their waiting connections.
+    /// Closes standalone streams, present and new, with a time to reconnect. Requests are still served.
     pub fn drain_streams(&self) {
         self.node.drain_streams();
     }
 
-    /// Hands every live session over: stores its record, tells its connections that it has moved and leaves running
-    /// calls at their workers. From now on, new sessions and claims get `Moved`. Passivated sessions follow when the
-    /// node's lease ends.
+    /// Stores and releases every live session for other nodes. Running calls stay at their workers. New sessions and
+    /// claims get `Moved` from now on. Passivated sessions follow when the lease ends.
     pub async fn hand_over(&self) -> HandedOver {
         self.node.hand_over().await
     }
 
-    /// Asks the store which sessions this node still owns and drops the others. Call it when the node's lease may have
-    /// lapsed, or others may have claimed from it.
+    /// Asks the store which sessions this node still owns and drops the others. Call it when the lease may have lapsed.
     ///
     /// # Errors
-    /// If the store cannot answer. Sessions then stay as they are.
+    /// If the store cannot answer. Sessions then stay.
     pub async fn revalidate(&self) -> Result<(), StoreError> {
         self.node.revalidate().await
     }

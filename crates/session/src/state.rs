@@ -1,6 +1,6 @@
 //! The rules of a session: a pure state machine, `apply(input) -> effect`.
 //!
-//! It uses no I/O, clock or randomness except for call ids, so that property tests can check it.
+//! It uses no I/O, clock or randomness except for call ids.
 
 mod admission;
 mod answers;
@@ -43,12 +43,10 @@ pub(crate) struct SessionState {
     record: Record,
     caller: Arc<Caller>,
     admitted: Arc<Admitted>,
-    /// The latest cancellations of unknown requests. An earlier owner may have had the requests, and they may be
-    /// delivered again.
+    /// The latest cancellations of unknown requests, which may be delivered again.
     unmatched: VecDeque<(RequestId, String)>,
-    /// The reader of the standalone stream.
     listener: Option<u64>,
-    /// The list versions last sent. The client may have missed them; `record.announced` holds those it surely knows.
+    /// The list versions last sent. `record.announced` holds those that the client surely knows.
     told: [u64; 3],
     task: task::TaskProgress,
 }
@@ -59,7 +57,6 @@ pub(crate) struct Limits {
     pub(crate) subscriptions: usize,
     pub(crate) subscription_bytes: usize,
     pub(crate) kept: KeptLimits,
-    /// Whether to offer tasks to sessions whose revision has them.
     pub(crate) offers_tasks: bool,
     pub(crate) task: TaskTimes,
     pub(crate) retry_after: Duration,
@@ -67,7 +64,7 @@ pub(crate) struct Limits {
 
 pub(crate) enum Input {
     Request(Request, Came),
-    /// A repeated delivery. The effect is the running call, if there is one.
+    /// A repeated delivery.
     Repeated(Request, Came),
     Notification(Notification),
     Response(Response),
@@ -87,44 +84,35 @@ pub(crate) enum Input {
         params: RawJson,
     },
     ListsChanged,
-    /// The log contains these list versions.
     Announced([u64; 3]),
-    /// Announcing these resources failed.
     Unannounced(Vec<String>),
-    /// A reader of the standalone stream with this generation.
     Listening(u64),
     Left(u64),
-    /// The backend refused a granted subscription.
     SubscriptionFailed(String),
-    /// A call becomes this task.
     TaskMade(MadeTask),
     TaskUnmade(SessionId),
-    /// A request about the task that this session is.
     Task(Request),
-    /// The task changed at this time, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     TaskChanged(u64),
-    /// The question under this key is answered.
     TaskAnswered(String),
     TaskWithdrawn(CallId, AskId),
-    /// The task's call ended at this time, in milliseconds since 1970.
+    /// The end, and its time in milliseconds since 1970.
     TaskEnded(TaskEnd, u64),
-    /// The end is too large to keep: replace it.
+    /// The end is too large: replace it.
     TaskNotKept(TaskEnd),
     TaskStored,
-    /// Asks which of these requests of a delivery still run.
     Runs(Vec<RequestId>, DeliveryId),
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
-    /// Requests with equal ids from different deliveries are different requests.
+    /// Requests with equal ids from different deliveries differ.
     pub(crate) delivery: DeliveryId,
-    /// The planned call's id, if an edge has planned it.
+    /// Set if an edge has planned the call.
     pub(crate) call: Option<CallId>,
 }
 
 impl Came {
-    /// A delivery that is not repeated.
     pub(crate) fn anew() -> Self {
         Self {
             delivery: DeliveryId::generate(),
@@ -138,8 +126,7 @@ pub(crate) enum Effect {
     None,
     Respond(Bytes),
     RespondAndSave(Bytes),
-    /// A repeated initialize. If the first was never answered, or this is the same delivery, greet and save. Otherwise
-    /// refuse.
+    /// A repeated initialize. Refuse it, unless its first answer was lost.
     InitializedAgain {
         request: RequestId,
         greeting: Bytes,
@@ -163,7 +150,7 @@ pub(crate) enum Effect {
         outcome: Outcome,
     },
     TaskAnswer(TaskAnswer),
-    /// The task's call may repeat this question to its new owner: try again later.
+    /// The question may be repeated to a new owner.
     NotAskedYet,
     Cancel {
         slot: Arc<CallSlot>,
@@ -190,7 +177,7 @@ pub(crate) enum Effect {
     Running(Vec<Arc<CallSlot>>),
 }
 
-/// A request that may run. Dropping it ends the request.
+/// An admitted request. Dropping it ends the request.
 #[derive(Debug)]
 pub(crate) struct AdmittedCall {
     pub(crate) admission: Admission,
@@ -308,7 +295,7 @@ impl SessionState {
         }
     }
 
-    /// The running call of the same delivery. On a single stream, each request id is in use at most once.
+    /// The running call of the same delivery. On a single stream, request ids are unique.
     fn same(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         if self.answers_each_post() {
             return self.admitted.of_delivery(request, came);
@@ -319,7 +306,7 @@ impl SessionState {
             .then_some(slot)
     }
 
-    /// Whether each answer travels on its request's connection, so that ids need not be unique.
+    /// Whether answers use their requests' connections, so that ids may repeat.
     fn answers_each_post(&self) -> bool {
         self.record.transport == SessionTransport::Streamable
     }
@@ -333,7 +320,7 @@ impl SessionState {
         self.record.to_bytes()
     }
 
-    /// Whether there are no running calls, answers waiting for the store, or listeners.
+    /// Whether there are no running calls, unstored answers or listeners.
     pub(crate) fn is_idle(&self) -> bool {
         self.admitted.held() == 0 && self.listener.is_none()
     }
@@ -346,7 +333,6 @@ impl SessionState {
         self.admitted.slots()
     }
 
-    /// Enters a call of an earlier owner.
     pub(crate) fn take_over(
         &mut self,
         request: RequestId,
@@ -377,7 +363,7 @@ impl SessionState {
     }
 }
 
-/// Uses 2024-11-05 without capabilities before `initialize`, when calls cannot run.
+/// Calls cannot run before `initialize`.
 fn caller_of(session: &SessionId, record: &Record) -> Caller {
     let handshake = record.handshake.as_ref();
     Caller {

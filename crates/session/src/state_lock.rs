@@ -1,10 +1,9 @@
-//! A lock whose content is dropped on a panic, so that only its own users are affected.
+//! A lock that drops its content when a user panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parking_lot::Mutex;
 
-/// A value used by one thread at a time, until it is dropped on purpose or by a panic.
 pub(crate) struct StateLock<T>(Mutex<Option<Box<T>>>);
 
 impl<T> StateLock<T> {

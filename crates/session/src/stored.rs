@@ -1,6 +1,6 @@
-//! Counts the bytes that this node's sessions have stored, by principal: records, logged events and journaled calls.
+//! Counts the bytes that this node's sessions have stored, by principal.
 //!
-//! It counts writes, so data that the store has since dropped still counts until the sweep corrects quiet sessions.
+//! Data that the store has dropped still counts until the sweep corrects it.
 
 use std::sync::Arc;
 
@@ -31,7 +31,6 @@ struct Held {
     portion: Portion,
 }
 
-/// A journaled call's part, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Entry(#[allow(dead_code, reason = "counts until dropped")] Portion);
 
@@ -54,14 +53,11 @@ impl Stored {
         })
     }
 
-    /// Checks that a principal may store more.
-    ///
-    /// # Errors
-    /// If the principal's or the node's limit is reached.
+    /// Fails if the principal's or the node's limit is reached.
     pub(crate) fn check(&self, principal: &Principal) -> Result<(), GatewayError> {
         let config = &self.config;
         let (limit, retry_after) = (config.limits.stored_bytes_per_principal, config.retry_after);
-        // Without authentication all callers are one principal, limited by the node alone.
+        // Without authentication all callers are one principal.
         if self.bytes.of(principal) >= limit && *principal != Principal::anonymous() {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(GatewayError::TooManyBytesOfPrincipal { limit, retry_after });
@@ -97,7 +93,6 @@ impl Share {
         Entry(self.stored.bytes.portion(&self.principal, bytes))
     }
 
-    /// Like [`Stored::check`], for this session's principal.
     pub(crate) fn check(&self) -> Result<(), GatewayError> {
         self.stored.check(&self.principal)
     }

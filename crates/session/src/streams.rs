@@ -1,9 +1,8 @@
 //! The streams of a live session. Every event is logged before it is read. Unlogged messages go to the present reader
 //! only.
 //!
-//! A stream being written has a [`Tail`] with its newest events. A reader pulls from the tail while it keeps up, and
-//! from the log when it has fallen behind. Memory per reader is therefore bounded by its connection's small channel,
-//! and slow readers do not delay others.
+//! A stream being written has a [`Tail`] with its newest events. A reader pulls from the tail, or from the log when it
+//! has fallen behind. Its memory is bounded by its connection's channel, and it does not delay others.
 
 mod counters;
 mod forgotten;
@@ -41,10 +40,8 @@ use crate::stored::Share;
 use lifecycle::{Lifecycle, Turn};
 use reader::Reader;
 
-/// Pauses between appends while the store is away.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often one append may restore its stream.
 const MOST_RESTORED: u32 = 3;
 
 pub(crate) struct Streams {
@@ -59,17 +56,16 @@ pub(crate) struct Streams {
     kept: AtomicU64,
     share: Arc<Share>,
     lifecycle: Lifecycle,
-    /// Fires when the node drains. Readers check it after [`Streams::look_up`].
+    /// Readers check it after [`Streams::look_up`].
     draining: CancellationToken,
 }
 
-/// A connection's stream, before it reads.
+/// A connection's stream, not yet read.
 pub(crate) struct Attachment {
     stream: EventStream,
     reader: Reader,
-    /// Logged events from before the connection.
     history: Vec<shoal_ports::LoggedEvent>,
-    /// Whether the stream is open but not written here, so that another node may own the session.
+    /// Open but not written here: another node may own the session.
     pub(crate) orphaned: bool,
     pub(crate) outcome: ResumeOutcome,
 }
@@ -79,20 +75,20 @@ impl Attachment {
         self.reader.generation
     }
 
-    /// Sets the number of missing first events, to tell the client.
+    /// The number of missing first events, to tell the client.
     pub(crate) fn without(mut self, gone: u64) -> Self {
         self.reader.gone = gone;
         self
     }
 
-    /// Begins to read. Drops `until_gone` when the connection is gone.
+    /// Drops `until_gone` with the connection.
     pub(crate) fn start(self, until_gone: impl Send + 'static) -> EventStream {
         self.reader.enter();
         let all_there = (self.reader.tail.as_ref()).is_some_and(|tail| tail.is_finished());
         let reading = self.reader.run(self.history, until_gone);
         match all_there {
             true => here_or_spawned(reading),
-            // Spawning takes less memory for a waiting reader.
+            // Takes less memory for a waiting reader.
             false => drop(tokio::spawn(reading)),
         }
         self.stream
@@ -122,14 +118,12 @@ impl Streams {
         }
     }
 
-    /// Begins to write a stream that ends at `last` in the log.
     pub(crate) fn begin(&self, last: EventId, delivery: Option<DeliveryId>) -> Arc<Tail> {
         let tail = Arc::new(Tail::new(last, delivery, self.config.tail_events));
         self.tails.lock().insert(last.stream, tail.clone());
         tail
     }
 
-    /// The standalone stream, which stays open.
     pub(crate) async fn standalone(&self) -> Result<Arc<Tail>, LogError> {
         let id = StreamId::STANDALONE;
         if let Some(tail) = self.tails.lock().get(&id) {
@@ -143,8 +137,7 @@ impl Streams {
         Ok(tail.clone())
     }
 
-    /// Appends events, then shows them to the reader. `progress` is that of their call. Retries during an outage within
-    /// the configured patience.
+    /// Logs events, then shows them to the reader. Retries during an outage.
     ///
     /// Not cancellation safe: run it in its own task.
     pub(crate) async fn append(
@@ -157,18 +150,16 @@ impl Streams {
             .await
     }
 
-    /// Sends messages, unlogged, to the standalone stream's reader after the current events.
-    ///
-    /// A text that is still waiting moves to the later place.
+    /// Sends unlogged messages to the present reader, after the current events. A text that still waits moves to the
+    /// end.
     pub(crate) fn pass(&self, news: Vec<Bytes>) {
-        // Without a tail there is no reader.
         if let Some(tail) = self.tails.lock().get(&StreamId::STANDALONE) {
             metrics().streams.passed(news.len() as u64);
             tail.pass(news);
         }
     }
 
-    /// Appends events that belong to no call, trying once. Continues if the future is dropped.
+    /// Tries once. Continues if the future is dropped.
     pub(crate) async fn append_now(
         self: &Arc<Self>,
         tail: &Arc<Tail>,
@@ -183,18 +174,17 @@ impl Streams {
         })
     }
 
-    /// Bytes that the log kept for the session at the last append.
+    /// At the last append, in bytes.
     pub(crate) fn kept(&self) -> u64 {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// The beginning of the open stream for a delivery.
     pub(crate) fn delivered(&self, delivery: DeliveryId) -> Option<EventId> {
         let tails = self.tails.lock();
         tails.values().find_map(|tail| tail.opened_for(delivery))
     }
 
-    /// Whether a call of these requests lacks its answer on the standalone stream.
+    /// Whether an answer is missing on the standalone stream.
     pub(crate) fn owes(&self, requests: &[RequestId]) -> bool {
         let tails = self.tails.lock();
         let standalone = tails.get(&StreamId::STANDALONE);
@@ -214,14 +204,13 @@ impl Streams {
         progress: Option<CallProgress>,
         patience: Duration,
     ) -> Result<(), LogError> {
-        // A call's end may exceed the limit, or the call could not end.
+        // Otherwise the call could not end.
         if !progress.is_some_and(|progress| progress.ended) && self.share.check().is_err() {
             let full = "its principal, or the node, has stored as many bytes as it may";
             return Err(StoreError::Full(full).into());
         }
-        // Held across the append, so that tail and log have the same order.
+        // Keeps tail and log in the same order.
         let _turn = tail.turn().await;
-        // Only metrics need the sum.
         let size = || events.iter().map(Bytes::len).sum();
         let size = (events.len(), if metrics::enabled() { size() } else { 0 });
         let append = Append {
@@ -280,7 +269,7 @@ impl Streams {
                     return Err(StoreError::Stale.into());
                 }
                 Err(LogError::Store(StoreError::NotFound)) => {
-                    // The session is gone from the store: let readers find out.
+                    // The session is gone from the store.
                     self.end();
                     return Err(StoreError::NotFound.into());
                 }
@@ -289,13 +278,13 @@ impl Streams {
         }
     }
 
-    /// Abandons a stream whose answer cannot be written. Its reader is cut and resumes from the log.
+    /// The answer cannot be written. The reader resumes from the log.
     pub(crate) fn abandon(&self, tail: &Tail) {
         tail.abandon();
         self.tails.lock().remove(&tail.stream());
     }
 
-    /// Attaches a connection to a stream being written, after `cursor`, replacing its reader.
+    /// Replaces the stream's reader.
     pub(crate) fn read_live(
         self: &Arc<Self>,
         tail: Arc<Tail>,
@@ -306,10 +295,7 @@ impl Streams {
         self.attach(Some(tail), generation, cursor, Vec::new(), prime)
     }
 
-    /// Attaches a connection to any stream, after `cursor`.
-    ///
-    /// # Errors
-    /// `Gone` if events after the cursor are missing.
+    /// Fails with `Gone` if events after the cursor are missing.
     pub(crate) async fn resume(
         self: &Arc<Self>,
         cursor: EventId,
@@ -320,7 +306,7 @@ impl Streams {
         } else {
             self.tails.lock().get(&cursor.stream).cloned()
         };
-        // Read after looking for the tail, because a stream without one must read as finished.
+        // After looking for the tail: a stream without one must read as finished.
         let page = self
             .store
             .log
@@ -365,7 +351,7 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
-            // Queued early, to leave together with the stream's opening. A new channel has room.
+            // Leaves with the stream's opening. A new channel has room.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {
@@ -393,7 +379,7 @@ impl Streams {
         retry::retry_of(&self.session, config.retry, config.retry_spread)
     }
 
-    /// Reads from the log, retrying during an outage.
+    /// Retries during an outage.
     async fn read_surely(&self, cursor: EventId, limit: usize) -> Result<Page, LogError> {
         let until = Instant::now() + self.config.store_patience;
         loop {
@@ -409,12 +395,12 @@ impl Streams {
         }
     }
 
-    /// Stops writing, because the session is moving. Readers stay until it has moved.
+    /// The session is moving. Readers stay until it has moved.
     pub(crate) fn stop_writing(&self) {
         self.lifecycle.set(Turn::LOST);
     }
 
-    /// Stops writing and sends readers to the session's new owner.
+    /// Sends readers to the session's new owner.
     pub(crate) fn lose(&self) {
         self.lifecycle.set(Turn::LOST.or(Turn::MOVED));
         self.look_up();
@@ -424,7 +410,6 @@ impl Streams {
         self.lifecycle.is(Turn::LOST)
     }
 
-    /// Begins to end the session, which stops waiting work.
     pub(crate) fn begin_end(&self, why: &'static str) {
         self.lifecycle.end_because(why);
     }
@@ -437,27 +422,27 @@ impl Streams {
         self.lifecycle.is(Turn::ENDING.or(Turn::ENDED))
     }
 
-    /// Waits until the session ends or this node stops writing. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_over(&self) {
         let over = Turn::ENDING.or(Turn::ENDED).or(Turn::LOST);
         self.lifecycle.until(over).await;
     }
 
-    /// Wakes readers to check the session and node, because each waits for its tail only.
+    /// Readers wait for their tails only.
     pub(crate) fn look_up(&self) {
         for tail in self.tails.lock().values() {
             tail.look_up();
         }
     }
 
-    /// The streams being written, the standalone one first.
+    /// The standalone stream first.
     pub(crate) fn open(&self) -> Vec<Arc<Tail>> {
         let mut open: Vec<_> = self.tails.lock().values().cloned().collect();
         open.sort_unstable_by_key(|tail| tail.stream());
         open
     }
 
-    /// Whether calls' streams have all ended.
+    /// Whether all calls' streams have ended.
     pub(crate) fn is_quiet(&self) -> bool {
         let tails = self.tails.lock();
         tails.keys().all(|stream| *stream == StreamId::STANDALONE)

@@ -1,7 +1,7 @@
-//! Keeps tasks running without their node. Each node lists its running tasks in the store, and other nodes take over
-//! the list of a node that is gone.
+//! Keeps tasks running without their node. Each node lists its running tasks in the store, and others take over the
+//! list of a dead node.
 //!
-//! A list only says where to look: the session's record decides who owns a task and whether it may be claimed.
+//! A list only says where to look: the session's record decides.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,23 +21,17 @@ use tokio_util::sync::CancellationToken;
 use crate::live::LiveSession;
 use crate::sessions::Node;
 
-/// Changes sent to the store together.
 const TOLD_AT_ONCE: usize = 500;
-/// Interval for listing all running tasks again, because the store may have lost them.
+/// The store may have lost the list.
 const LISTED_EVERY: Duration = Duration::from_secs(60);
-/// Wait after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Interval for looking at lists of nodes that are gone, with up to [`CLOSE`] lists.
+/// With up to [`CLOSE`] lists.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 const CLOSE: usize = 100;
-/// Wait before trying again to take over tasks.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Tasks of one list to process before moving to the next list.
 const BATCH: usize = 64;
-/// Tasks taken over concurrently.
 const AT_ONCE: usize = 8;
 
-/// Changes to this node's list that the store does not know yet.
 #[derive(Default)]
 pub(crate) struct TaskLists {
     changes: Mutex<HashMap<SessionId, Change>>,
@@ -52,11 +46,9 @@ enum Change {
 
 #[derive(PartialEq, Eq)]
 enum Found {
-    /// The task continues here.
     Adopted,
-    /// The task has ended or belongs to another node.
     Settled,
-    /// The task cannot be claimed yet, or not by this node.
+    /// The task cannot be claimed yet.
     Waits,
 }
 
@@ -82,7 +74,7 @@ impl TaskLists {
             .collect()
     }
 
-    /// Keeps failed changes for later, unless a newer one exists.
+    /// Newer changes win.
     fn put_back(&self, changes: Vec<(SessionId, Change)>) {
         let mut waiting = self.changes.lock();
         for (task, change) in changes {
@@ -91,7 +83,7 @@ impl TaskLists {
     }
 }
 
-/// Maintains this node's list until `stop` fires. Then the list stays, so that other nodes can take over its tasks.
+/// Maintains this node's list until `stop` fires, and leaves it for other nodes.
 pub(crate) async fn keep_list(node: Arc<Node>, stop: CancellationToken) {
     let keeping = async {
         let mut all_due = Instant::now() + LISTED_EVERY;
@@ -117,12 +109,10 @@ pub(crate) async fn keep_list(node: Arc<Node>, stop: CancellationToken) {
     stop.run_until_cancelled(keeping).await;
 }
 
-/// Takes over tasks of nodes that are gone, until `stop` fires.
 pub(crate) async fn adopt_tasks(node: Arc<Node>, stop: CancellationToken) {
     let adopting = async {
         let mut pause = LOOK_EVERY;
         loop {
-            // Spread the nodes' polls.
             sleep(Backoff::new(pause, pause).pause()).await;
             pause = node.adopt().await.unwrap_or_else(|error| {
                 tracing::debug!(%error, "could not look for tasks of nodes that are gone");
@@ -173,13 +163,13 @@ impl Node {
         Ok(())
     }
 
-    /// At least the life of the tasks' records and the time until they are listed again.
+    /// At least the life of the tasks' records.
     fn list_life(&self) -> Duration {
         let records = self.config.record_life(SessionTransport::Task);
         records.max(3 * LISTED_EVERY)
     }
 
-    /// Processes some tasks of each dead node's list. Returns when to continue.
+    /// Takes over some tasks of each dead node. Returns when to continue.
     async fn adopt(self: &Arc<Self>) -> Result<Duration, StoreError> {
         let Some(liveness) = self.liveness.get() else {
             return Ok(LOOK_EVERY);
@@ -222,7 +212,7 @@ impl Node {
                 over.push(task);
             }
         }
-        // Add to this list before removing from the other, so that a crash leaves the task on one of them.
+        // First, so that a crash leaves the task on one list.
         if !adopted.is_empty() {
             directory
                 .enlist(&self.id, &adopted, self.list_life())
@@ -231,7 +221,7 @@ impl Node {
         if !over.is_empty() {
             directory.delist(gone, &over).await?;
         }
-        // A task that ended meanwhile may have been removed before it was added.
+        // The task may have been removed before it was added.
         for (task, _) in &adopted {
             if !self.live(task).is_some_and(|live| runs(&live)) {
                 self.task_lists.end(task);

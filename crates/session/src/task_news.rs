@@ -12,10 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sessions::Node;
 
-/// Wait after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Tasks to announce, each once.
 #[derive(Default)]
 pub(crate) struct TaskNews {
     waiting: Mutex<HashSet<SessionId>>,
@@ -45,12 +43,12 @@ pub(crate) async fn publish_task_news(node: Arc<Node>, stop: CancellationToken) 
     let publishing = async {
         loop {
             let task = node.task_news.next().await;
-            // Remove before publishing, so that a change meanwhile is announced again.
+            // Removed first, so that a change meanwhile is announced again.
             node.task_news.waiting.lock().remove(&task);
             let event = ClusterEvent::TaskChanged { task: task.clone() };
             if let Err(error) = bus.publish(event).await {
                 tracing::debug!(%task, %error, "could not tell that a task has changed");
-                // A task that has moved is announced by its next owner.
+                // The next owner announces a task that has moved.
                 if node.live(&task).is_some() {
                     node.task_news.add(&task);
                 }

@@ -1,6 +1,4 @@
-//! Amounts given out by a node, in total and by principal.
-//!
-//! Only a [`Portion`] changes the totals, by its own amount, so they match what is held.
+//! Amounts given out by a node, in total and by principal. Each [`Portion`] changes them by its own amount.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,17 +35,13 @@ impl Totals {
         self.of.get(principal).map_or(0, |amount| *amount)
     }
 
-    /// Takes an amount without a limit.
     pub(crate) fn portion(self: &Arc<Self>, principal: &Principal, amount: u64) -> Portion {
         let mut portion = self.nothing(principal);
         portion.resize(amount);
         portion
     }
 
-    /// Takes one, if the total is below `most` and the principal's below `most_own`.
-    ///
-    /// # Errors
-    /// The limit that was reached.
+    /// Fails with the limit that was reached.
     pub(crate) fn take_one(
         self: &Arc<Self>,
         principal: &Principal,

@@ -1,4 +1,4 @@
-//! Metrics of real sessions. Metrics are process-wide, so this is one test.
+//! Metrics of real sessions, in one test because they are process-wide.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -40,7 +40,6 @@ fn says(series: &str, expected: f64) {
     assert_eq!(found, Some(expected), "{series} in\n{}", prometheus_text());
 }
 
-/// Waits for background work.
 async fn comes_to_say(series: &str, expected: f64) {
     for _ in 0..2_000 {
         if value(series) == Some(expected) {
@@ -69,7 +68,7 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
     says(r#"shoal_actor_mailbox{shoal_kind="session"}"#, 0.0);
 
-    // Two events of a running call, and a reader that resumes at the second.
+    // A reader resumes at the second event.
     let mut stream = bench.stream(&alice, 1, "stream-long").await;
     says(
         r#"shoal_journal_begin_duration_seconds_count{shoal_outcome="begun"}"#,
@@ -139,7 +138,6 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     says("shoal_stream_passed_total", 1.0);
     says("shoal_event_log_appended_total", 2.0);
 
-    // Another owner takes the call over.
     let other = bench.another_node("b");
     let ended = bench.store.directory.end_lease(&NodeId::new("test")).await;
     ended.unwrap();
@@ -165,7 +163,6 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
         "it goes on"
     );
 
-    // One session ends, and another is handed over.
     other.close(&alice).await.unwrap();
     says(r#"shoal_session_ended_total{shoal_reason="deleted"}"#, 1.0);
     let lived = "mcp_server_session_duration_seconds_count{mcp_protocol_version=\"2025-11-25\",\

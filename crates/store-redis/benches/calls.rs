@@ -1,7 +1,6 @@
-//! Measures what Redis spends on a journaled call's begin, event and end, by concurrent sessions: script time, CPU time
-//! and commands, including those in scripts.
+//! Measures Redis' time and commands for a journaled call's begin, event and end, by concurrent sessions.
 //!
-//! Starts its own `redis-server`. Without `--bench` it only runs a few rounds.
+//! Starts its own `redis-server`. Without `--bench` it runs a few rounds.
 #![allow(missing_docs, reason = "a program")]
 
 #[allow(
@@ -30,9 +29,9 @@ use server::{IN_MEMORY, Server};
 const SESSIONS: usize = 64;
 /// Numbers of concurrent sessions.
 const DEPTHS: [usize; 2] = [1, 16];
-/// Short, so that streams expire as fast as others begin, as in the long run.
+/// Short, so that expiry keeps up.
 const RETENTION: Duration = Duration::from_millis(200);
-/// Rounds per session. In each, a session begins these calls, appends to them and ends them.
+/// In each, a session begins, appends to and ends these calls.
 const ROUNDS: usize = 16;
 const CALLS: usize = 25;
 const LONG: Duration = Duration::from_secs(3600);

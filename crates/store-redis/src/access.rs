@@ -1,4 +1,4 @@
-//! Reads logins and certificates for each connection, because files may change.
+//! Logins and certificates, read for each connection.
 
 use std::path::Path;
 
@@ -12,7 +12,6 @@ use crate::target::{Place, Target};
 
 const LONGEST: u64 = 1 << 20;
 
-/// Sources of logins and certificates.
 pub(crate) struct Credentials {
     user: Option<String>,
     password: Option<Password>,
@@ -30,8 +29,7 @@ pub(crate) struct Access {
 }
 
 impl Credentials {
-    /// # Errors
-    /// If settings conflict with the URL or each other.
+    /// Fails if settings conflict with the URL or each other.
     pub(crate) fn new(target: &Target, config: &RedisConfig) -> Result<Self, String> {
         let RedisConfig {
             user,
@@ -86,10 +84,6 @@ impl Credentials {
         })
     }
 
-    /// Reads everything for a connection.
-    ///
-    /// # Errors
-    /// The unusable file.
     pub(crate) fn read(&self, target: &Target) -> Result<Access, String> {
         let sentinels_tls = self.sentinel.tls.unwrap_or(target.tls);
         let certificates = (target.tls || sentinels_tls).then(|| self.certificates());

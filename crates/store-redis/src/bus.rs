@@ -1,4 +1,4 @@
-//! The cluster's bus over Redis, with one listening connection per process.
+//! The cluster's bus, with one listening connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,6 @@ use crate::measure::measured;
 use crate::reply::unexpected;
 use crate::store::RedisStore;
 
-/// This process's subscribers and the task that feeds them.
 pub(crate) struct RedisBus {
     subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
     listening: Arc<AtomicBool>,
@@ -27,13 +26,11 @@ pub(crate) struct RedisBus {
     _listener: AbortOnDropHandle<()>,
 }
 
-/// Events that a subscriber may lag behind.
 const BACKLOG: usize = 1024;
-/// How often to ping an idle connection.
 const ASKED_EVERY: Duration = Duration::from_secs(3);
 
 impl RedisBus {
-    /// Takes over the first connection. Call within a runtime.
+    /// Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
@@ -74,7 +71,7 @@ impl ClusterBus for RedisStore {
             let channel = &self.inner.bus.channel;
             let mut command = redis::cmd("PUBLISH");
             command.arg(channel).arg(payload);
-            // Through the same cluster node each time, which keeps one publisher's order.
+            // The same cluster node keeps a publisher's order.
             self.inner.connections.ask(channel, command).await?;
             Ok(())
         })
@@ -104,7 +101,7 @@ impl Listener {
             let began = Instant::now();
             self.listen(connection).await;
             self.listening.store(false, Ordering::Relaxed);
-            // This connection notices a loss at once, the other only when used.
+            // Only this connection notices a loss at once.
             self.suspicion.raise();
             if began.elapsed() > ASKED_EVERY {
                 self.backoff.reset();
@@ -146,7 +143,7 @@ impl Listener {
     }
 
     fn tell(&self, news: Result<ClusterEvent, Lagged>) {
-        // An error means that there are no subscribers.
+        // Fails without subscribers.
         let _ = self.subscribers.send(news);
     }
 }

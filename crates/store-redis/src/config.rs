@@ -44,7 +44,7 @@ settings! {
     }
 }
 
-/// A password. A file is read for each connection, ignoring white space around its text.
+/// A password. Files are read for each connection and trimmed.
 #[derive(Clone)]
 pub enum Password {
     /// The password itself.
@@ -69,7 +69,7 @@ pub struct TlsConfig {
 pub struct SentinelConfig {
     /// The user at the sentinels.
     pub user: Option<String>,
-    /// The password at the sentinels. If unset, they get the servers' login if they require one.
+    /// The password at the sentinels. If unset, they get the servers' login on request.
     pub password: Option<Password>,
     /// Whether the sentinels use TLS; `None` for the servers' setting.
     pub tls: Option<bool>,

@@ -1,4 +1,4 @@
-//! Maintains one connection and limits waiting commands.
+//! Maintains one connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +19,13 @@ use crate::meter::Meter;
 use crate::outage::Outage;
 use crate::scripts::Script;
 
-/// The shared connection. After a loss its own task reconnects. Commands wait for the first attempt and then fail at
-/// once.
+/// Reconnects in its own task. Commands wait for the first attempt and then fail at once.
 pub(crate) struct Connections {
     shared: Arc<ConnectionsInner>,
     _keeper: AbortOnDropHandle<()>,
 }
 
-/// Asks to check the connection, because another one to the same server has ended.
+/// Another connection to the server has ended.
 #[derive(Clone, Default)]
 pub(crate) struct Suspicion(Arc<Notify>);
 
@@ -54,19 +53,19 @@ enum State {
         link: Link,
         number: u64,
     },
-    /// The connection has broken, and the first attempt is in progress.
+    /// The first attempt is in progress.
     Dialling,
-    /// That failed, and attempts continue.
+    /// Attempts continue.
     Down(Arc<str>),
 }
 
-/// If a connection breaks sooner, the next attempt waits.
+/// Below this, the next attempt waits.
 const LASTING: Duration = Duration::from_secs(1);
 
 const CONNECTING: &str = "connecting to Redis";
 
 impl Connections {
-    /// Takes over the first connection. Call within a runtime.
+    /// Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
@@ -91,11 +90,8 @@ impl Connections {
         }
     }
 
-    /// Runs a script on its key.
-    ///
-    /// # Errors
-    /// `Full` if Redis is full; `Away` if the command was not sent; `Unavailable` for other failures that a retry may
-    /// overcome: the step may have been done.
+    /// Fails with `Full` if Redis is full, `Away` if the command was not sent, or `Unavailable` if the step may have
+    /// been done.
     pub(crate) async fn run(
         &self,
         script: &Arc<Script>,
@@ -105,7 +101,7 @@ impl Connections {
         self.shared.ask(key, command, Some(script.clone())).await
     }
 
-    /// Runs a command on `key`. Errors as for [`Connections::run`].
+    /// Errors as for [`Connections::run`].
     pub(crate) async fn ask(&self, key: &str, command: Cmd) -> Result<Value, StoreError> {
         self.shared.ask(key, command, None).await
     }
@@ -114,7 +110,6 @@ impl Connections {
         &self.shared.meter
     }
 
-    /// Why there is no connection.
     pub(crate) fn outage(&self) -> Option<String> {
         match &*self.shared.state.borrow() {
             State::Up { .. } => None,
@@ -216,7 +211,7 @@ impl ConnectionsInner {
             tokio::select! {
                 () = self.broken.notified() => {}
                 () = self.suspicion.0.notified() => {
-                    // A failure drops the connection, which is noticed above.
+                    // A failure is noticed above.
                     let _ = self.ask("", redis::cmd("PING"), None).await;
                     continue;
                 }

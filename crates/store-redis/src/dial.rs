@@ -26,12 +26,11 @@ pub(crate) struct Dialler {
 }
 
 const CLUSTER_RETRIES: u32 = 4;
-/// The wait before a cluster redirection, in milliseconds.
+/// In milliseconds.
 const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
 
 impl Dialler {
-    /// # Errors
-    /// [`ConnectError::Config`] for an unusable URL or certificate.
+    /// Fails with [`ConnectError::Config`] for an unusable URL or certificate.
     pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConnectError> {
         let target = Target::parse(&config.url).map_err(ConnectError::Config)?;
         let credentials = Credentials::new(&target, config).map_err(ConnectError::Config)?;
@@ -41,11 +40,11 @@ impl Dialler {
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
         };
-        // Read files now, so that a wrong one does not look like an unreachable server.
+        // A wrong file must not look like an unreachable server.
         let access = dialler.access().map_err(ConnectError::Config)?;
         if access.certificates.is_some() && rustls::crypto::CryptoProvider::get_default().is_none()
         {
-            // Another thread may have installed its provider first.
+            // Another thread may be first.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let anywhere = Host {
@@ -62,9 +61,6 @@ impl Dialler {
     }
 
     /// Connects to the current master, within the connect time-out.
-    ///
-    /// # Errors
-    /// A short reason.
     pub(crate) async fn dial(&self) -> Result<Link, String> {
         self.in_time(async {
             let access = self.access()?;
@@ -88,7 +84,7 @@ impl Dialler {
         .await
     }
 
-    /// Connects to the bus. `attempt` selects a cluster node, because all of them forward events.
+    /// `attempt` selects a cluster node: all forward events.
     pub(crate) async fn dial_news(&self, channel: &str, attempt: usize) -> Result<PubSub, String> {
         self.in_time(async {
             let access = self.access()?;
@@ -142,7 +138,7 @@ impl Dialler {
             .map_err(|error| text(&error))
     }
 
-    /// The server, or the master that the sentinels name.
+    /// The server, or the master behind the sentinels.
     async fn server(&self, access: &Access) -> Result<Client, String> {
         let client = match &self.target.place {
             Place::Server(host) => self.client(host, access),
@@ -160,7 +156,7 @@ impl Dialler {
         client.map_err(|error| text(&error))
     }
 
-    /// Asks the sentinels in turn; each gets a share of the time.
+    /// Each sentinel gets a share of the time.
     async fn master(
         &self,
         sentinels: &[Host],
@@ -203,7 +199,7 @@ async fn ask_sentinel(sentinel: &Host, name: &str, access: &Access) -> Result<Ho
     };
     let answer = match &access.at_sentinels {
         Some(login) => ask(login.clone()).await,
-        // The user belongs to the servers; sentinels get it only if they require a login.
+        // The user belongs to the servers.
         None => match ask(RedisConnectionInfo::default()).await {
             Err(error) if error.code() == Some("NOAUTH") => {
                 ask(access.login.clone().set_db(0)).await
@@ -244,7 +240,7 @@ fn info(host: &Host, login: RedisConnectionInfo, tls: bool) -> ConnectionInfo {
         .set_redis_settings(login)
 }
 
-/// Dropped connections are reset, so that unsent commands cannot arrive after those of the next connection.
+/// A reset keeps unsent commands from arriving late.
 fn tcp() -> TcpSettings {
     TcpSettings::default()
         .set_nodelay(true)

@@ -19,13 +19,12 @@ use crate::store::{Inner, RedisStore, millis};
 /// Epochs queried concurrently.
 const ASKED_TOGETHER: usize = 128;
 
-/// The random part of an epoch, in microseconds: small enough that claims keep their order in time.
+/// The random part of an epoch, in microseconds, small enough to keep claims in order.
 const CHANCE: u32 = 1 << 10;
 
 #[async_trait]
 impl Directory for RedisStore {
-    /// Compares the lease with the one this process knows, because the reply to a renewal after a lapse may have been
-    /// lost.
+    /// Compares with the known lease, because the reply about a lapse may have been lost.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         measured("directory.renew_lease", async {
             let key = self.inner.keys.lease(node);
@@ -58,7 +57,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// `Held` if the session already exists, unless this step created it.
+    /// `Held` if another step created the session.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
         measured("directory.create", async {
             let key = self.inner.keys.session(&new.session)?;
@@ -142,7 +141,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// A claim that Redis has lost counts as held until there is a newer one.
+    /// A lost claim counts as held until there is a newer one.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
         measured("directory.held", async {
             let asked = sessions
@@ -243,12 +242,12 @@ impl Inner {
         let mut found = parts(self.fields(&key, &[field::EPOCH, field::OWNER]).await?)?;
         let epoch = found.optional()?.ok_or(StoreError::NotFound)?;
         let owner = found.optional()?.unwrap_or_default();
-        // The former owner, and how long it must have had the session if its lease lives.
+        // The former owner, and how long it must have had the session.
         let (mut former, mut quiet) = (None, 0);
         if !owner.is_empty() && owner != node.as_str() {
             let owner = NodeId::new(text(&owner)?);
             match evidence.filter(|evidence| evidence.against == owner) {
-                // Noted first, so that the owner learns of it even if this claimer fails.
+                // First, so that the owner learns of it in any case.
                 Some(evidence) => {
                     let left = self.contest(&owner).await?;
                     if left.is_some_and(|left| !evidence.has_missed_a_renewal(left)) {
@@ -283,9 +282,8 @@ impl Inner {
         })
     }
 
-    /// Notes at a node's lease that its sessions are claimed, for its next renewal. Returns the lease's remaining time,
-    /// if any. Called before a claim on evidence and after every claim, because lease and session are in different
-    /// slots and a renewal may come in between.
+    /// Notes a claim for the next renewal, and returns the lease's remaining time. Called before a claim on evidence
+    /// and after every claim, because the lease is in another slot and may be renewed in between.
     async fn contest(&self, node: &NodeId) -> Result<Option<Duration>, StoreError> {
         let key = self.keys.lease(node);
         let contested = self.run(&self.scripts.contest_lease, &key, |_| {});

@@ -6,10 +6,10 @@ use shoal_ports::StoreError;
 /// Why the store cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// The configuration is wrong. The text excludes passwords.
+    /// The configuration is wrong.
     #[error("{0}")]
     Config(String),
-    /// Redis is unreachable or refuses the login. The text excludes passwords.
+    /// Redis is unreachable or refuses the login.
     #[error("{0}")]
     Unreachable(String),
 }
@@ -30,7 +30,7 @@ pub(crate) enum Damage {
     Broken,
 }
 
-/// Judges a failed command. A `cluster` connection maintains its servers itself.
+/// A `cluster` connection maintains its servers itself.
 pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     let unavailable = |connection| Failure {
         error: StoreError::Unavailable(text(error)),
@@ -63,7 +63,7 @@ pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     }
 }
 
-/// A short description. Redis and its client do not repeat passwords.
+/// Excludes passwords, as Redis and its client do.
 pub(crate) fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),

@@ -15,7 +15,7 @@ use crate::store::RedisStore;
 
 #[async_trait]
 impl EventLog for RedisStore {
-    /// Appends even when Redis has reached `maxmemory`, because admitted calls must end.
+    /// Appends even above `maxmemory`, because calls must end.
     async fn append(
         &self,
         session: &SessionId,
@@ -135,15 +135,14 @@ impl EventLog for RedisStore {
     }
 }
 
-/// Whether to settle accounts with this append: for the standalone stream, and for a random eighth of the calls that
-/// end, which suffices for the streams that expire.
+/// Whether to settle accounts: for the standalone stream, and one in eight calls' ends.
 fn settles(append: &Append) -> bool {
     let ends = append.progress.filter(|progress| progress.ended);
     append.after.stream == StreamId::STANDALONE
         || ends.is_some_and(|progress| progress.call.as_bytes()[15].is_multiple_of(8))
 }
 
-/// The nonces in a stream's event ids: the log's own, and a claim's after each place (`lua/common.lua`).
+/// The nonces in event ids: the log's own, and a claim's after each place (`lua/common.lua`).
 pub(crate) struct Nonces {
     log: u32,
     after: Vec<(u64, u32)>,

@@ -8,10 +8,7 @@ use crate::link::Link;
 /// The first release with script flags.
 const OLDEST: (u32, u32) = (7, 0);
 
-/// Checks that a server is a master and supports the scripts.
-///
-/// # Errors
-/// A short reason.
+/// Fails for a server that is not a master or lacks scripts.
 pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     let hello = link.ask(None, redis::cmd("HELLO"), None).await;
     let said = facts(hello.map_err(|error| text(&error))?);
@@ -32,7 +29,7 @@ pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     Ok(())
 }
 
-/// Warns if Redis may evict sessions.
+/// Eviction would remove sessions.
 pub(crate) async fn warn_of_eviction(link: &mut Link) {
     let mut asking = redis::cmd("CONFIG");
     asking.arg("GET").arg("maxmemory-policy");

@@ -30,7 +30,7 @@ impl Journal for RedisStore {
             let key = self.inner.keys.session(session)?;
             let first = begin.entries.first().map(|entry| entry.call);
             let opens = begin.stream.is_none();
-            // A random number, so that a Redis that lost writes does not issue it again.
+            // Random, so that a Redis that lost writes does not reissue it.
             let stream = begin.stream.or(first.map(CallId::stream));
             let mut stream = stream.unwrap_or(StreamId(1));
             let entries = begin.entries.iter().map(written);
@@ -57,7 +57,7 @@ impl Journal for RedisStore {
                 };
                 let begun = self.inner.run_with_room(script, &key, false, args);
                 let begun = match (begun.await, first) {
-                    // Redis refuses scripts when full, although the step may have been done before.
+                    // A full Redis refuses, even if the step was done before.
                     (Err(LogError::Store(StoreError::Full(why))), Some(first)) => {
                         let before = self.inner.begun(&key, epoch, first).await?;
                         let before = before.map(Begun::Now);
@@ -250,7 +250,7 @@ pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStr
         }
         let (stream, entry) = split_entry(value)?;
         let mut entry: JournalEntry = serde_json::from_slice(entry).map_err(|_| unexpected())?;
-        // Where it was bound later. Older releases always write the worker here.
+        // Older releases always write the worker here.
         if let Some(worker) = find(format!("w{}", entry.call)) {
             let worker = std::str::from_utf8(worker).map_err(|_| unexpected())?;
             entry.worker = Some(WorkerId::new(worker));

@@ -1,7 +1,6 @@
 //! Names all keys and channels.
 //!
-//! Keys of one session share a hash tag, as do those of the nodes, so that a Redis Cluster keeps together what one step
-//! touches.
+//! A session's keys share a hash tag, as do the nodes', for Redis Cluster.
 
 use sha2::{Digest as _, Sha256};
 use shoal_ports::{CallId, DeliveryId, NodeId, QuotaKey, QuotaSubject, SessionId, StoreError};
@@ -19,7 +18,7 @@ impl Keys {
         }
     }
 
-    /// The session's hash, from which scripts derive the keys of its streams (`lua/common.lua`).
+    /// Scripts derive the keys of streams from it (`lua/common.lua`).
     ///
     /// # Errors
     /// `NotFound` for an id that would break the hash tag.
@@ -51,17 +50,15 @@ impl Keys {
         format!("{}:{{nodes}}:pools", self.prefix)
     }
 
-    /// The catalog of a pool that may scale to zero.
     pub(crate) fn catalog(&self, pool: &str) -> String {
         format!("{}:{{nodes}}:catalog:{pool}", self.prefix)
     }
 
-    /// Contested names, each with the pool that keeps it.
     pub(crate) fn names(&self) -> String {
         format!("{}:{{nodes}}:names", self.prefix)
     }
 
-    /// A quota's bucket. The subject is hashed, because it may hold any text and is private.
+    /// Hashes the subject, which is private and may hold any text.
     pub(crate) fn quota(&self, key: &QuotaKey) -> String {
         let subject = match &key.subject {
             QuotaSubject::Everybody => "all".to_owned(),
@@ -78,12 +75,12 @@ impl Keys {
     }
 }
 
-/// Whether a text can prefix keys: a brace would move the hash tag.
+/// A brace would move the hash tag.
 pub(crate) fn is_prefix(prefix: &str) -> bool {
     !prefix.is_empty() && !prefix.contains(['{', '}'])
 }
 
-/// Fields of a session's hash; `lua/common.lua` lists them all.
+/// `lua/common.lua` lists all fields.
 pub(crate) mod field {
     use super::{CallId, DeliveryId};
 

@@ -1,7 +1,7 @@
 //! The storage ports of `shoal-ports` in Redis, so that sessions outlive nodes.
 //!
-//! Every step of a session is one script on its keys (`src/lua`), in one round trip, fenced by the session's epoch.
-//! Requires Redis 7.0 or Valkey: one server, a Redis Cluster, or masters behind Sentinel; with TLS and ACL users.
+//! Every step of a session is one script on its keys (`src/lua`), fenced by its epoch. Requires Redis 7.0 or Valkey:
+//! one server, a Redis Cluster, or masters behind Sentinel.
 //!
 //! Start reading at `store.rs`, then `lua/common.lua`.
 
@@ -39,13 +39,13 @@ pub use store::{RedisStatus, RedisStore};
 /// Checks a configuration without connecting.
 ///
 /// # Errors
-/// What is wrong with the URL or conflicts with it, without the password.
+/// The fault, without the password.
 pub fn check(config: &RedisConfig) -> Result<(), String> {
     let target = target::Target::parse(&config.url)?;
     access::Credentials::new(&target, config).map(drop)
 }
 
-/// Reads a store's passwords and certificates without connecting.
+/// Reads passwords and certificates without connecting.
 ///
 /// # Errors
 /// As [`check`], or the unusable file.

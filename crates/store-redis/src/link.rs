@@ -15,7 +15,7 @@ pub(crate) use self::gather::Gathering;
 
 use crate::scripts::Script;
 
-/// A shared connection that sends concurrent commands together.
+/// Sends concurrent commands together.
 #[derive(Clone)]
 pub(crate) struct Link {
     wire: Wire,
@@ -39,7 +39,7 @@ impl Link {
         }
     }
 
-    /// Whether this is a cluster connection, which maintains its servers itself.
+    /// A cluster connection maintains its servers itself.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.wire, Wire::Cluster(_))
     }
@@ -53,9 +53,8 @@ impl Link {
         self.heard.load(Ordering::Relaxed) < asked
     }
 
-    /// Sends a command to the node of `key`, or to any, and returns its reply. Sends an unknown script in full.
-    ///
-    /// If the future is dropped, the command may have been executed.
+    /// Without a key, any node answers. Unknown scripts are sent in full. If the future is dropped, the command may
+    /// have been executed.
     pub(crate) async fn ask(
         &mut self,
         key: Option<&str>,

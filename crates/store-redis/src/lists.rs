@@ -1,4 +1,4 @@
-//! Each node's list of sessions for its successor, and the hash of nodes with a list.
+//! Each node's list of sessions for its successor.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::reply::{parts, unexpected};
 use crate::store::{Inner, millis};
 
 impl Inner {
-    /// The node is added first, so that its list can be found.
+    /// The node first, so that its list can be found.
     pub(crate) async fn enlist(
         &self,
         node: &NodeId,

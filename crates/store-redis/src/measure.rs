@@ -6,12 +6,9 @@ use shoal_ports::{LogError, StoreError};
 use shoal_telemetry::metrics::{StoreOutcome, metrics};
 use shoal_telemetry::trace::{self, attributes, names};
 
-/// The error of a late reply.
 pub(crate) const LATE: &str = "no reply in time";
 
-/// Runs an operation, with a span if the current trace is sampled.
-///
-/// An operation that is dropped is not counted.
+/// Adds a span if the trace is sampled. Dropped operations are not counted.
 pub(crate) async fn measured<T, E: Ending>(
     operation: &'static str,
     work: impl Future<Output = Result<T, E>>,

@@ -17,7 +17,7 @@ pub(crate) struct Meter {
 /// Reply times since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Latency {
-    /// The median in microseconds, at most twice too large, as are the others.
+    /// The median in microseconds, at most twice too large.
     pub p50_us: u64,
     /// The 99th percentile.
     pub p99_us: u64,

@@ -1,11 +1,11 @@
-//! Logs an outage at its beginning, its end and sometimes in between.
+//! Logs outages.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 const REMINDER: Duration = Duration::from_secs(30);
-/// How long Redis must answer before an outage counts as over.
+/// An outage ends after this.
 const LASTING: Duration = Duration::from_secs(1);
 
 /// The outage log of one store.
@@ -15,12 +15,11 @@ pub struct Outage {
     present: Option<Present>,
 }
 
-/// An outage, which is remembered briefly after its end.
+/// An outage, remembered briefly after its end.
 #[derive(Debug)]
 struct Present {
     since: Instant,
     told: Instant,
-    /// Failures that were not logged.
     failures: u64,
     over: Option<Instant>,
 }

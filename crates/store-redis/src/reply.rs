@@ -6,13 +6,12 @@ use bytes::Bytes;
 use redis::Value;
 use shoal_ports::{LogError, StoreError};
 
-/// Why a history is missing, in the words for clients.
 pub(crate) const NO_STREAM: &str = "the stream has expired or never existed";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 pub(crate) const RESTARTED: &str = "the log has been restarted since";
 const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
 
-/// Reads a script's reply. `lua/common.lua` defines the refusal numbers.
+/// `lua/common.lua` defines the refusal numbers.
 pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     let refusal = match reply {
         Value::Int(code @ ..0) => code,
@@ -67,7 +66,7 @@ pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> 
     Ok(fields)
 }
 
-/// The error for a reply that occurs only if another program writes these keys.
+/// Another program writes these keys.
 pub(crate) fn unexpected() -> StoreError {
     StoreError::Unavailable("Redis answered something unexpected".to_owned())
 }

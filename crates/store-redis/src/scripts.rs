@@ -13,14 +13,13 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// The command that runs the script by its hash on one key.
     pub(crate) fn on(&self, key: &str) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
         command.arg(&self.sha).arg(1).arg(key);
         command
     }
 
-    /// The same command with the full script, which the server then knows.
+    /// The server then knows the script.
     pub(crate) fn in_full(&self, command: &Cmd) -> Cmd {
         let mut full = redis::cmd("EVAL");
         full.arg(&self.source);
@@ -33,11 +32,8 @@ impl Script {
     }
 }
 
-/// A step that needs room in its session's log.
 pub(crate) struct RoomScript {
-    /// Refuses with `Full` if there is no room.
     pub(crate) plain: Arc<Script>,
-    /// Settles accounts first to make room.
     pub(crate) settled: Arc<Script>,
 }
 
@@ -75,7 +71,7 @@ const STREAMS: &str = include_str!("lua/streams.lua");
 const IDLE: &str = include_str!("lua/idle.lua");
 const SETTLE: &str = include_str!("lua/settle.lua");
 
-/// The room that `append` and `begin` need. A `begin` needs one byte for its answer.
+/// A `begin` needs one byte for its answer.
 const MORE_OF_APPEND: &str = "local MORE = 0\nfor i = 6, #ARGV do\n  MORE = MORE + #ARGV[i]\nend";
 const MORE_OF_BEGIN: &str = "local MORE = 1";
 
@@ -92,8 +88,8 @@ macro_rules! lua {
 }
 
 impl Scripts {
-    /// Limits are part of the script, because an argument costs as much as reading a field. The retention is a string,
-    /// which Redis accepts faster than a number.
+    /// Limits are part of the script, because arguments cost as much as fields. Redis accepts strings faster than
+    /// numbers.
     pub(crate) fn new(config: &RedisConfig) -> Self {
         let limits = format!(
             "local MOST_BYTES, MOST_EVENTS, RETENTION = {}, {}, '{}'",

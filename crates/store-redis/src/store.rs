@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     pub(crate) bus: RedisBus,
     pub(crate) keys: Keys,
     pub(crate) scripts: Scripts,
-    /// Redis' data on the leases renewed here: when each began, and how often it was contested.
+    /// When each lease renewed here began, and how often it was contested.
     pub(crate) leases: Mutex<HashMap<NodeId, Bytes>>,
     place: String,
 }
@@ -62,13 +62,12 @@ pub struct RedisStatus {
 }
 
 impl RedisStore {
-    /// Connects for commands and for the bus. Call within a Tokio runtime with timer and I/O. Its tasks end with the
-    /// last clone.
+    /// Connects. Call within a Tokio runtime with timer and I/O. Tasks end with the last clone.
     ///
-    /// Takes at most twice the connect time-out plus one response time-out. Cancellation safe.
+    /// Takes at most two connect time-outs and a response time-out. Cancellation safe.
     ///
     /// # Errors
-    /// [`ConnectError::Config`] if it can not work; [`ConnectError::Unreachable`] if it may later.
+    /// [`ConnectError::Config`] if the settings are wrong; [`ConnectError::Unreachable`] if retrying may help.
     pub async fn connect(config: RedisConfig) -> Result<Self, ConnectError> {
         if !is_prefix(&config.key_prefix) {
             let wrong = "the key prefix must not be empty, nor contain { or }";
@@ -112,7 +111,7 @@ impl RedisStore {
         }
     }
 
-    /// Reports the connection to metrics until the registrations are dropped.
+    /// Reports to metrics until the registrations are dropped.
     pub fn observe(&self) -> [Registration; 2] {
         let store = &metrics().store;
         let inner = Arc::downgrade(&self.inner);
@@ -159,8 +158,7 @@ impl Inner {
         self.connections.run(script, key, command).await
     }
 
-    /// Runs a step that needs room in the session's log. If there is none, or if `due`, settles the session's accounts
-    /// first.
+    /// Settles accounts first, if `due` or without room.
     pub(crate) async fn run_with_room(
         &self,
         script: &RoomScript,
@@ -184,7 +182,7 @@ impl Inner {
     }
 }
 
-/// In milliseconds, at least one, as Redis requires.
+/// At least one.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis())
         .unwrap_or(u64::MAX)

@@ -59,17 +59,14 @@ impl std::fmt::Display for Target {
 }
 
 const FORMS: &str = "redis://, rediss://, redis+unix://, redis+cluster://, redis+sentinel://";
-/// The hint for unreadable URLs with an `@` after the host's end.
+/// For an `@` after the host's end.
 const LOGIN_IS_RAW: &str = "the user or password in the Redis URL has a character that must be percent-encoded \
      (/ as %2F, ? as %3F, # as %23, % as %25); or set redis.user and redis.password";
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 impl Target {
-    /// Parses a URL.
-    ///
-    /// # Errors
-    /// What is wrong, without the URL, which may contain a password.
+    /// Errors exclude the URL, which may contain a password.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         Self::read(url).map_err(|why| {
             if hides_login(url) {

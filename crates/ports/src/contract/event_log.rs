@@ -1,4 +1,4 @@
-//! Contract of the event log: numbering, resuming, trimming, fencing, repeated appends.
+//! Contract of the event log.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"
@@ -180,7 +180,7 @@ pub(super) async fn repeated_appends(store: &Store) {
     assert_eq!(page.events.len(), 3, "nothing is there twice");
 }
 
-/// A repetition arrives after later appends, as over an abandoned connection.
+/// A repetition arrives after later appends.
 pub(super) async fn late_repetitions(store: &Store) {
     let (id, epoch) = session(store).await;
     let entry = entry(1);
@@ -260,7 +260,7 @@ pub(super) async fn concurrent_appends(store: &Store) {
             loop {
                 let piece = append(after, &[&texts[0], &texts[1]]);
                 match log.append(&id, epoch, piece).await {
-                    // Appends of equal length leave the stream at the same place, so read the contents.
+                    // Appends of equal length leave the same position.
                     Ok(_) | Err(LogError::Store(StoreError::Stale)) => {}
                     Err(error) => panic!("{error}"),
                 }
@@ -288,7 +288,7 @@ pub(super) async fn concurrent_appends(store: &Store) {
     }
 }
 
-/// A cursor is valid in its own session only, even if another session's streams have the same numbers.
+/// A cursor is valid in its own session only.
 pub(super) async fn cursors_of_other_sessions(store: &Store) {
     let (one, epoch) = session(store).await;
     let (other, others_epoch) = session(store).await;

@@ -10,17 +10,17 @@ pub struct CallReport {
     pub id: String,
     /// The method.
     pub method: String,
-    /// The tool, prompt or resource, if the call names one.
+    /// The tool, prompt or resource.
     pub target: Option<String>,
     /// The session; `None` for modern calls.
     pub session: Option<String>,
-    /// The client's name and version, as it gave them.
+    /// The client's name and version.
     pub client: Option<String>,
     /// The [mark](super::mark_of) of the principal.
     pub principal: String,
-    /// The worker that runs the call; `None` until a worker accepts it.
+    /// The worker, once one has accepted the call.
     pub worker: Option<String>,
-    /// Whether the call is journaled and runs at most once. Otherwise it is safe to repeat.
+    /// Whether the call is journaled and runs once.
     pub journaled: bool,
     /// Whether a modern client sent it.
     pub modern: bool,
@@ -38,7 +38,7 @@ pub enum CallState {
     Starting,
     /// An operator has told the call to stop.
     Cancelling,
-    /// A worker has accepted the call. Also stands for states that other releases send.
+    /// A worker has accepted the call. Also the default.
     #[default]
     #[serde(other)]
     Running,
@@ -48,15 +48,15 @@ pub enum CallState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ErrorReport {
-    /// When it failed, in milliseconds since 1970 by the node's clock.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The request's method; `None` if the request could not be read.
+    /// The method, if readable.
     pub method: Option<String>,
     /// The tool, prompt or resource.
     pub target: Option<String>,
-    /// The JSON-RPC error code; 0 for a tool that failed.
+    /// The JSON-RPC code; 0 for a failed tool.
     pub code: i64,
-    /// Whether the tool returned a result that reports a failure (`isError`).
+    /// Whether a tool reported the failure (`isError`).
     pub tool_failed: bool,
     /// The error's or the tool's message, shortened.
     pub message: String,

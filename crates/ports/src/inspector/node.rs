@@ -18,9 +18,9 @@ pub struct NodeReport {
     pub uptime_ms: u64,
     /// Whether the node is leaving.
     pub draining: bool,
-    /// What keeps the node from being ready; empty if it is.
+    /// What the node waits for before it is ready.
     pub waits_for: Vec<String>,
-    /// Why the store does not serve this node; `None` while it does.
+    /// Why the store does not serve this node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_trouble: Option<String>,
     /// Sessions in memory.
@@ -35,13 +35,13 @@ pub struct NodeReport {
     pub calls: usize,
     /// Calls that wait for a modern client's answers.
     pub parked: usize,
-    /// The pools with their workers, as known to the node.
+    /// The pools, as known to the node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolReport>,
     /// Rates of the last minutes, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Rates of nodes that are gone, as remembered by this node.
+    /// Rates of nodes that are gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<Remembered>,
 }
@@ -70,9 +70,9 @@ pub struct PoolReport<W = WorkerReport> {
     pub prompts: usize,
     /// Number of resources and resource templates.
     pub resources: usize,
-    /// Operations that could not become tools, with the reasons.
+    /// Operations that could not become tools, and why.
     pub left_out: Vec<String>,
-    /// Tools whose listed schemas are shortened, with the details.
+    /// Tools whose listed schemas are shortened, and how.
     pub cut: Vec<String>,
     /// The workers.
     pub workers: Vec<W>,
@@ -96,6 +96,6 @@ pub struct WorkerReport {
     pub queued: usize,
     /// Calls that can run at once.
     pub capacity: usize,
-    /// Why the worker is not ready, or what is degraded.
+    /// Why it is not ready, or what is degraded.
     pub detail: Option<String>,
 }

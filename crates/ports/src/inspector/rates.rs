@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The upper bounds of a latency histogram's buckets, in microseconds. One more bucket holds longer times. Each bound
-/// is about 1.5 times the one before, which limits a quantile's error. Nodes exchange these buckets: a change needs a
-/// new member beside [`Step::latency`].
+/// The upper bounds of latency buckets, in microseconds. One more bucket holds longer times. Each bound is about 1.5
+/// times the last, which limits a quantile's error. Nodes exchange the buckets: a change needs a new member beside
+/// [`Step::latency`].
 pub const LATENCY_BOUNDS: [u64; 27] = [
     250,
     500,
@@ -52,7 +52,7 @@ impl LatencyHistogram {
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The count of each bucket of [`LATENCY_BOUNDS`] and of the last one, for [`quantile`].
+    /// The counts, for [`quantile`].
     pub fn counts(&self) -> Vec<u64> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         self.buckets.iter().map(read).collect()
@@ -71,11 +71,11 @@ impl LatencyHistogram {
 pub struct Outcomes {
     /// Answered with a result.
     pub ok: u64,
-    /// Errors caused by the request or the tool, and results that report a tool failure.
+    /// Errors of the request or the tool.
     pub rejected: u64,
     /// Shoal's errors: overloaded, not executed, outcome unknown, deadline, internal.
     pub failed: u64,
-    /// Requests that were cancelled, or whose clients left before the answer.
+    /// Cancelled or abandoned requests.
     pub cancelled: u64,
 }
 
@@ -94,7 +94,6 @@ impl Outcomes {
     }
 }
 
-/// Adds two histograms, either of which may be empty.
 pub(super) fn add_latency(sum: &mut Vec<u64>, more: &[u64]) {
     if sum.len() < more.len() {
         sum.resize(more.len(), 0);
@@ -104,16 +103,15 @@ pub(super) fn add_latency(sum: &mut Vec<u64>, more: &[u64]) {
     }
 }
 
-/// The events of one time step, and the gauges at its end.
+/// The events of one time step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Step {
-    /// The beginning, in seconds since 1970 by the node's clock; a multiple of the step's length.
+    /// The beginning, in seconds since 1970, a multiple of the step.
     pub at: u64,
     /// Requests that ended.
     pub outcomes: Outcomes,
-    /// Latencies: a count for each bucket of [`LATENCY_BOUNDS`], and one for longer times. Excludes cancelled requests.
-    /// Empty if there were no requests.
+    /// Counts by [`LATENCY_BOUNDS`], and one for longer times, without cancelled requests. May be empty.
     pub latency: Vec<u64>,
     /// Sessions, live or passivated.
     pub sessions: u64,
@@ -134,8 +132,7 @@ impl Step {
     }
 }
 
-/// The time, in microseconds, within which the given part of the requests was answered, interpolated within its bucket.
-/// `None` without requests.
+/// The time, in microseconds, within which a part of the requests was answered, interpolated. `None` without requests.
 pub fn quantile(latency: &[u64], part: f64) -> Option<u64> {
     let total: u64 = latency.iter().sum();
     if total == 0 {

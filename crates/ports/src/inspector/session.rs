@@ -12,15 +12,15 @@ pub struct SessionReport {
     pub id: String,
     /// The [mark](super::mark_of) of the principal.
     pub principal: String,
-    /// The client's name and version, as it gave them; `None` before `initialize`.
+    /// The client's name and version.
     pub client: Option<String>,
     /// The negotiated revision; `None` before `initialize`.
     pub revision: Option<String>,
     /// Whether all answers use one stream (HTTP+SSE, stdio).
     pub single_stream: bool,
-    /// Whether the session is in memory. Otherwise it is passivated in the store until its next message.
+    /// Whether the session is in memory, or passivated.
     pub live: bool,
-    /// The status if the session is a task; `ended` while passivated.
+    /// The status of a task; `ended` while passivated.
     pub task: Option<String>,
     /// Requests in flight.
     pub in_flight: usize,
@@ -40,13 +40,13 @@ pub struct SessionReport {
 pub struct SessionDetail {
     /// The summary.
     pub session: SessionReport,
-    /// The least severe log level that the client wants; `None` while passivated.
+    /// The client's log level; `None` while passivated.
     pub log_level: Option<String>,
-    /// URIs of subscribed resources, shortened, up to a limit.
+    /// The first subscribed URIs, shortened.
     pub subscriptions: Vec<String>,
     /// Total number of subscriptions.
     pub subscriptions_total: usize,
-    /// Streams that are being written, up to a limit.
+    /// The first streams.
     pub streams: Vec<StreamReport>,
     /// The running calls.
     pub calls: Vec<CallReport>,
@@ -56,7 +56,7 @@ pub struct SessionDetail {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamReport {
-    /// The id of the newest event, as clients see it.
+    /// The id of the newest event.
     pub last: String,
     /// Whether it is the standalone stream.
     pub standalone: bool,

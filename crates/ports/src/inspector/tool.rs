@@ -24,7 +24,7 @@ pub struct ToolReport {
     pub recent: RecentCalls,
 }
 
-/// The annotations of a tool; `None` for each that the tool omits.
+/// The annotations of a tool, if given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolAnnotations {
@@ -42,7 +42,7 @@ pub struct ToolAnnotations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecentCalls {
-    /// Seconds covered; 0 if Shoal does not count this tool's calls.
+    /// Seconds covered; 0 if calls are not counted.
     pub seconds: u64,
     /// The outcomes.
     pub outcomes: Outcomes,
@@ -52,7 +52,7 @@ pub struct RecentCalls {
 }
 
 impl RecentCalls {
-    /// Adds calls that ended on another node, or within the same seconds.
+    /// Adds calls of the same seconds.
     pub fn add(&mut self, outcomes: &Outcomes, latency: &[u64]) {
         self.outcomes.add(outcomes);
         add_latency(&mut self.latency, latency);

@@ -33,7 +33,7 @@ settings! {
     }
 }
 
-/// All data. Each session has its own lock, held for one step.
+/// A session's lock is held for one step.
 pub(super) struct Data {
     pub(super) limits: MemoryLimits,
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
@@ -52,7 +52,7 @@ pub(super) struct Lease {
 }
 
 pub(super) struct SessionData {
-    /// The log's id in event ids, so that those of other sessions or earlier stores are invalid.
+    /// The epoch in event ids.
     pub(super) log: u32,
     pub(super) principal: Principal,
     pub(super) owner: Option<NodeId>,
@@ -73,7 +73,7 @@ pub(super) struct StreamData {
     pub(super) trimmed: u64,
     pub(super) events: VecDeque<Bytes>,
     pub(super) finished: Option<Instant>,
-    /// The stream's end at an earlier time, for dropping events by age.
+    /// An earlier position, for dropping events by age.
     pub(super) mark: Option<(Instant, u64)>,
     pub(super) journal: Vec<JournaledCall>,
     pub(super) delivery: Option<DeliveryId>,
@@ -117,7 +117,7 @@ impl StreamData {
         }
     }
 
-    /// Drops the events up to a number and returns their bytes.
+    /// Returns the bytes dropped.
     pub(super) fn trim(&mut self, up_to: u64) -> usize {
         let mut freed = 0;
         while self.trimmed < up_to
@@ -192,7 +192,7 @@ impl Data {
             .is_some_and(|lease| lease.until > Instant::now())
     }
 
-    /// Reserves room for new events, trimming the session first. A call's end may exceed the limit of the whole store.
+    /// Reserves room, trimming the session first. A call's end may exceed the store's limit.
     pub(super) fn reserve(
         &self,
         data: &mut SessionData,
@@ -235,7 +235,7 @@ impl Data {
         self.drop_streams(data, |stream| stream.finished.is_some());
     }
 
-    /// Drops streams and standalone events that are past their retention time.
+    /// Drops data past its retention time.
     pub(super) fn drop_expired_streams(&self, data: &mut SessionData, now: Instant) {
         let retention = self.limits.retention;
         self.drop_streams(data, |stream| {

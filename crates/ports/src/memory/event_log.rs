@@ -16,7 +16,7 @@ const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
 impl Data {
-    /// Returns the stream's new end and whether it has finished; `None` for events after the end.
+    /// Returns the new position and whether the stream has finished; `None` after its end.
     fn append(
         &self,
         data: &mut SessionData,

@@ -1,4 +1,4 @@
-//! The nodes in memory: useful where several share one process.
+//! The nodes in memory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! In-memory quota buckets, for a single process, or for an edge's share while the store is away.
+//! In-memory quota buckets.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 32 << 20;
 /// Bytes of a bucket without its name.
 const BUCKET: usize = 128;
 
-/// The buckets of this process. If there are too many, it forgets full ones first, then others, which start full again.
+/// The buckets of this process. Above the limit, it forgets full ones first.
 #[derive(Debug)]
 pub struct MemoryQuotas {
     began: Instant,
@@ -71,7 +71,7 @@ impl Buckets {
         self.full.insert(key.clone(), full);
     }
 
-    /// Leaves a quarter free, so that it seldom has to run.
+    /// Leaves a quarter free.
     fn make_room(&mut self, now: u64, most_bytes: usize) {
         let Self { full, bytes } = self;
         let mut forget = |key: &QuotaKey| *bytes -= bytes_of(key);

@@ -47,13 +47,13 @@ pub enum QuotaPer {
 }
 
 impl QuotaConfig {
-    /// The bucket of one subject, if the quota has a rate.
+    /// The bucket of one subject, for a rate.
     pub fn cells(&self) -> Option<CellRate> {
         let rate = self.rate?;
         Some(CellRate::new(rate, self.burst.unwrap_or(rate.count())))
     }
 
-    /// Checks all quotas together.
+    /// Checks all quotas.
     ///
     /// # Errors
     /// The first fault.

@@ -1,10 +1,10 @@
-//! The arithmetic of GCRA, on any clock that counts nanoseconds.
+//! The arithmetic of GCRA, in nanoseconds.
 
 use std::time::Duration;
 
 use super::Rate;
 
-/// The longest fill time, for which all arithmetic is exact in Redis too.
+/// Up to this, all arithmetic is exact, in Redis too.
 pub(super) const LONGEST_FILL: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A bucket's size and refill interval.
@@ -19,7 +19,7 @@ pub struct CellRate {
 pub enum Taken {
     /// The number taken.
     Cells(u32),
-    /// Too few tokens are left. Enough will be there after this time, unless others take them.
+    /// Enough tokens will be there after this time.
     Later(Duration),
 }
 
@@ -32,7 +32,7 @@ impl CellRate {
         }
     }
 
-    /// The share of one of `of` holders, with room for at least `need` tokens.
+    /// The share of one in `of`, at least `need` tokens.
     pub fn share(self, of: usize, need: u32) -> Self {
         let of = u32::try_from(of).unwrap_or(u32::MAX).max(1);
         Self {
@@ -56,7 +56,7 @@ impl CellRate {
         self.interval.saturating_mul(u64::from(self.burst))
     }
 
-    /// Takes tokens at `now` from a bucket that will be full at `full`. Returns the new time at which it will be full.
+    /// Takes tokens at `now`. `full` is when the bucket will be full, before and after.
     pub(crate) fn take(self, full: u64, now: u64, need: u32, want: u32) -> (u64, Taken) {
         let empty = now.saturating_add(self.fill());
         let full = full.clamp(now, empty);
@@ -69,7 +69,7 @@ impl CellRate {
         (full + u64::from(cells) * self.interval, Taken::Cells(cells))
     }
 
-    /// Returns unused tokens, and when the bucket will be full.
+    /// Returns tokens, as [`take`](Self::take) takes them.
     pub(crate) fn give_back(self, full: u64, now: u64, cells: u32) -> u64 {
         let less = self.interval.saturating_mul(u64::from(cells));
         full.saturating_sub(less).max(now)

@@ -36,7 +36,7 @@ impl Unit {
     }
 }
 
-/// The highest rate per second that the arithmetic can tell apart.
+/// The arithmetic cannot tell higher rates apart.
 const FASTEST: u64 = 100_000;
 
 impl Rate {

@@ -1,5 +1,3 @@
-//! Rates as they are written, and what is taken from them.
-
 use std::net::IpAddr;
 use std::time::Duration;
 

@@ -44,7 +44,7 @@ pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
     }
 }
 
-/// The parameters of a request about a task, marked for an answer in this revision's form.
+/// The parameters of a task request in this revision's form.
 #[must_use]
 pub fn params_of(task: &str) -> RawJson {
     let mut meta = RawObject::default();
@@ -70,7 +70,7 @@ pub fn is_over_already(status: &str) -> RpcError {
     RpcError::invalid_params(message)
 }
 
-/// The response to `tasks/result`, from the `GetTaskResult` of 2026-07-28 of a task that has ended.
+/// The response to `tasks/result`, from `GetTaskResult` of 2026-07-28.
 pub fn response_of(id: &RequestId, task_id: &str, task: &RawJson) -> Bytes {
     match outcome_of(task_id, task) {
         Outcome::Result(result) => response(id, &result),
@@ -111,8 +111,7 @@ pub struct Question {
     pub message: Bytes,
 }
 
-/// The task's open questions that a client with these `capabilities` can answer, from its `GetTaskResult` of
-/// 2026-07-28.
+/// The open questions for a client with these `capabilities`, from `GetTaskResult` of 2026-07-28.
 pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Vec<Question> {
     let open = task.member("inputRequests");
     let open = open.as_ref().and_then(RawObject::of).unwrap_or_default();
@@ -132,10 +131,10 @@ pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Ve
     open.iter().filter_map(question).collect()
 }
 
-/// Separates task and key. Ids of sessions' own questions do not contain it.
+/// Absent from ids of sessions' own questions.
 const OF_TASK: char = '/';
 
-/// The id contains the task, so that an answer can be routed from any session.
+/// The task routes an answer from any session.
 fn question_id(task_id: &str, key: &str) -> RequestId {
     RequestId::from_string(&format!("{task_id}{OF_TASK}{key}"))
 }

@@ -1,4 +1,4 @@
-//! Checks that hold for any bytes, shared by the fuzz targets and their test.
+//! Checks for any bytes, shared with the fuzz targets.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ pub(crate) fn envelope(data: &[u8]) {
     }
 }
 
-/// First-wins and last-wins readers must agree on a client's message.
+/// First-wins and last-wins readers must agree.
 fn unambiguous(text: &Bytes) {
     let Ok(Body::Single(Message::Request(request))) = Body::from_client(text, 32) else {
         return;
@@ -62,7 +62,6 @@ fn write(message: &Message) -> Bytes {
     }
 }
 
-/// Reading raw parameters must not fail on any content.
 fn read_parts(message: &Message) {
     let params = match message {
         Message::Request(r) => r.params.as_ref(),

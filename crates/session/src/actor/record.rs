@@ -1,4 +1,4 @@
-//! Writes a session's record in order: only one step is pending, and session state counts once it is stored.
+//! Writes a session's record, one step at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,11 +26,9 @@ pub(crate) enum Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Save,
-    /// Enters claim and record again in a store that lost its newest writes.
+    /// Enters claim and record again in a store that lost them.
     Restore,
-    /// Stores the last record and lets any node claim the session.
     Release,
-    /// Removes all data of the session.
     Remove,
 }
 
@@ -38,14 +36,13 @@ impl LiveSession {
     /// Writes the session's record.
     ///
     /// # Errors
-    /// The store's; `Stale` if the session has a newer owner, where readers continue.
+    /// The store's; `Stale` if the session has a newer owner.
     pub(crate) async fn write_record(self: &Arc<Self>, step: Step) -> Result<(), StoreError> {
         let written = self.write(|reply| Write::Record(step, reply)).await;
-        // The next message finds out what is left.
         written.unwrap_or(Err(StoreError::NotFound))
     }
 
-    /// Keeps session state for a call; `None` leaves the request to the next owner.
+    /// `None` leaves the request to the next owner.
     pub(crate) async fn keep(
         self: &Arc<Self>,
         call: CallId,
@@ -90,7 +87,6 @@ impl Work {
             Step::Restore => live.streams.enter_claim(record).await,
             Step::Release => {
                 let released = live.streams.release(record).await;
-                // After an outage, the caller tries again.
                 self.released = !released.as_ref().is_err_and(StoreError::is_outage);
                 released
             }
@@ -109,7 +105,7 @@ impl Work {
         let (record, change) = match live.apply(Input::StateAsked { call, asked }) {
             Ok(Effect::StateAnswer(outcome)) => return Some(outcome),
             Ok(Effect::Keep { record, change }) => (record, change),
-            // The session is being handed over or has ended, along with its calls.
+            // The session is leaving, along with its calls.
             _ => return None,
         };
         let bytes = record.len();
@@ -128,7 +124,7 @@ impl Work {
         }
     }
 
-    /// Retries during an outage, because an ended session could otherwise come back.
+    /// Retries, because the session could otherwise come back.
     async fn remove_surely(&self) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;
@@ -141,7 +137,7 @@ impl Work {
         }
     }
 
-    /// Retries during an outage. After an unconfirmed write only a confirmed one shows what is stored.
+    /// Retries. After an unconfirmed write only a confirmed one shows what is stored.
     async fn save_surely(&self, record: Bytes) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;

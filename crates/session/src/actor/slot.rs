@@ -16,14 +16,13 @@ pub(crate) struct ActorSlot(Mutex<Option<Running>>);
 struct Running {
     actor: ActorRef<SessionMsg>,
     writes: mpsc::UnboundedSender<Write>,
-    /// Messages to process, the current one included.
+    /// Messages to process, with the current one.
     due: usize,
 }
 
 #[derive(Debug)]
 pub(crate) enum Unsent {
     Full,
-    /// The node is gone, or the actor panicked.
     Dead,
 }
 
@@ -36,8 +35,7 @@ impl ActorSlot {
         self.0.lock().is_some()
     }
 
-    /// Counts a message as done. Returns whether it was the last: then the actor stops, and the next message starts
-    /// another.
+    /// Counts a message as done. Returns whether the actor stops.
     pub(super) fn done(&self) -> bool {
         let mut slot = self.0.lock();
         let Some(running) = &mut *slot else {
@@ -53,8 +51,8 @@ impl ActorSlot {
 }
 
 impl LiveSession {
-    /// Asks the session's actor, unless more than `most` other messages wait. The actor processes the message even if
-    /// the caller leaves. Call within a runtime.
+    /// Asks the session's actor, unless more than `most` messages wait. The message is processed even if the caller
+    /// leaves. Call within a runtime.
     pub(crate) async fn ask<T>(
         self: &Arc<Self>,
         most: usize,
@@ -69,7 +67,7 @@ impl LiveSession {
         let _ = self.send(usize::MAX, message, None);
     }
 
-    /// Writes through the actor, even while it works on another message.
+    /// Writes even while the actor works on another message.
     pub(super) async fn write<T>(
         self: &Arc<Self>,
         write: impl FnOnce(oneshot::Sender<T>) -> Write,
@@ -98,7 +96,6 @@ impl LiveSession {
             running.due += 1;
             return Ok(());
         }
-        // The runtime has ended the actor.
         *slot = None;
         Err(Unsent::Dead)
     }
@@ -111,7 +108,7 @@ impl LiveSession {
             writes: written,
             released: false,
         };
-        // Fails only for a taken name, and this actor has no name.
+        // Fails only for a taken name.
         let (actor, _) = ActorRuntime::spawn_instant(None, SessionActor, work).ok()?;
         Some(Running {
             actor,

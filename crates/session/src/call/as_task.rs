@@ -1,4 +1,4 @@
-//! Decides whether a call runs as a task, as its client asks (2025-11-25).
+//! Decides whether a call runs as a task (2025-11-25).
 
 use bytes::Bytes;
 use shoal_ports::Caller;
@@ -7,14 +7,10 @@ use shoal_protocol::{Method, Request, RpcError, error_response, shown};
 
 use super::{CallDriver, InFlight};
 
-/// Characters of a tool's name in an error.
 const LONGEST_NAME: usize = 128;
 
 impl CallDriver {
-    /// Whether a call runs as a task, in a session that is offered tasks.
-    ///
-    /// # Errors
-    /// If the task parameters are malformed, or the tool does not allow it. The call then does not run.
+    /// Fails if the task parameters are malformed, or the tool does not allow it.
     pub(crate) fn is_for_task(&self, in_flight: &InFlight) -> Result<bool, RpcError> {
         let call = &in_flight.plan.call;
         if call.method != Method::ToolsCall {
@@ -41,7 +37,6 @@ impl CallDriver {
 }
 
 impl InFlight {
-    /// The request, for delivery to the task's session.
     pub(crate) fn to_request(&self) -> Request {
         Request {
             id: self.request().clone(),

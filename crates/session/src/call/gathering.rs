@@ -7,16 +7,15 @@ use shoal_ports::{CallEvent, CallEventKind, CallEvents};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-/// How often to yield in vain before an append.
+/// Yields in vain before an append.
 const TURNS: u32 = 2;
-/// How long an event may wait for others on a busy node.
+/// On a busy node.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Decides which events are appended together.
 ///
-/// Every append wakes a reader and a connection, which writes to its socket. In a burst, the tool would compete with
-/// them for every event. The first event therefore yields to the tool while it sends more. On an idle node this takes
-/// microseconds and no timer.
+/// Every append wakes a reader and a connection, so bursts would be costly. The first event yields to the tool while it
+/// sends more. On an idle node this takes microseconds and no timer.
 pub(super) struct Gathering {
     most: usize,
     taken: usize,
@@ -34,13 +33,13 @@ impl Gathering {
         }
     }
 
-    /// Counts an event. An urgent one ends the gathering.
+    /// An urgent event ends the gathering.
     pub(super) fn took(&mut self, kind: &CallEventKind) {
         self.taken += 1;
         self.urgent |= !matches!(kind, CallEventKind::Notification { .. });
     }
 
-    /// The next event, or the end of events, if it belongs to this append. Cancellation safe.
+    /// The next event of this append. Cancellation safe.
     pub(super) async fn next(&mut self, events: &mut CallEvents) -> Option<Option<CallEvent>> {
         if self.taken >= self.most {
             return None;

@@ -5,18 +5,16 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use shoal_ports::{Caller, SessionRef};
 
-/// The client of the last request with a grant. Most requests of a session have the same grant and can share it.
+/// The client of the last request with a grant, for reuse by similar requests.
 #[derive(Default)]
 pub(crate) struct GrantedCaller(Mutex<Option<Granted>>);
 
 struct Granted {
-    /// The session's client, from which this was made.
     of: Arc<Caller>,
     caller: Arc<Caller>,
 }
 
 impl GrantedCaller {
-    /// Combines the client with the request's headers and grant.
     pub(crate) fn with(&self, client: Arc<Caller>, to: &SessionRef) -> Arc<Caller> {
         let with = || {
             Arc::new(Caller {

@@ -1,8 +1,8 @@
 //! The hold: a call that ends soon is answered as JSON, without journal or log.
 //!
 //! A call that takes longer, sends an event first, writes session state or has a large result becomes a
-//! [stream](super::journaled). For a run-once call the edge has the worker and the id, and the worker has the result.
-//! If this node is lost, the edge repeats the delivery, and the next owner finds the call at its worker.
+//! [stream](super::journaled). If this node is lost, the edge repeats the delivery of a run-once call, and the next
+//! owner finds it at its worker.
 
 use std::sync::Arc;
 
@@ -23,37 +23,32 @@ use super::{CallDriver, InFlight, lost_worker};
 use crate::live::{LiveSession, log_failed};
 use crate::measure;
 
-/// The state of a held call.
 pub(super) enum Stage {
     Starting(BoxFuture<'static, Started>),
     Running(RunningCall),
 }
 
-/// A call without a journal entry.
 pub(super) struct HeldCall {
     pub(super) in_flight: Box<InFlight>,
     pub(super) delivery: DeliveryId,
     pub(super) stage: Stage,
-    /// Answers the call's request for session state. `false` leaves it to the next owner.
+    /// `false` leaves the request to the next owner.
     keeping: Option<JoinHandle<bool>>,
 }
 
-/// What ends the hold.
 enum First {
     Refused(CallFailure),
     End(CallOutcome),
-    /// The call sends a message to its client or writes session state.
+    /// The call sends an event or writes session state.
     Speaks(CallEvent),
-    /// The hold's time is over, or another reader attached.
+    /// Time is up, or another reader attached.
     Silence,
-    /// Another node owns the session.
     Moved,
 }
 
-/// A held call whose caller waits for the answer.
+/// A held call whose caller waits.
 ///
-/// If the caller leaves, the call goes on without a journal entry. It can be cancelled, and its request id stays in use
-/// until it ends.
+/// If the caller leaves, the call goes on. It can be cancelled, and its request id stays in use.
 struct Held {
     driver: Arc<CallDriver>,
     call: Option<HeldCall>,
@@ -106,7 +101,7 @@ impl CallDriver {
         }
         let driver = self.clone();
         let call = Some(call);
-        // Boxed because most calls end earlier and need no room for it.
+        // Most calls end before this.
         Box::pin(Held { driver, call }.answer()).await
     }
 
@@ -121,11 +116,10 @@ impl CallDriver {
         !in_flight.is_once() || bytes <= self.config.hold_bytes
     }
 
-    /// Handles a worker that did not start the call, or cannot tell. For a run-once call it checks the log first,
-    /// because another delivery may have begun it; this may be the late first one.
+    /// Handles a worker that did not start the call. For a run-once call it checks the log first, because another
+    /// delivery may have begun it.
     ///
-    /// After a refusal the call goes to another worker, once that is journaled: a repeated delivery would look only at
-    /// the first worker.
+    /// After a refusal the next worker is journaled first, because a repeated delivery would look at the first one.
     async fn not_started(
         self: &Arc<Self>,
         mut in_flight: Box<InFlight>,
@@ -133,7 +127,7 @@ impl CallDriver {
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         if let CallFailure::Superseded { epoch } = failure {
-            // The worker did not act, but an earlier delivery may have begun the call.
+            // An earlier delivery may have begun the call.
             self.stands(&mut in_flight, epoch).await.map_err(again)?;
             return Box::pin(self.hold(in_flight, delivery)).await;
         }
@@ -159,7 +153,7 @@ impl CallDriver {
                 drop(in_flight);
                 return self.read_again(&live, beginning).await.map_err(again);
             }
-            // A refusal is final, whatever the store knows.
+            // A refusal is final.
             Err(error) if failure.retry() == Retry::Safe => return Err(error),
             Err(error) => {
                 return Err(GatewayError::Unreachable {
@@ -184,13 +178,12 @@ impl CallDriver {
         }
         let outcome = CallOutcome::Failed(failure);
         match in_flight.repeated {
-            // The worker's own answer is final, so the edge must not repeat the delivery.
+            // The worker's answer is final.
             true => Ok(in_flight.json(outcome)),
             false => in_flight.refuse(outcome).map(Delivered::Json),
         }
     }
 
-    /// The beginning of a delivery's stream, if there is one. A store that has lost its newest writes does not know it.
     pub(crate) async fn find_in_log(
         &self,
         live: &LiveSession,
@@ -204,8 +197,7 @@ impl CallDriver {
     }
 }
 
-/// Whether the log may know more than the worker: the call went to another worker after a refusal, or the worker has
-/// dropped the result.
+/// Whether the call may have gone to another worker, or its worker has dropped the result.
 pub(super) fn may_be_in_log(failure: &CallFailure) -> bool {
     failure.retry() == Retry::Safe || matches!(failure, CallFailure::OutcomeUnknown { .. })
 }
@@ -234,7 +226,6 @@ impl Held {
             First::Speaks(event) => Box::pin(driver.become_stream(call, Some(event))).await,
             First::Silence => Box::pin(driver.become_stream(call, None)).await,
             First::Moved => {
-                // A repetition restarts a call that is safe to repeat, and finds any other at its worker.
                 if !call.in_flight.is_once() {
                     call.cancel("its session has moved");
                 }
@@ -247,7 +238,7 @@ impl Held {
 impl HeldCall {
     /// Waits for the end of the hold. Cancellation safe.
     async fn first(&mut self) -> First {
-        // A call that is safe to repeat needs a worker before it is journaled.
+        // A repeatable call needs a worker before it is journaled.
         if !self.in_flight.is_once()
             && let Err(failure) = self.run().await
         {
@@ -257,7 +248,6 @@ impl HeldCall {
         next.unwrap_or(First::Silence)
     }
 
-    /// Returns the running call. Cancellation safe.
     async fn run(&mut self) -> Result<&mut RunningCall, CallFailure> {
         if let Stage::Starting(starting) = &mut self.stage {
             let running = starting.await?;
@@ -270,7 +260,7 @@ impl HeldCall {
         }
     }
 
-    /// Waits for the next event that needs action. Cancellation safe.
+    /// The next event that needs action. Cancellation safe.
     async fn next(&mut self) -> First {
         loop {
             if let Some(keeping) = &mut self.keeping {
@@ -296,7 +286,6 @@ impl HeldCall {
                 CallEventKind::State { ask, request } if !self.is_first_write(&request) => {
                     let live = self.in_flight.live.clone();
                     let call = self.in_flight.slot.call();
-                    // In a task, so that the request is answered even if the caller leaves.
                     self.keeping = Some(tokio::spawn(async move {
                         answer_state(&live, call, &control, ask, request).await
                     }));
@@ -306,12 +295,12 @@ impl HeldCall {
         }
     }
 
-    /// Whether a run-once call is about to write, so that it must be journaled first.
+    /// A run-once call is journaled before it writes.
     fn is_first_write(&self, request: &StateRequest) -> bool {
         self.in_flight.is_once() && matches!(request, StateRequest::Set { .. })
     }
 
-    /// Continues without a caller until the call ends, its session leaves, or its delivery is repeated.
+    /// Continues until the call ends, its session leaves, or its delivery is repeated.
     async fn go_on(mut self, driver: Arc<CallDriver>) {
         let (live, slot) = (self.in_flight.live.clone(), self.in_flight.slot.clone());
         loop {
@@ -331,14 +320,13 @@ impl HeldCall {
                         .stream(self, Some(event), Waiting::for_nobody())
                         .await;
                 }
-                // The client has left.
                 First::Speaks(_) => {}
                 First::Refused(_) | First::End(_) | First::Silence | First::Moved => return,
             }
         }
     }
 
-    /// Tells the call to stop if its session ends. If this node has lost the session, the call runs on.
+    /// If the session is only lost, the call runs on.
     pub(super) async fn end_with_session(mut self) {
         let live = self.in_flight.live.clone();
         if !live.is_lost()
@@ -361,7 +349,7 @@ impl InFlight {
     }
 }
 
-/// Replaces `Moved` for a call that may run, because `Moved` would mean that it was not sent.
+/// `Moved` would mean that the call was not sent.
 pub(super) fn again(error: GatewayError) -> GatewayError {
     match error {
         GatewayError::Moved { .. } => moved(),
@@ -369,7 +357,7 @@ pub(super) fn again(error: GatewayError) -> GatewayError {
     }
 }
 
-/// Tells the edge of a call that may run to deliver it again, because the session has moved.
+/// Makes the edge deliver the call again.
 pub(super) fn moved() -> GatewayError {
     GatewayError::Unreachable {
         reason: "the session has moved".to_owned(),

@@ -1,4 +1,4 @@
-//! Calls that are journaled before dispatch, and the journaling step.
+//! Calls that are journaled before dispatch.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,20 +24,18 @@ use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::streams::{Attachment, Tail};
 
-/// Interval for repeating an unconfirmed step.
 pub(crate) const AGAIN: Duration = Duration::from_millis(100);
-/// How long to wait for a stream's writer, while its call is journaled or taken over.
+/// The call may be being journaled or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
-/// The error for a stream whose end was lost.
 const FORGOTTEN: &str = "the store has lost the end of the stream";
 
 pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
-/// The caller that waits for an answer. It is told once: a JSON text, or a logged stream.
+/// The waiting caller, which is told once: a JSON text or a stream.
 pub(super) struct Waiting {
     opened: Mutex<Option<Opened>>,
-    /// Whether the calls already run. Then the caller waits as long as events may wait for the store.
+    /// The caller of a running call waits as long as its events may wait for the store.
     runs: bool,
 }
 
@@ -52,7 +50,6 @@ impl Waiting {
         Self { opened, runs }
     }
 
-    /// For a running call whose client has left.
     pub(super) fn for_nobody() -> Self {
         Self::to_go_on(oneshot::channel().0)
     }
@@ -65,7 +62,7 @@ impl Waiting {
         self.opened.lock().is_none()
     }
 
-    /// Answers unless already answered. Returns whether this was the first answer.
+    /// Returns whether this was the first answer.
     pub(super) fn tell(&self, told: Result<Delivered, GatewayError>) -> bool {
         let waiting = self.take();
         let first = waiting.is_some();
@@ -77,9 +74,7 @@ impl Waiting {
 }
 
 impl CallDriver {
-    /// Journals calls that share a stream, puts `answers` on it and runs the calls.
-    ///
-    /// Runs in its own task, so that journaled calls run even if the caller leaves.
+    /// Journals calls that share a stream, after `answers`, and runs them. Completes even if the caller leaves.
     pub(crate) async fn carry_journaled(
         self: &Arc<Self>,
         calls: Vec<InFlight>,
@@ -103,8 +98,7 @@ impl CallDriver {
         };
         // The journal names the only worker that may run a call.
         calls.iter_mut().for_each(|call| call.plan.bind());
-        // A call that became a task already runs, so it must not be reported as not executed. A call that begins as a
-        // task does not run yet, unless its delivery is repeated.
+        // A call that became a task already runs, so it must not be reported as not executed.
         let runs = |call: &InFlight| call.is_task() && (call.repeated || !call.is_once());
         let waiting = match calls.iter().all(runs) {
             true => Waiting::to_go_on(opened),
@@ -124,7 +118,7 @@ impl CallDriver {
             .iter_mut()
             .filter(|call| call.is_task() && !call.is_once())
         {
-            // The call may be at its edge's worker, but may run elsewhere if that worker is lost.
+            // The call may run elsewhere if its edge's worker is lost.
             call.unbind();
         }
         for call in calls.iter_mut().filter(|call| !call.repeated) {
@@ -141,7 +135,7 @@ impl CallDriver {
             && let Some(call) = calls.pop()
         {
             let mut run = pin!(self.run(call, &tail, None));
-            // An answer that is ready now is sent together with the stream's first event.
+            // An answer that is ready leaves with the stream's first event.
             let ended = poll!(&mut run).is_ready();
             let _ = opened.send(Ok(open(beginning)));
             if !ended {
@@ -165,10 +159,7 @@ impl CallDriver {
         }
     }
 
-    /// Opens the stream and journals the calls in one step.
-    ///
-    /// # Errors
-    /// The answer for the caller instead.
+    /// Fails with the answer for the caller.
     pub(super) async fn begin(
         &self,
         live: &Arc<LiveSession>,
@@ -188,8 +179,8 @@ impl CallDriver {
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        // A running run-once call continues without a journal entry. Other running calls are told to stop and may be
-        // repeated. A task that finds no room continues as a plain call.
+        // A run-once call continues without a journal entry. Others are told to stop. A task that finds no room
+        // continues as a plain call.
         let kept = |call: &InFlight| call.is_once() && !call.is_task();
         let keeps = waiting.runs && calls.iter().all(kept);
         let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
@@ -221,7 +212,7 @@ impl CallDriver {
         }
     }
 
-    /// Answers from the stream of an earlier delivery. The client gets an id, because it may have missed everything.
+    /// Answers from the stream of an earlier delivery.
     pub(crate) async fn read_again(
         &self,
         live: &LiveSession,
@@ -235,8 +226,7 @@ impl CallDriver {
         Ok(Delivered::Stream(attachment.start(())))
     }
 
-    /// Resumes a stream. If it is open but has no writer here, a writer will come soon, or another node owns the
-    /// session.
+    /// Resumes a stream. An open stream without a writer here will get one soon, or has moved.
     ///
     /// # Errors
     /// The log's; `Moved` if the session has moved.
@@ -255,17 +245,13 @@ impl CallDriver {
             }
             self.check_ownership(live).await?;
             if Instant::now() >= until {
-                // The end was lost, and the stream has no writer.
                 return Err(GatewayError::HistoryGone(FORGOTTEN.into()));
             }
             sleep(AGAIN).await;
         }
     }
 
-    /// Asks the store whether this node still owns the session.
-    ///
-    /// # Errors
-    /// `Moved` if it does not.
+    /// Fails with `Moved` if this node does not own the session.
     pub(crate) async fn check_ownership(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = [(live.id.clone(), live.epoch)];
         let held = self.store.directory.held(&asked).await;
@@ -277,12 +263,11 @@ impl CallDriver {
         Err(GatewayError::Moved { owner: None })
     }
 
-    /// Journals, repeating an unconfirmed step. This node must learn the outcome before it forgets the step; otherwise
-    /// a later owner could start an abandoned call. The client does not wait that long: it is told that the outcome is
-    /// unknown, and the call does not run.
+    /// Repeats an unconfirmed step: this node must learn its outcome, or a later owner could start an abandoned call.
+    /// The client waits less and is told that the outcome is unknown; the call then does not run.
     ///
-    /// A full store refuses new calls. For running calls (`keeps`) it may use its reserve. Until it has room again,
-    /// later calls are journaled before their start.
+    /// A full store refuses new calls but may use its reserve for running ones (`keeps`). Then later calls are
+    /// journaled before their start.
     async fn begin_surely(
         &self,
         live: &Arc<LiveSession>,
@@ -301,7 +286,7 @@ impl CallDriver {
                     return begun;
                 }
                 Err(LogError::Store(StoreError::NotFound)) => {
-                    // The session is gone from the store: let readers and callers find out.
+                    // The session is gone from the store.
                     live.streams.end();
                     return begun;
                 }
@@ -321,7 +306,7 @@ impl CallDriver {
                 }
                 begun => return begun,
             }
-            // The caller has its answer, so only an unconfirmed step needs to be completed.
+            // Only an unconfirmed step needs to be completed.
             if waiting.runs && waiting.is_told() && !doubtful {
                 return begun;
             }
@@ -341,7 +326,7 @@ impl CallDriver {
         }
     }
 
-    /// Ends calls that were journaled after their client was refused.
+    /// The client has already been refused.
     async fn take_back(&self, calls: &[InFlight], tail: &Tail) {
         for call in calls {
             let failure = CallFailure::not_executed("the store was away too long");
@@ -349,8 +334,7 @@ impl CallDriver {
         }
     }
 
-    /// Runs a journaled call on its worker, where it may be `starting` already. If that worker refuses, journals
-    /// another one and runs the call there.
+    /// Runs a journaled call on its worker, or after a refusal on another, journaled first.
     pub(super) async fn run(
         &self,
         mut in_flight: InFlight,
@@ -389,7 +373,7 @@ impl CallDriver {
                     if in_flight.slot.is_cancelled() {
                         break CallFailure::Cancelled;
                     }
-                    // The refusal is final, so plan the call again.
+                    // The refusal is final.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;
                     if tried.is_empty() || tried.len() >= self.config.start_attempts {
@@ -426,7 +410,7 @@ impl CallDriver {
             () = in_flight.live.until_over() => {}
         }
         self.end_with_session(0, in_flight, tail).await;
-        // Only this node can stop the call. If the session is lost, the next owner finds the call.
+        // The next owner finds the call of a lost session.
         if let Ok(running) = starting.await
             && !in_flight.live.is_lost()
         {

@@ -9,7 +9,7 @@ use shoal_protocol::Outcome;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input};
 
-/// Answers a call's request for session state. `false` leaves it to the next owner, which will read the request again.
+/// `false` leaves the request to the next owner.
 pub(super) async fn answer_state(
     live: &Arc<LiveSession>,
     call: CallId,
@@ -21,7 +21,7 @@ pub(super) async fn answer_state(
         return false;
     };
     let mut arriving = control.answer(ask, outcome);
-    // If the answer has not arrived at once, keep the future, which resends it.
+    // Keep the future, which resends the answer.
     if (&mut arriving).now_or_never().is_none() {
         tokio::spawn(arriving);
     }
@@ -41,7 +41,7 @@ async fn keep_or_read(
     }
     match live.apply(Input::StateAsked { call, asked }) {
         Ok(Effect::StateAnswer(outcome)) => Some(outcome),
-        // The session is being handed over or has ended, along with its calls.
+        // The session is leaving, along with its calls.
         _ => None,
     }
 }

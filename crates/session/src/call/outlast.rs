@@ -1,5 +1,5 @@
-//! Calls that outlast the hold. Each becomes journaled and a stream in one step. Until that is confirmed, its result
-//! still goes out as JSON.
+//! Calls that outlast the hold. Each becomes a journaled stream in one step. Until that is confirmed, its result still
+//! goes out as JSON.
 
 use std::collections::VecDeque;
 use std::future::ready;
@@ -22,22 +22,21 @@ use super::pump::session_ended;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::measure;
 
-/// Events buffered while the stream opens. The worker keeps the rest.
+/// Events buffered while the stream opens.
 const KEPT_AHEAD: usize = 64;
 
-/// How long buffered events wait before the result is sent without them, as a multiple of the store timeout.
+/// A multiple of the store timeout. Then the result is sent without earlier events.
 const WORTH: u32 = 20;
 
-/// A call's events while it is being journaled.
 #[derive(Default)]
 struct Ahead {
     events: VecDeque<CallEvent>,
-    /// The end, if the client already has it, and its number.
+    /// The end, if sent, and its number.
     answered: Option<(CallOutcome, u64)>,
 }
 
 impl CallDriver {
-    /// Journals a held call that sends an event, takes long, or has a large result, so that a new owner finds it.
+    /// Lets a new owner find a call that sends an event, takes long, or has a large result.
     pub(super) async fn become_stream(
         self: &Arc<Self>,
         call: HeldCall,
@@ -78,7 +77,6 @@ impl CallDriver {
             }
         };
         if let Some((outcome, seen)) = ahead.answered {
-            // The client has the answer, so end what was journaled.
             if let Ok(tail) = begun {
                 self.finish(Vec::new(), outcome, seen, &in_flight, &tail)
                     .await;
@@ -108,8 +106,7 @@ impl CallDriver {
         }
     }
 
-    /// Reads a call that is being journaled, and answers it if it ends. Earlier events wait for the stream, but not for
-    /// long if the store is slow.
+    /// Answers the call if it ends. Earlier events wait for the stream, but not for long.
     async fn read_ahead(
         &self,
         stage: &mut Stage,
@@ -152,7 +149,7 @@ impl CallDriver {
         }
     }
 
-    /// Continues a call that cannot be journaled. If it must not run twice, its result is the answer, however late.
+    /// The result of a run-once call is its answer, however late.
     async fn hold_on(
         &self,
         stage: Stage,
@@ -237,7 +234,7 @@ impl Stage {
     }
 }
 
-/// Waits for the end of a call whose other events cannot be delivered.
+/// Waits for the end, dropping other events.
 async fn end_of(stage: Stage, in_flight: &mut InFlight) -> CallOutcome {
     let mut running = match stage {
         Stage::Running(running) => running,

@@ -1,4 +1,4 @@
-//! Plans admitted requests. A refused request has not touched the store.
+//! Plans admitted requests, without touching the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,6 @@ use crate::live::LiveSession;
 use crate::state::AdmittedCall;
 
 impl CallDriver {
-    /// Makes the call of an admitted request.
     pub(crate) fn prepare(
         &self,
         live: &Arc<LiveSession>,
@@ -40,7 +39,6 @@ impl CallDriver {
             caller: live.granted.with(caller, to),
             log,
             deadline: Instant::now() + self.config.call_timeout,
-            // Until planned.
             repeat: Repeat::Never,
             trace: to.trace.clone().or_else(|| trace_of(&meta)),
             progress_token: meta.progress_token,
@@ -53,13 +51,13 @@ impl CallDriver {
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
     }
 
-    /// Plans a call, unless its edge has. Returns the answer if the call does not run.
+    /// Plans a call, unless its edge has. Returns an answer if the call does not run.
     ///
     /// # Cancel safety
-    /// If the future is dropped while it waits for a worker, the request has ended.
+    /// If the future is dropped, the request has ended.
     ///
     /// # Errors
-    /// If the session has moved, or this node cannot reach the worker to which the edge bound the call.
+    /// If the session has moved, or this node cannot reach the bound worker.
     pub(crate) async fn plan(
         &self,
         in_flight: &mut InFlight,
@@ -106,10 +104,10 @@ impl CallDriver {
         })
     }
 
-    /// Checks that this node can reach the edge's worker. A call that is safe to repeat may go to another.
+    /// A repeatable call may use another worker.
     ///
     /// # Errors
-    /// For run-once calls, because only the edge knows of all attempts to send it.
+    /// If this node cannot reach a run-once call's worker, because only the edge knows of all attempts.
     fn reach(&self, in_flight: &mut InFlight) -> Result<(), GatewayError> {
         let planned = in_flight.plan.worker.as_ref();
         let Some(worker) = planned.map(|planned| &planned.worker) else {
@@ -127,7 +125,7 @@ impl CallDriver {
     }
 }
 
-/// Waits for a plan, unless the request is cancelled or its session leaves.
+/// Ends if the request is cancelled or its session leaves.
 async fn in_time(
     planning: impl Future<Output = Planned>,
     in_flight: &InFlight,
@@ -145,8 +143,7 @@ async fn in_time(
 }
 
 impl InFlight {
-    /// The answer to a repetition that finds no traces of the first delivery. On a single stream the store does not
-    /// record deliveries, so the outcome is unknown.
+    /// The answer without a trace of the first delivery. On a single stream the outcome is unknown.
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {
         let may_have_run = match &answer {
             None => self.plan.call.repeat == Repeat::Never,
@@ -161,7 +158,7 @@ impl InFlight {
     }
 }
 
-/// The client's own span, if the edge has made none.
+/// The client's own span.
 fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
     TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
 }

@@ -16,12 +16,11 @@ use super::{CallDriver, InFlight, lost_worker};
 use crate::state::{Effect, Input, withdrawal};
 use crate::streams::Tail;
 
-/// How often in a row another reader may take the events. Each time, this node asks the store.
+/// Each time, this node asks the store.
 const MOST_SUPERSEDED: u32 = 8;
 
 impl CallDriver {
-    /// Appends the call's events until it ends or its session moves. Then the call runs on, and the next owner
-    /// continues after the log's end.
+    /// If the session moves, the call runs on, and the next owner continues after the log's end.
     pub(super) async fn pump(&self, running: RunningCall, in_flight: &mut InFlight, tail: &Tail) {
         let RunningCall {
             mut events,
@@ -29,7 +28,6 @@ impl CallDriver {
             ..
         } = running;
         let mut seen = in_flight.seen;
-        // Takeovers by other readers since the last event.
         let mut superseded = 0;
         loop {
             let mut event = tokio::select! {
@@ -40,7 +38,6 @@ impl CallDriver {
                     return self.end_with_session(seen, in_flight, tail).await;
                 }
             };
-            // Append events that are due together.
             let mut due = Vec::new();
             let mut gathering = Gathering::begin(self.config.reader_buffer);
             let mut taken = false;
@@ -128,7 +125,6 @@ impl CallDriver {
                     Ok(Effect::Ask(message)) => {
                         in_flight.slot.asks(ask, asking);
                         match in_flight.is_task() {
-                            // The client polls for it.
                             true => in_flight.live.task_changed(),
                             false => due.push(message),
                         }
@@ -169,7 +165,7 @@ impl CallDriver {
         }
     }
 
-    /// Appends notifications and requests. If the log is full they are dropped, and the answer can still be stored.
+    /// If the log is full, events are dropped, and the answer can still be stored.
     async fn append(
         &self,
         due: Vec<Bytes>,
@@ -196,11 +192,10 @@ impl CallDriver {
         }
     }
 
-    /// If the session ends, tells the call to stop and answers it at once. If this node has lost the session, the next
-    /// owner has the call.
+    /// If this node has lost the session, the next owner has the call.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
-            // Before the slot is released, because the session's end may look for the call afterwards.
+            // Before the slot is released, because the session's end may need the call.
             in_flight.slot.cancel(in_flight.live.streams.why_ending());
             let outcome = session_ended();
             self.finish(Vec::new(), outcome, seen, in_flight, tail)
@@ -208,7 +203,7 @@ impl CallDriver {
         }
     }
 
-    /// Appends remaining events and the answer, and closes the journal entry.
+    /// Also closes the journal entry.
     pub(super) async fn finish(
         &self,
         mut due: Vec<Bytes>,

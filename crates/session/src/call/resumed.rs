@@ -13,10 +13,8 @@ use crate::sessions::TakingOver;
 use crate::state::{Admission, CallSlot};
 use crate::streams::Tail;
 
-/// Logged events to read for the call's progress.
 const LOOKED_BACK: usize = 64;
 
-/// A journaled call that a new owner resumes.
 pub(crate) struct TakenOver {
     pub(crate) journaled: JournaledCall,
     pub(crate) admission: Admission,
@@ -25,7 +23,7 @@ pub(crate) struct TakenOver {
 }
 
 impl CallDriver {
-    /// Attaches to the call at its worker and continues after the log's end. The take-over lasts until it is attached.
+    /// Attaches to the call and continues after the log's end.
     pub(crate) async fn resume(
         &self,
         live: Arc<LiveSession>,
@@ -49,7 +47,7 @@ impl CallDriver {
                 ..call
             },
             Err(error) => {
-                // Another release wrote the entry, so leave the call to a node that can read it.
+                // Leave the call to a node that can read it.
                 tracing::error!(session = %live.id, call = %entry.call, %error,
                     "a journaled call cannot be read");
                 return;
@@ -68,7 +66,7 @@ impl CallDriver {
             () = in_flight.live.until_over() => {
                 drop(taking_over);
                 self.end_with_session(seen, &in_flight, &tail).await;
-                // Only this node can stop the call. If the session is lost, the next owner finds the call.
+                // The next owner finds the call of a lost session.
                 if let Ok(running) = resuming.await
                     && !in_flight.live.is_lost()
                 {
@@ -87,7 +85,6 @@ impl CallDriver {
             resumed => resumed,
         };
         measure::attached(&resumed);
-        // End this call's part of the take-over.
         drop(taking_over);
         match resumed {
             Ok(running) => {
@@ -104,7 +101,7 @@ impl CallDriver {
         }
     }
 
-    /// The highest logged progress, because a call that runs again begins anew.
+    /// A call that runs again begins anew.
     async fn progress_so_far(&self, in_flight: &InFlight, tail: &Tail) -> Option<f64> {
         let token = in_flight.plan.call.progress_token.as_ref()?;
         let last = tail.last();
@@ -125,7 +122,6 @@ impl CallDriver {
     }
 }
 
-/// The progress in an event, if it is under this token.
 fn progress_under(token: &RawJson, event: &LoggedEvent) -> Option<f64> {
     let message = RawJson::parse_text(event.data.clone()).ok()?;
     let named = message.member("method")?.string()?;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::clock::{millis, unix_millis};
 
-/// The least time for a resumed call, because its result may be waiting already.
+/// The result may be waiting already.
 const LEAST_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Serialize, Deserialize)]
@@ -20,20 +20,18 @@ struct Start {
     params: Option<RawJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogLevel>,
-    /// The time limit when journaled, in milliseconds. A new owner starts it afresh, because machines' clocks cannot be
-    /// compared.
+    /// In milliseconds. A new owner starts it afresh, because clocks cannot be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
-    /// Milliseconds since 1970, for older releases. They cannot read entries without it, so it is omitted if a person
-    /// must agree first: they would skip the question.
+    /// Milliseconds since 1970, for older releases, which require it. Omitted if a person must agree first, because
+    /// they would skip the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deadline: Option<u64>,
     #[serde(default)]
     repeatable: bool,
-    /// Whether a person must agree before the start.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     asks_first: bool,
-    /// The client's span, so that the trace continues on a new owner.
+    /// The client's span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +56,7 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     })
 }
 
-/// Restores the call, unbound and with at most `longest` to run.
+/// Restores the call, unbound.
 ///
 /// # Errors
 /// If an incompatible version wrote the entry.
@@ -71,7 +69,7 @@ pub(super) fn read(
     let start: Start = start.read()?;
     let timeout = match start.timeout {
         Some(timeout) => Duration::from_millis(timeout).min(longest),
-        // Written by an older release, so the start time is unknown.
+        // From an older release, so the start time is unknown.
         None => longest,
     };
     let meta = RequestMeta::of(start.params.as_ref());
@@ -98,7 +96,6 @@ pub(super) fn read(
     })
 }
 
-/// The client's span of a journaled call.
 pub(crate) fn brought_by(start: &RawJson) -> Option<TraceContext> {
     start.read::<Start>().ok()?.brought()
 }

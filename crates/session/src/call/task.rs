@@ -1,4 +1,4 @@
-//! The call of a task. Its messages are dropped, and its end is kept in the session's record.
+//! The call of a task: its messages are dropped, and its end is stored in the session's record.
 
 use std::time::Duration;
 
@@ -18,8 +18,7 @@ use crate::streams::Tail;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl CallDriver {
-    /// Stores the end, then closes the journal entry. If this node is lost in between, the worker still has the end,
-    /// and the next owner finds it there.
+    /// Stores the end, then closes the journal entry. In between, the next owner finds the end at the worker.
     pub(super) async fn finish_task(
         &self,
         outcome: CallOutcome,
@@ -28,9 +27,8 @@ impl CallDriver {
         tail: &Tail,
     ) {
         let live = &in_flight.live;
-        // First, because storing may take long and waiting answers must not.
+        // First, because storing may take long.
         in_flight.leave();
-        // The ending session removes the task.
         if !live.streams.is_ending() && !self.keep_end(outcome, in_flight).await {
             return;
         }
@@ -55,7 +53,7 @@ impl CallDriver {
         in_flight.end();
     }
 
-    /// Stores the record with the end. Returns whether this owner is done with the call.
+    /// Returns whether this owner is done with the call.
     async fn keep_end(&self, outcome: CallOutcome, in_flight: &InFlight) -> bool {
         let live = &in_flight.live;
         let mut end = end_of(outcome);
@@ -87,7 +85,6 @@ impl CallDriver {
                     if over || Instant::now() >= until || error == StoreError::NotFound {
                         let error = store_failed(&error, &self.config);
                         tracing::warn!(session = %live.id, %error, "could not keep how a task has ended");
-                        // The next owner finds the end at the worker.
                         return !live.is_lost();
                     }
                     sleep(pause).await;

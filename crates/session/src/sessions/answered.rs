@@ -1,4 +1,4 @@
-//! Finds answers on the standalone stream. On a single-stream session they show what became of an earlier delivery.
+//! Finds answers on the standalone stream.
 
 use shoal_ports::{GatewayError, LogError};
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
@@ -6,14 +6,12 @@ use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 use super::Node;
 use crate::live::{LiveSession, log_failed};
 
-/// Events per read.
 const PAGE: usize = 64;
-/// How far back to look if the log is incomplete or numbers its events afresh.
+/// For an incomplete log.
 const LOOKED_BACK: [u64; 3] = [1024, 128, 16];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
-    /// All requests are answered.
     All,
     /// The log is complete and answers no request.
     Nothing,
@@ -22,7 +20,7 @@ pub(super) enum Answered {
 }
 
 impl Node {
-    /// Looks up requests on the standalone stream. Ids are unique within a session (basic, Requests).
+    /// Ids are unique within a session (basic, Requests).
     pub(super) async fn answered(
         &self,
         live: &LiveSession,
@@ -49,7 +47,6 @@ impl Node {
         Ok(Answered::Unknown)
     }
 
-    /// Counts the requests without an answer from `cursor` on.
     async fn missing(
         &self,
         live: &LiveSession,
@@ -65,7 +62,7 @@ impl Node {
             cursor = newest.id;
             for event in page.events {
                 let message = RawJson::from_valid(event.data);
-                // Messages with a method are requests to the client, with ids of their own.
+                // Requests to the client have a method, and ids of their own.
                 if let (Some(id), None) = (message.member("id"), message.member("method")) {
                     missing.retain(|missing| *missing != id);
                 }

@@ -1,4 +1,4 @@
-//! POST: applies a client's message to its session and carries out the effect.
+//! POST: applies a client's message to its session.
 
 mod as_task;
 mod batch;
@@ -27,7 +27,6 @@ use crate::actor::record::Step;
 use crate::live::{Closed, LiveSession, log_failed, store_failed};
 use crate::state::{Came, Effect, Input, empty_result};
 
-/// Attempts to find a session that is falling asleep.
 pub(crate) const ATTEMPTS: usize = 3;
 
 impl Node {
@@ -36,7 +35,7 @@ impl Node {
         to: &SessionRef,
         post: Post,
     ) -> Result<Delivered, GatewayError> {
-        // Rare paths are boxed, here and below, to keep a plain call's future small.
+        // Rare paths are boxed to keep a plain call's future small.
         if post.repeated {
             return Box::pin(self.deliver_again(to, post)).await;
         }
@@ -45,7 +44,7 @@ impl Node {
         delivered.ok_or_else(|| self.being_moved())
     }
 
-    /// Delivers a body that an earlier delivery has not begun. `None` if the earlier delivery was admitted meanwhile.
+    /// `None` if an earlier delivery was admitted meanwhile.
     pub(super) async fn deliver_body(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -100,7 +99,6 @@ impl Node {
         }
     }
 
-    /// Applies a message to its session, waking it if necessary.
     async fn apply(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -136,7 +134,7 @@ impl Node {
         }
     }
 
-    /// Removes a session that takes no inputs. If it panicked, its record revives it.
+    /// Removes a session that takes no inputs.
     pub(crate) async fn forget_dead(&self, live: &Arc<LiveSession>) {
         let _alone = self.locks.lock(&live.id).await;
         let present = self
@@ -158,7 +156,6 @@ impl Node {
     ) -> Result<Option<Delivered>, GatewayError> {
         let delivered = match effect {
             Effect::Run(admitted) => {
-                // Boxed because it is moved often.
                 let mut in_flight = Box::new(self.driver.prepare(live, *admitted, to));
                 if live.offers_tasks(&self.config) {
                     match self.driver.is_for_task(&in_flight) {
@@ -167,7 +164,6 @@ impl Node {
                             let made = self.run_as_task(live, in_flight, posting, to);
                             return made.await.map(Some);
                         }
-                        // The edge has refused the call.
                         Ok(true) => {}
                         Err(error) => {
                             let refused = in_flight.refused(&error);
@@ -201,8 +197,8 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Carries out a client's answer or cancellation. It writes nothing, so this node could miss that it has lost the
-    /// session. If the call cannot be reached, it therefore asks the store who owns the session.
+    /// Carries out a client's answer or cancellation. If the call cannot be reached, asks the store for the owner,
+    /// because no write shows that the session is lost.
     async fn steer(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -238,7 +234,6 @@ impl Node {
         .await
     }
 
-    /// Carries out an effect that needs no call, and returns the response, if any.
     async fn settle(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -293,12 +288,12 @@ impl Node {
     }
 }
 
-/// What is known about an earlier delivery of the same body.
+/// An earlier delivery of the same body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     /// It began no calls.
     Never,
-    /// It may have begun calls that are no longer known here.
+    /// It may have begun calls, of which there is no trace.
     Perhaps,
 }
 
@@ -334,8 +329,8 @@ impl Posting {
         self.repeated && self.before == Before::Perhaps
     }
 
-    /// The call id for a request that its edge has planned. A repeated call that is safe to repeat gets a new id,
-    /// because the first one may have been told to stop.
+    /// The id of a call that its edge has planned. A repeatable call gets a new one, because the first may have been
+    /// told to stop.
     fn call(&self, bound: bool) -> Option<CallId> {
         let planned = self.plan.as_ref().is_some_and(|plan| plan.is_ok());
         (planned && (bound || !self.repeated)).then(|| self.delivery.into())
@@ -353,7 +348,7 @@ impl Posting {
     }
 }
 
-/// The answer to a repetition that is refused: an earlier owner may have run it.
+/// An earlier owner may have run the request.
 fn refused_later(id: &RequestId) -> Bytes {
     let failure = CallFailure::outcome_unknown(
         "the node that took the request was lost, and the session refuses it now",

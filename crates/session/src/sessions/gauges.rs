@@ -6,7 +6,6 @@ use shoal_telemetry::metrics::{ActorKind, Registration, SessionState, metrics};
 
 use super::Node;
 
-/// Lets metrics observe the node while the registrations live.
 pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
     let all = metrics();
     vec![
@@ -32,7 +31,6 @@ pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
     ]
 }
 
-/// Reads the node while it exists, without keeping it alive.
 fn reading<L: 'static>(
     node: &Arc<Node>,
     read: impl Fn(&Node, &mut dyn FnMut(L, u64)) + Send + Sync + 'static,

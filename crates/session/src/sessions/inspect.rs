@@ -15,26 +15,22 @@ use super::{About, Node, Passive, Sessions};
 use crate::live::LiveSession;
 use crate::streams::Tail;
 
-/// Streams and subscriptions shown of one session.
 const MOST_SHOWN: usize = 100;
-/// Characters shown of a resource's URI.
 const LONGEST_URI: usize = 256;
 const ENDED: &str = "the session was ended by an operator";
 
 impl Sessions {
-    /// Lists the node's sessions, last used first; see [`Inspector::sessions`](shoal_ports::Inspector::sessions). Scans
-    /// all sessions.
+    /// Lists the node's sessions; see [`Inspector::sessions`](shoal_ports::Inspector::sessions). Scans all.
     pub fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
         self.node.list(filter, limit)
     }
 
-    /// Returns one session without its calls, and without waking it; `None` if this node does not own it.
+    /// Returns one session without its calls; `None` if this node does not own it. Does not wake it.
     pub async fn detail(&self, session: &SessionId) -> Option<SessionDetail> {
         self.node.detail(session).await
     }
 
-    /// Ends a session; `false` if this node does not own it. Running calls are told to stop, and their clients are told
-    /// why.
+    /// Ends a session and stops its calls; `false` if this node does not own it.
     ///
     /// # Cancel safety
     /// The session ends even if the future is dropped.
@@ -45,7 +41,6 @@ impl Sessions {
     }
 }
 
-/// A session, live or not, as known without the store.
 struct Known<'a> {
     id: &'a SessionId,
     principal: &'a Principal,
@@ -59,7 +54,7 @@ struct Known<'a> {
 impl Node {
     fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
         let filter = Filter::of(filter);
-        // Keep only the sort key, because most may not be shown.
+        // Keep only the sort key of sessions that may not be shown.
         let mut found: Vec<(Reverse<u64>, SessionId)> = Vec::new();
         for live in self.all_live().iter().filter(|live| !live.is_lost()) {
             let about = live.about();
@@ -167,7 +162,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The status of a task. A passivated one has ended; only its record says how.
+    /// A passivated task has ended.
     fn task(&self) -> Option<&'static str> {
         match self.live {
             Some(live) => live.task_status(),
@@ -176,7 +171,6 @@ impl<'a> Known<'a> {
     }
 
     fn report(&self, now: u64) -> SessionReport {
-        // Includes answers that are being written.
         let in_flight = |live: &LiveSession| live.held();
         SessionReport {
             id: self.id.to_string(),

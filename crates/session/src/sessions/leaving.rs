@@ -18,25 +18,22 @@ use crate::live::LiveSession;
 use crate::measure;
 use crate::streams::Tail;
 
-/// How long an ending session waits for its calls' answers to be written and read.
+/// How long an ending session waits for its answers to be read.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
-/// Polling interval for that.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 pub(crate) enum Leave {
-    /// Stores the idle session; the node stays its owner.
+    /// The node stays the owner.
     Passivate,
-    /// Lets any node claim the session, whose calls run on.
+    /// Any node may claim the session, whose calls run on.
     HandOver(Arc<Patience>),
-    /// Lets any node claim the session, and tells its calls that the server shuts down.
+    /// Any node may claim the session, whose calls are stopped.
     ShutDown(Arc<Patience>),
-    /// Another node has claimed the session.
     Lost,
-    /// Ends the session and tells its calls.
+    /// The calls are told.
     End {
         why: EndReason,
         told: &'static str,
-        /// The open streams.
         written: Vec<Arc<Tail>>,
     },
 }
@@ -44,8 +41,7 @@ pub(crate) enum Leave {
 const SHUTTING_DOWN: &str = "the server is shutting down";
 
 impl Node {
-    /// Makes a session leave and returns whether it has. The actor completes this even if the caller leaves, and holds
-    /// `alone` until then.
+    /// Returns whether the session has left. The actor completes this even if the caller leaves, holding `alone`.
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,
@@ -55,10 +51,10 @@ impl Node {
         // Interrupt the actor's current work.
         match &how {
             Leave::Passivate | Leave::Lost => {}
-            // The calls stop appending first. Later events wait at their workers.
+            // Later events wait at their workers.
             Leave::HandOver(_) => live.streams.stop_writing(),
             Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
-            // Before the calls are told, so that their answers give the reason.
+            // Set first, because answers contain the reason.
             Leave::End { told, .. } => live.streams.begin_end(told),
         }
         let most = match how {
@@ -85,7 +81,7 @@ impl Node {
             return false;
         }
         match live.write_record(Step::Save).await {
-            // Only this node can restore lost writes, so it keeps the session in memory.
+            // Only this node can restore lost writes.
             Err(error) if error.is_outage() => {
                 tracing::debug!(session = %live.id, %error, "a session stays awake while the store is away");
                 live.stay();
@@ -130,8 +126,8 @@ impl Node {
         true
     }
 
-    /// Lets any node claim the session with its stored streams and record, and returns whether they are stored. Waits
-    /// for a store that is briefly away, because the next owner knows only what is stored.
+    /// Releases the session with its stored streams and record. Waits during an outage, because the next owner knows
+    /// only the store.
     async fn release(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         let release = async || {
             live.streams.confirm().await?;
@@ -211,7 +207,7 @@ impl Node {
     }
 }
 
-/// Waits briefly until an ending session's calls are answered and the answers read.
+/// Waits briefly until the calls' answers are read.
 async fn answered(live: &LiveSession, written: &[Arc<Tail>]) {
     let until = Instant::now() + ANSWERED_WITHIN;
     let read = |tail: &Arc<Tail>| tail.stream() != StreamId::STANDALONE && tail.is_read();

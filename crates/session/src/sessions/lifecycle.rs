@@ -31,7 +31,6 @@ impl Node {
             handshake_of(initialize).map_err(GatewayError::Rejected)?;
         }
         self.stored.check(&open.principal)?;
-        // A task's client does not see the answer to `initialize`.
         if open.transport != SessionTransport::Task
             && let Some(initialize) = &open.initialize
         {
@@ -90,7 +89,7 @@ impl Node {
         })
     }
 
-    /// Makes a live session of this node. `missing` are subscriptions to request from the backends.
+    /// `missing` are subscriptions to request from the backends.
     pub(super) fn make_live(
         &self,
         id: SessionId,
@@ -102,12 +101,11 @@ impl Node {
         if task_lists::runs(&live) {
             self.task_lists.begin(&live.id, &live.principal);
         }
-        // Queue this before other messages.
         self.subscribe_again(&live, missing);
         live
     }
 
-    /// Passivates a session whose state is gone or about to go, so that the next message wakes it from its record.
+    /// The next message wakes the session from its record.
     pub(super) fn rebuild_later(&self, live: &LiveSession, subscriptions: BTreeSet<String>) {
         let passive = Passive {
             principal: live.principal.clone(),
@@ -123,7 +121,6 @@ impl Node {
         live.streams.end();
     }
 
-    /// Stores and releases every session. Running calls are told to stop.
     pub(crate) async fn passivate_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         for live in self.all_live() {
@@ -134,7 +131,7 @@ impl Node {
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
         let live = self.find(to).await?;
-        // If its record cannot be removed, the session would come back, so its client must retry.
+        // Otherwise the session could come back from its record.
         self.driver.check_ownership(&live).await?;
         let told = "the session was ended by its client";
         let ended = self.end_if_here(to, EndReason::Deleted, told).await;

@@ -16,7 +16,6 @@ use crate::state::Input;
 use crate::streams::Attachment;
 
 impl Node {
-    /// Reads a stream of a session, waking it if necessary.
     pub(crate) async fn listen(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -32,7 +31,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// `None` if the session is falling asleep, which ends its streams.
+    /// `None` if the session is falling asleep.
     async fn listen_to(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -51,7 +50,7 @@ impl Node {
             None => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
                 let prime = live.primes_streams();
-                // A single-stream session reads everything that is kept. Others begin with the next event.
+                // Single-stream sessions read everything that is kept.
                 let (cursor, gone) = if Self::is_single_stream(live) {
                     let oldest = live.streams.oldest(&tail).await.map_err(failed)?;
                     (oldest, oldest.sequence)
@@ -93,20 +92,20 @@ impl Node {
         resumed
     }
 
-    /// Tells the session that it has a listener until the stream ends; `None` if it is falling asleep.
+    /// `None` if the session is falling asleep.
     async fn attached(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         attachment: Attachment,
     ) -> Option<EventStream> {
         let reader = attachment.generation();
-        // Created first, so that the session also learns of a connection that closes meanwhile.
+        // First, to cover a connection that closes meanwhile.
         let listener = Listener {
             node: Arc::downgrade(self),
             live: live.clone(),
             reader,
         };
-        // In its own task, because news taken from the session must reach the log.
+        // In its own task, because news must reach the log.
         let (node, told) = (self.clone(), live.clone());
         let telling = async move { node.tell(&told, Input::Listening(reader)).await };
         match tokio::spawn(telling).await {
@@ -116,7 +115,7 @@ impl Node {
     }
 }
 
-/// Tells the session on drop that its listener is gone.
+/// Removes the listener on drop.
 struct Listener {
     node: Weak<Node>,
     live: Arc<LiveSession>,

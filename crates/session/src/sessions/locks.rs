@@ -1,4 +1,4 @@
-//! One lock for each session that wakes, falls asleep or ends. It exists while held or waited for.
+//! Locks of sessions that wake, fall asleep or end.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(crate) struct SessionLocks {
     locks: Arc<DashMap<SessionId, Arc<Mutex<()>>, RandomState>>,
 }
 
-/// A session's lock. The holder alone may wake, passivate or end the session.
+/// A session's lock.
 pub(crate) struct Alone {
     #[allow(dead_code, reason = "held until dropped")]
     guard: OwnedMutexGuard<()>,
@@ -27,7 +27,7 @@ struct Turn {
 }
 
 impl SessionLocks {
-    /// Waits for the session's lock. Cancellation safe, but a waiter that gives up loses its place in the queue.
+    /// Cancellation safe, but loses the place in the queue.
     pub(crate) async fn lock(&self, session: &SessionId) -> Alone {
         let turn = Turn {
             locks: self.locks.clone(),

@@ -40,7 +40,6 @@ pub(crate) struct Node {
     pub(crate) handing_over: AtomicBool,
     pub(crate) moves: Moves,
     pub(crate) counters: Arc<StreamCounters>,
-    /// For the sessions.
     pub(crate) this: Weak<Self>,
     pub(crate) stored: Arc<Stored>,
     /// Set only in a cluster.
@@ -133,10 +132,8 @@ impl Node {
         self.table.all_live()
     }
 
-    /// Ends standalone streams, present and new.
     pub(crate) fn drain_streams(&self) {
         self.draining.cancel();
-        // Later readers check the flag themselves.
         for live in self.all_live() {
             live.streams.look_up();
         }
@@ -151,12 +148,11 @@ impl Node {
         self.table.sum_of_live(|live| live.actor.due())
     }
 
-    /// Bytes of events that the log keeps for live sessions.
+    /// Bytes of logged events.
     pub(crate) fn kept(&self) -> u64 {
         self.table.sum_of_live(|live| live.streams.kept())
     }
 
-    /// A session in memory that this node has lost.
     pub(crate) fn lost(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
         let live = self.table.live(session)?;
         live.is_lost().then_some(live)
@@ -212,14 +208,14 @@ impl Node {
             Ok(()) => {}
             Err(error) => {
                 tracing::warn!(session = %live.id, %error, "could not announce a change");
-                // The log failed, so send the list changes directly and remember the resources.
+                // The log failed, so send the list changes directly.
                 live.note(Input::Unannounced(updated));
                 live.streams.pass(lists);
             }
         }
     }
 
-    /// Finds the caller's session, waking it if necessary, and makes certain that this node owns it.
+    /// Finds the caller's session, and ensures that this node owns it.
     pub(crate) async fn find(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -238,7 +234,6 @@ impl Node {
         Ok(live)
     }
 
-    /// Whether all messages use the standalone stream.
     pub(crate) fn is_single_stream(live: &LiveSession) -> bool {
         live.transport == SessionTransport::SingleStream
     }

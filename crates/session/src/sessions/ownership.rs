@@ -26,15 +26,12 @@ use crate::measure;
 use crate::record::Record;
 use crate::state::{Input, SessionState, lost_call};
 
-/// Sessions handed over or dropped concurrently.
 pub(super) const AT_ONCE: usize = 64;
-/// Sessions per query to the store.
 const ASKED_AT_ONCE: usize = 500;
-/// How long a message waits for the store to confirm the session's owner.
 const ASKED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Node {
-    /// Wakes a session that this node passivated, or that has no owner. Checks the principal before claiming.
+    /// Wakes a session that this node passivated, or that has no owner.
     ///
     /// # Errors
     /// `Moved` if another node owns the session, this node takes none, or only a hint points here.
@@ -47,7 +44,7 @@ impl Node {
             return Ok(live);
         }
         let (node, to) = (self.clone(), to.clone());
-        // A claimed session must continue even if the caller leaves.
+        // A claim must complete even if the caller leaves.
         in_task(async move { node.wake_alone(&alone, &to).await }).await
     }
 
@@ -124,22 +121,21 @@ impl Node {
         missing.retain(|uri| !self.subscribers.has(uri, &to.session));
         record.updated.extend(missing.iter().cloned());
         let state = SessionState::new(to.session.clone(), record, self.limits());
-        // Some may be missing if it fell asleep while a backend refused a subscription.
+        // A backend may have refused a subscription before.
         let live = self.make_live(to.session.clone(), state, (claim.epoch, share), missing);
         let passive = self.table.wake(live.clone());
         let passive = passive.ok_or(GatewayError::Moved { owner: None })?;
-        // Changes since the state was made.
         for uri in passive.updated {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
             let updated = Input::ResourceUpdated { uri, params };
-            // Cannot fail: falling asleep needs the lock held here.
+            // Falling asleep needs the lock held here.
             let _ = self.tell(&live, updated).await;
         }
         Ok(live)
     }
 
-    /// A passivated task has ended. If its record says otherwise, the store has lost writes, and the task fails. This
-    /// is stored first, because the next owner could find the call in the journal and resume it.
+    /// A passivated task has ended. If its record lacks the end, the store has lost writes, and the task fails. Stored
+    /// first, because the next owner could resume the call.
     async fn settle_lost(
         &self,
         to: &SessionRef,
@@ -158,7 +154,6 @@ impl Node {
             .map_err(|error| store_failed(&error, &self.config))
     }
 
-    /// Releases a passivated session on request. Others follow when the lease ends.
     async fn hand_over_sleeping(&self, alone: &Alone, to: &SessionRef) -> Result<(), GatewayError> {
         let transport = self.table.passive(&to.session, |it| it.about.transport);
         let transport = transport.ok_or(GatewayError::Moved { owner: None })?;
@@ -182,7 +177,7 @@ impl Node {
         Ok(())
     }
 
-    /// Claims a session from another node and resumes its calls.
+    /// Claims a session from another node.
     async fn take_over(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -208,7 +203,6 @@ impl Node {
                 tracing::debug!(session = %live.id, epoch = live.epoch.0, "took a session over");
                 self.resume_all(&live, calls, taking_over);
                 if live.transport == SessionTransport::Task {
-                    // The former owner may not have announced the last change.
                     live.task_changed();
                 }
                 Ok(live)
@@ -220,10 +214,7 @@ impl Node {
         }
     }
 
-    /// Checks directly whether an owner with a live lease is gone.
-    ///
-    /// # Errors
-    /// `Moved` if it is not.
+    /// Fails with `Moved` if the owner is not gone.
     async fn evidence_against(&self, owner: NodeId) -> Result<Evidence, GatewayError> {
         let evidence = match self.liveness.get() {
             Some(liveness) => liveness.evidence_against(&owner).await,
@@ -232,8 +223,7 @@ impl Node {
         evidence.ok_or(GatewayError::Moved { owner: Some(owner) })
     }
 
-    /// Asks the store who owns a session, if this node's lease may have expired or others may take the node for gone.
-    /// If the store cannot answer, the session continues, except for tasks, and the next message asks again.
+    /// Asks the store who owns a session whose lease is uncertain. If the store cannot answer, only tasks fail.
     ///
     /// # Errors
     /// `Moved` if another node owns it; `Unavailable` for a task.
@@ -242,7 +232,7 @@ impl Node {
         match asked {
             Ok(Ok(())) => Ok(()),
             Ok(Err(moved @ GatewayError::Moved { .. })) => Err(moved),
-            // A task answers without a write that would be fenced, and its next owner may know a newer state.
+            // Another owner may know a newer state of the task.
             Ok(Err(error)) if live.transport == SessionTransport::Task => Err(error),
             Err(_) if live.transport == SessionTransport::Task => Err(GatewayError::Unavailable {
                 reason: "the store does not say whose the task is".to_owned(),
@@ -324,7 +314,6 @@ impl Node {
         claim.map_err(|error| store_failed(&error, &self.config))
     }
 
-    /// Drops a passivated session that this node no longer owns.
     pub(super) async fn forget_passive(&self, alone: &Alone, session: &SessionId, why: EndReason) {
         if let Some(about) = self.drop_passive(alone, session).await {
             measure::ended(&about, why);
@@ -337,7 +326,6 @@ impl Node {
         Some(passive.about)
     }
 
-    /// Clears lost sessions that have not been used since.
     pub(super) async fn clear_all_lost(self: &Arc<Self>) {
         let lost = self.all_live().into_iter().filter(|live| live.is_lost());
         let clearing =
@@ -355,7 +343,6 @@ impl Node {
             .map(|live| async move {
                 let began = Instant::now();
                 let alone = self.locks.lock(&live.id).await;
-                // Skips sessions that are lost, passivated or ended.
                 let here = self.live(&live.id).is_some_and(|it| it.epoch == live.epoch);
                 let leave = Leave::HandOver(patience.clone());
                 let handed_over = here && self.leave(&live, leave, Some(alone)).await;
@@ -401,7 +388,7 @@ impl Node {
         Ok(())
     }
 
-    /// Drops a passivated session that another node has claimed since this epoch, unless it woke.
+    /// Unless the session woke meanwhile.
     async fn forget_if_asleep(self: &Arc<Self>, (session, epoch): (SessionId, Epoch)) {
         let alone = self.locks.lock(&session).await;
         let node = self.clone();

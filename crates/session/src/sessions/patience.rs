@@ -1,11 +1,11 @@
-//! How long leaving sessions wait for a store that is away.
+//! Waiting time for a store that is away.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The waiting time that sessions which leave together share, so that an outage delays them once.
+/// Shared by sessions that leave together, so that an outage delays them once.
 pub(crate) struct Patience {
     most: Duration,
     /// The first failure since the store's last answer.

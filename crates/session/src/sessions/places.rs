@@ -1,5 +1,4 @@
-//! The places for sessions on a node. The holder of a session has its [`Place`]: first the code that opens it or takes
-//! it over, then the node's table.
+//! The places for sessions on a node, each held by the code that has the session.
 
 use std::sync::Arc;
 
@@ -27,20 +26,17 @@ impl Places {
         usize::try_from(self.taken.all()).unwrap_or(usize::MAX)
     }
 
-    /// Takes a place for a new session.
-    ///
-    /// # Errors
-    /// If the node's or the principal's limit is reached.
+    /// Fails if the node's or the principal's limit is reached.
     pub(crate) fn take(&self, principal: &Principal) -> Result<Place, GatewayError> {
         let own = match *principal == Principal::anonymous() {
-            // Without authentication all callers are one principal, limited by the node alone.
+            // Without authentication all callers are one principal.
             true => usize::MAX,
             false => self.config.limits.sessions_per_principal,
         };
         self.take_within(principal, own)
     }
 
-    /// Takes a place for a session that another node has admitted.
+    /// Ignores the principal's limit, because another node admitted the session.
     ///
     /// # Errors
     /// If the node's limit is reached.

@@ -1,7 +1,6 @@
-//! Requests subscriptions from the backends for a session that came from elsewhere.
+//! Subscribes at the backends for a session that came from elsewhere.
 //!
-//! The protocol cannot withdraw a granted subscription. After a refusal the node therefore keeps asking while the
-//! session is here and wants the resource. The client is told of possible changes once subscribed.
+//! The protocol cannot withdraw a granted subscription, so the node retries after a refusal.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,12 +15,12 @@ use crate::actor::{Renewal, SessionMsg};
 use crate::live::LiveSession;
 use crate::state::Input;
 
-/// The pause after a refusal, which doubles up to the longest.
+/// The pause doubles after each refusal.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 impl Node {
-    /// Lets the actor of a new session ask the backends. Its client learns of updates when it listens again.
+    /// Asks the backends through the session's actor.
     pub(super) fn subscribe_again(&self, live: &Arc<LiveSession>, missing: BTreeSet<String>) {
         if missing.is_empty() {
             return;
@@ -33,8 +32,7 @@ impl Node {
         live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
     }
 
-    /// Asks the backends for missing subscriptions and tells the client of late ones. Refused ones are asked for again
-    /// after a pause. Runs in the session's actor.
+    /// Asks for missing subscriptions, and again later for refused ones. Runs in the session's actor.
     pub(crate) async fn renew(&self, live: &Arc<LiveSession>, renewal: Renewal) {
         let Renewal {
             mut missing,

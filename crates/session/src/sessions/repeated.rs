@@ -14,21 +14,18 @@ use super::deliver::Before;
 use crate::live::LiveSession;
 use crate::state::{CallSlot, Effect, Input};
 
-/// Polling interval for an earlier delivery that still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 enum Found {
-    /// The earlier delivery began, and this is its answer.
     Delivered(Delivered),
-    /// The earlier delivery certainly began no calls.
+    /// The earlier delivery began no calls.
     Never,
-    /// The traces of an earlier delivery, if any, are gone.
+    /// There is no trace of an earlier delivery.
     Nothing,
 }
 
 impl Node {
-    /// Finds the calls of the earlier delivery, or delivers the body now. The earlier one may still arrive meanwhile,
-    /// and then this looks again.
+    /// Finds the earlier delivery's calls, or delivers the body now. Looks again if the earlier one arrives meanwhile.
     pub(super) async fn deliver_again(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -46,12 +43,11 @@ impl Node {
         }
     }
 
-    /// Finds the calls of the earlier delivery.
+    /// Finds the earlier delivery's calls.
     ///
-    /// A journaled call is found in the store by its delivery. A bound call is found in memory while it runs, and later
-    /// by its worker. A running request without a journal entry is held or safe to repeat, and its answer has no way to
-    /// the client: it is released, or this waits for its end. A single stream also has the answers of finished
-    /// requests.
+    /// A journaled call is found in the store by its delivery. A bound call is found in memory, or by its worker.
+    /// Another running request's answer cannot reach the client: it is released, or this waits for its end. A single
+    /// stream also has the answers of finished requests.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -66,7 +62,7 @@ impl Node {
         let until = Instant::now() + self.config.call_timeout;
         loop {
             let found = match post.is_bound() {
-                // Open calls are in memory. For others the worker at least knows that it had them.
+                // Open calls are in memory. A worker knows the others.
                 true => live.streams.delivered(post.delivery),
                 false => self.driver.find_in_log(&live, post.delivery).await?,
             };
@@ -96,8 +92,7 @@ impl Node {
         }
     }
 
-    /// Looks for finished requests on a single stream. Calls are journaled there before the start, so a request in
-    /// neither the journal nor the stream was not begun.
+    /// On a single stream, calls are journaled first, so a request in neither journal nor stream was not begun.
     async fn find_answered(
         &self,
         live: &LiveSession,
@@ -113,7 +108,7 @@ impl Node {
         })
     }
 
-    /// The answer if the first delivery still runs after the longest possible call. It is final.
+    /// A final answer after the longest possible call.
     fn took_too_long(&self, body: &Body, once: bool) -> Bytes {
         let failure = match once {
             true => {
@@ -133,7 +128,6 @@ impl Node {
     }
 }
 
-/// The unanswered calls of a delivery.
 pub(super) fn running(
     live: &LiveSession,
     requests: &[RequestId],

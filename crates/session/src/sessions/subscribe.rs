@@ -1,4 +1,4 @@
-//! Subscriptions. The session's actor keeps record, subscriber list and backend consistent.
+//! Subscriptions. The session's actor keeps record, subscribers and backend consistent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,11 +14,10 @@ use crate::actor::record::Step;
 use crate::live::LiveSession;
 use crate::state::{Input, empty_result};
 
-/// How long to wait for a backend to unsubscribe.
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// Subscribes at the backend after the record was updated. `grant` is the request's.
+    /// The record is already updated.
     pub(super) async fn subscribe(
         &self,
         live: &Arc<LiveSession>,
@@ -53,8 +52,7 @@ impl Node {
         Ok(empty_result(request))
     }
 
-    /// Asks the backend for a subscription, within a call's timeout and while the session is here, because leaving
-    /// waits for this. `None` if the session leaves first. `caller` is set for a new request.
+    /// Asks the backend while the session is here, within a call's timeout. `None` if the session leaves first.
     pub(super) async fn ask_backend(
         &self,
         live: &LiveSession,
@@ -84,7 +82,7 @@ impl Node {
         }
     }
 
-    /// Unsubscribes a session that takes no more messages or has moved.
+    /// The session takes no more messages, or has moved.
     pub(super) async fn unsubscribe_from(&self, session: &SessionId, uris: BTreeSet<String>) {
         for uri in uris {
             self.unsubscribe(session, &uri).await;

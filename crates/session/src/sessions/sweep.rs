@@ -1,6 +1,4 @@
-//! Looks for unused sessions.
-//!
-//! Findings may be outdated, so each session is checked again under its lock.
+//! Finds unused sessions, and checks each again under its lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +17,6 @@ use crate::actor::record::Step;
 use crate::here::in_task;
 use crate::live::LiveSession;
 
-/// Passivates idle sessions and ends expired ones, until `stop` fires.
 pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
     let mut every = tokio::time::interval(node.config.sweep_every);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -52,7 +49,7 @@ impl Node {
         }
     }
 
-    /// `last_used` is a time of the node's clock.
+    /// By the node's clock.
     fn unused_for(&self, last_used: u64) -> Duration {
         Duration::from_millis(self.now().saturating_sub(last_used))
     }
@@ -66,10 +63,9 @@ impl Node {
         self.unused_for(passive.last_used) >= self.config.idle_of(passive.about.transport)
     }
 
-    /// Passivates an unused session, or keeps the record of a used one alive.
+    /// Passivates an unused session, and keeps the record of a used one.
     async fn look_after(&self, live: Arc<LiveSession>) {
         if live.held() > 0 {
-            // Running calls count as use.
             live.last_used.fetch_max(self.now(), Ordering::Relaxed);
         } else if self.is_unused(&live) {
             let alone = self.locks.lock(&live.id).await;
@@ -81,7 +77,7 @@ impl Node {
         if unused >= self.config.retention && live.streams.is_quiet() {
             live.share.set_log(0);
         }
-        // The session is in use without requests, as by a stream, so keep its record from expiring.
+        // A used session's record must not expire.
         let unsaved = self.unused_for(live.last_saved.load(Ordering::Relaxed));
         if unsaved >= self.config.idle_of(live.transport) / 2
             && let Err(error) = live.write_record(Step::Save).await
@@ -90,7 +86,6 @@ impl Node {
         }
     }
 
-    /// Ends a passivated session, unless it was used meanwhile.
     async fn expire(self: &Arc<Self>, session: SessionId) {
         let alone = self.locks.lock(&session).await;
         let node = self.clone();

@@ -27,16 +27,14 @@ enum Held {
     Passive(Box<Passive>),
 }
 
-/// What a node keeps of a passivated session that it owns. The store has the rest.
+/// What a node keeps of its passivated session.
 pub(crate) struct Passive {
     pub(crate) principal: Principal,
     pub(crate) epoch: Epoch,
     pub(crate) subscriptions: BTreeSet<String>,
     /// By the node's clock.
     pub(crate) last_used: u64,
-    /// Subscribed resources that changed meanwhile.
     pub(crate) updated: BTreeSet<String>,
-    /// Whether it is a task that has ended.
     pub(crate) has_ended: bool,
     pub(crate) about: About,
     pub(crate) share: Arc<Share>,
@@ -110,7 +108,6 @@ impl Table {
         (live, self.0.len().saturating_sub(live))
     }
 
-    /// Passivates this incarnation and returns whether it was there.
     pub(super) fn put_to_sleep(&self, live: &LiveSession, passive: Passive) -> bool {
         let Some(mut entry) = self.0.get_mut(&live.id).filter(|it| it.is(live)) else {
             return false;
@@ -119,7 +116,6 @@ impl Table {
         true
     }
 
-    /// Replaces a passivated session and returns it; `None` if it is not passivated here.
     pub(super) fn wake(&self, live: Arc<LiveSession>) -> Option<Passive> {
         let mut entry = self.0.get_mut(&live.id)?;
         entry.held.passive()?;
@@ -129,7 +125,6 @@ impl Table {
         }
     }
 
-    /// Removes this incarnation and returns whether it was there.
     pub(super) fn remove_live(&self, live: &LiveSession) -> bool {
         let removed = self.0.remove_if(&live.id, |_, entry| entry.is(live));
         removed.is_some()

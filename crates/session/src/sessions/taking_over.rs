@@ -6,7 +6,7 @@ use shoal_telemetry::metrics::{self, TakeOver, metrics};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
-/// A take-over in progress. All tasks that resume its calls share its span until they drop it.
+/// A take-over, whose span its resumed calls share.
 pub(crate) struct TakingOver {
     /// `None` if metrics are off.
     since: Option<Instant>,
@@ -24,13 +24,12 @@ impl TakingOver {
             });
         Self {
             since: metrics::enabled().then(Instant::now),
-            // Applies if the take-over is abandoned.
+            // If the take-over is abandoned.
             outcome: TakeOver::Failed,
             span,
         }
     }
 
-    /// Whether to look up the spans of its calls.
     pub(super) fn is_traced(&self) -> bool {
         self.span.is_recording()
     }

@@ -17,7 +17,7 @@ pub(crate) struct Admitted {
     calls: Mutex<Calls>,
     /// The calls of answered requests whose tools still run.
     outliving: Mutex<Vec<(RequestId, Arc<CallSlot>)>>,
-    /// Admissions in existence, released ones included: a call is over once its answer is written.
+    /// Counts released admissions until their answers are written.
     held: AtomicUsize,
 }
 
@@ -27,7 +27,7 @@ struct Calls {
     count: usize,
 }
 
-/// The calls of one request id. Streamable HTTP allows several, because each answer uses its request's connection.
+/// Streamable HTTP allows several calls with one request id.
 struct InUse {
     newest: Entered,
     older: Vec<Entered>,
@@ -46,7 +46,7 @@ impl InUse {
 }
 
 impl Admitted {
-    /// Calls that are not over, which includes writing their answers.
+    /// Calls whose answers are not written yet, and running ones.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
@@ -61,10 +61,7 @@ impl Admitted {
         Some(in_use.newest.slot.clone())
     }
 
-    /// The call that runs for this delivery of a request.
-    ///
-    /// For a call of an earlier owner the delivery is unknown. It matches by its call id if `came` has one, and
-    /// otherwise always.
+    /// A call of an earlier owner has no delivery. It matches by its call id if `came` has one, and otherwise always.
     pub(super) fn of_delivery(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let is_same = |entered: &&Entered| match entered.delivery {
@@ -75,7 +72,6 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// Whether this delivery of a request is known to run.
     pub(super) fn has(&self, request: &RequestId, came: Came) -> bool {
         let calls = self.calls.lock();
         let is_same = |entered: &Entered| {
@@ -98,7 +94,7 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// The running calls of these requests, or of all if `None`, including answered ones whose tools still run.
+    /// Includes answered calls whose tools still run. `None` means all requests.
     pub(crate) fn of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         let asked = |id: &RequestId| requests.is_none_or(|requests| requests.contains(id));
         let calls = self.calls.lock();
@@ -110,7 +106,6 @@ impl Admitted {
         found.map(|(_, slot)| Arc::clone(slot)).collect()
     }
 
-    /// Admits a request.
     pub(super) fn enter(
         self: &Arc<Self>,
         request: RequestId,
@@ -164,9 +159,7 @@ impl Admitted {
     }
 }
 
-/// The admission of a request, which is in flight until this is released or dropped.
-///
-/// Dropping covers every way in which a request can fail: its caller leaves, its batch fails, or its task panics.
+/// Keeps a request in flight until this is released or dropped, as when its caller leaves or its task panics.
 pub(crate) struct Admission {
     request: RequestId,
     call: CallId,
@@ -179,7 +172,6 @@ impl Admission {
         &self.request
     }
 
-    /// Remembers a call that still runs after its answer, until it has stopped.
     pub(crate) fn outlive(&self, slot: &Arc<CallSlot>) {
         if slot.outlives() {
             let mut outliving = self.admitted.outliving.lock();
@@ -188,7 +180,7 @@ impl Admission {
         }
     }
 
-    /// Ends the request. Returns whether this was the first time.
+    /// Returns whether this was the first time.
     pub(crate) fn release(&self) -> bool {
         let first = !self.released.swap(true, Ordering::Relaxed);
         if first {

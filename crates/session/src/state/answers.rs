@@ -1,7 +1,6 @@
 //! Requests to the client, and its answers.
 //!
-//! Such a request is named after the call and its number there, so that any session owner can route the answer without
-//! stored state.
+//! A request's id contains the call and its number, so that any owner can route the answer without stored state.
 
 use bytes::Bytes;
 use shoal_ports::{AskId, CallId};
@@ -27,8 +26,7 @@ impl SessionState {
         Effect::Ask(request(&id, method.as_str(), params))
     }
 
-    /// Passes an answer to its running call, which takes the first for each request. Other responses are ignored,
-    /// because JSON-RPC does not answer them.
+    /// The running call takes the first answer. Other responses are ignored.
     pub(super) fn response(&mut self, response: Response) -> Effect {
         let Some((call, ask)) = asker_of(&response.id) else {
             return Effect::None;
@@ -59,12 +57,11 @@ pub(crate) fn withdrawal(call: CallId, ask: AskId) -> Bytes {
     notification(Method::Cancelled.as_str(), Some(&params.to_json()))
 }
 
-/// Rejects ids that differ from those Shoal gives, such as a UUID in capitals.
+/// Rejects other spellings, such as a UUID in capitals.
 fn asker_of(id: &RequestId) -> Option<(CallId, AskId)> {
     asker_of_key(&id.to_json().string()?)
 }
 
-/// The call and number in a name, which is also a task's key.
 pub(super) fn asker_of_key(name: &str) -> Option<(CallId, AskId)> {
     let (call, ask) = name.split_once('.')?;
     let (call, ask) = (call.parse().ok()?, AskId(ask.parse().ok()?));

@@ -1,4 +1,4 @@
-//! Session state of tools. A change counts once the record with it is stored.
+//! Session state of tools. A change counts once it is stored.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,7 @@ use super::{Effect, SessionState};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     values: BTreeMap<String, RawJson>,
-    /// The last write of each running call. A lost owner may have carried it out without answering, and its successor
-    /// reads the request again.
+    /// The last write of each running call. A successor of a lost owner reads the request again.
     done: BTreeMap<CallId, u64>,
 }
 
@@ -24,7 +23,6 @@ pub(crate) struct KeptLimits {
     pub(crate) keys: usize,
 }
 
-/// A change to store before it counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     call: CallId,
@@ -51,7 +49,7 @@ impl Kept {
         answer.to_json()
     }
 
-    /// Checks the limits. Shrinking is always allowed, even if limits were lowered.
+    /// Shrinking is always allowed, even if limits were lowered.
     fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
         if value.len() > limits.value {
             return Err(RpcError::invalid_params(format!(
@@ -93,8 +91,8 @@ impl Kept {
 }
 
 impl SessionState {
-    /// Reads state, or returns a record to store for a write. The caller then calls [`SessionState::keep`], and stores
-    /// no other record in between.
+    /// Returns the record to store for a write. Then [`SessionState::keep`] must follow before another record is
+    /// stored.
     pub(super) fn state_asked(&mut self, call: CallId, asked: StateRequest) -> Effect {
         if self.admitted.running(call).is_none() {
             return refuse(RpcError::internal("the call has ended"));
@@ -132,7 +130,7 @@ impl SessionState {
         self.record.kept.make(change);
     }
 
-    /// Ended calls, and calls that were not resumed, do not repeat their writes.
+    /// Ended calls do not repeat their writes.
     pub(super) fn forget_writings(&mut self) {
         let admitted = &self.admitted;
         let runs = |call: &CallId| admitted.running(*call).is_some();

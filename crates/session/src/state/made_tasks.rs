@@ -1,4 +1,4 @@
-//! Lists the tasks made from this session's calls (2025-11-25). Each is a session of its own.
+//! Lists the tasks made from this session's calls (2025-11-25).
 
 use bytes::Bytes;
 use shoal_ports::{SessionId, SessionTransport};
@@ -7,12 +7,11 @@ use shoal_protocol::{RawJson, RawObject, Request, Revision, response};
 use super::SessionState;
 use crate::record::MadeTask;
 
-/// Maximum listed tasks. The oldest leave the list but still exist.
+/// Older tasks leave the list but still exist.
 const MOST_LISTED: usize = 100;
 
 impl SessionState {
-    /// Whether clients of this revision are offered tasks. A single stream is excluded, because a client waits for a
-    /// task's result on a separate connection.
+    /// Excludes single streams, because a client waits for a task's result on a separate connection.
     pub(super) fn offers_tasks(&self, revision: Revision) -> bool {
         self.limits.offers_tasks
             && revision.has_tasks()
@@ -30,8 +29,7 @@ impl SessionState {
         self.record.made_tasks.retain(|made| made.task != *task);
     }
 
-    /// The task ids, newest first. The edge asks each for its status, because most are on other nodes, and passes the
-    /// client's capabilities.
+    /// The task ids, newest first. The edge asks each for its status, because most are on other nodes.
     pub(super) fn listed_tasks(&self, request: &Request) -> Bytes {
         let tasks = self.record.made_tasks.iter().rev();
         let ids: Vec<&str> = tasks.map(|made| made.task.as_str()).collect();

@@ -11,7 +11,6 @@ use shoal_protocol::{
 use super::updates::list_of;
 use super::{AdmittedCall, CallSlot, Came, Effect, SessionState};
 
-/// Remembered cancellations of unknown requests.
 const MOST_UNMATCHED: usize = 16;
 
 impl SessionState {
@@ -60,8 +59,7 @@ impl SessionState {
         }
     }
 
-    /// Admits a request. Limits on new calls do not apply to a repeated one with a call id, which was admitted before,
-    /// perhaps by another owner.
+    /// Limits do not apply to a repeated request with a call id, which was admitted before.
     fn admit(
         &mut self,
         request: Request,
@@ -97,7 +95,7 @@ impl SessionState {
         }))
     }
 
-    /// Stops a call whose cancellation arrived before its repeated delivery.
+    /// The cancellation arrived before the repeated delivery.
     pub(super) fn cancel_at_once(&mut self, request: &RequestId, slot: &CallSlot) {
         let at = self
             .unmatched
@@ -108,7 +106,7 @@ impl SessionState {
         }
     }
 
-    /// Whether the client wants log messages of this severity.
+    /// Whether the client wants messages of this severity.
     pub(crate) fn logs(&self, level: LogLevel, facts: &ServerFacts) -> bool {
         has_capability(facts, "logging") && level >= self.record.log_level
     }
@@ -202,7 +200,7 @@ impl SessionState {
                 }
                 slot.map_or(Effect::None, |slot| Effect::Cancel { slot, reason })
             }
-            // Others change no state: `initialized` is informative, and roots are always asked for anew.
+            // `initialized` is informative, and roots are always asked for anew.
             _ => Effect::None,
         }
     }
@@ -237,7 +235,7 @@ fn string_param(request: &Request, name: &str) -> Result<String, RpcError> {
         })
 }
 
-/// The server capability behind a request that the session answers itself.
+/// The server capability behind a request of the session itself.
 pub(crate) fn capability_of(method: &Method) -> Option<&'static str> {
     match method {
         Method::SetLevel => Some("logging"),

@@ -13,16 +13,15 @@ use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{Span, attributes as key};
 use tokio::sync::{Notify, oneshot};
 
-/// Connects a request with its call. It exists before dispatch, so that an early cancellation or answer is kept.
+/// Connects a request with its call, before dispatch so that an early cancellation or answer is kept.
 pub(crate) struct CallSlot {
     call: CallId,
     once: AtomicBool,
     state: Mutex<SlotState>,
-    /// Wakes the starter of a cancelled call.
     cancelled: Notify,
-    /// Wakes the holder of an abandoned call when its delivery is repeated.
+    /// The delivery of an abandoned call is repeated.
     wanted: Notify,
-    /// Wakes waiting answers when the call leaves.
+    /// The call leaves, so stop waiting for answers.
     left: Notify,
 }
 
@@ -30,19 +29,16 @@ pub(crate) struct CallSlot {
 struct SlotState {
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
-    /// Whether the call has ended or moved.
     left: bool,
     answers: Vec<EarlyAnswer>,
     /// Resolves when an ended call has stopped running.
     over: Option<Over>,
-    /// The spans of open questions to the client.
     asked: Vec<(AskId, Span)>,
 }
 
 /// Resolves when a call has stopped running.
 type Over = Shared<BoxFuture<'static, ()>>;
 
-/// An answer that arrived before the call started.
 struct EarlyAnswer {
     ask: AskId,
     outcome: Outcome,
@@ -73,12 +69,12 @@ impl CallSlot {
         self.once.load(Ordering::Relaxed)
     }
 
-    /// Whether the call was cancelled before it started.
+    /// Whether the call was cancelled before its start.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.state.lock().cancelled.is_some()
     }
 
-    /// Waits for such a cancellation. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_cancelled(&self) {
         loop {
             let mut cancelled = pin!(self.cancelled.notified());
@@ -91,17 +87,17 @@ impl CallSlot {
         }
     }
 
-    /// Asks the holder of an abandoned call to release it, because its delivery is repeated.
+    /// The delivery of this abandoned call is repeated.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
 
-    /// Waits for [`want`](Self::want). Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_wanted(&self) {
         self.wanted.notified().await;
     }
 
-    /// Sets the control, and passes on a waiting cancellation and answers.
+    /// Passes on a waiting cancellation and answers.
     pub(crate) fn started(&self, control: Arc<dyn CallControl>) {
         let mut state = self.state.lock();
         if state.left {
@@ -117,7 +113,7 @@ impl CallSlot {
         state.control = Some(control);
     }
 
-    /// Stops the call, now or once it starts. `false` if another reader controls it.
+    /// `false` if another reader controls the call.
     pub(crate) fn cancel(&self, reason: &str) -> bool {
         let mut state = self.state.lock();
         match &state.control {
@@ -133,7 +129,7 @@ impl CallSlot {
         }
     }
 
-    /// Whether a leaving call still runs. Remembers the answer.
+    /// Whether a leaving call still runs.
     pub(super) fn outlives(&self) -> bool {
         let control = {
             let state = self.state.lock();
@@ -148,13 +144,12 @@ impl CallSlot {
         outlives
     }
 
-    /// Whether a call that has left has stopped running.
     pub(super) fn is_over(&self) -> bool {
         let over = self.state.lock().over.clone();
         over.is_none_or(|over| over.now_or_never().is_some())
     }
 
-    /// Waits until the call has left and stopped running. Cancellation safe.
+    /// Waits until the call has left and stopped. Cancellation safe.
     pub(crate) async fn until_over(&self) {
         loop {
             let mut left = pin!(self.left.notified());
@@ -171,7 +166,6 @@ impl CallSlot {
         }
     }
 
-    /// Keeps the span of a question until its answer.
     pub(crate) fn asks(&self, ask: AskId, span: Span) {
         if span.is_recording() {
             self.state.lock().asked.push((ask, span));
@@ -185,7 +179,7 @@ impl CallSlot {
         }
     }
 
-    /// Detaches a call that has ended or moved, and closes its questions with the reason `why`.
+    /// Detaches a call that has ended or moved.
     pub(crate) fn leave(&self, why: &'static str) {
         let asked = {
             let mut state = self.state.lock();
@@ -202,8 +196,8 @@ impl CallSlot {
         }
     }
 
-    /// Passes a client's answer to the call. Returns whether the question is answered, which the worker or the call's
-    /// end tells. Cancellation safe: the answer is not taken back.
+    /// Returns whether the question is answered, as told by the worker or the call's end. Cancellation safe: the answer
+    /// is not taken back.
     pub(crate) async fn answer(&self, ask: AskId, outcome: Outcome) -> bool {
         let mut left = pin!(self.left.notified());
         // Register first, so as not to miss the end.
@@ -218,7 +212,6 @@ impl CallSlot {
     fn pass(&self, ask: AskId, outcome: Outcome) -> Answered {
         let mut state = self.state.lock();
         if state.left {
-            // The call may have just ended.
             return answered(false);
         }
         state.answered(ask, &outcome);

@@ -1,7 +1,7 @@
-//! A session that is a task. Its client polls the one call, answers its questions, and can cancel it.
+//! A session that is a task.
 //!
-//! Questions are in memory only: the next owner attaches to the call from its beginning and gets open ones again. The
-//! end is in the record, and counts once stored.
+//! Questions are in memory only: the next owner attaches to the call from its beginning and gets them again. The end is
+//! in the record, and counts once stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,10 @@ const CANCELLED: &str = "the client cancelled the task";
 #[derive(Default)]
 pub(super) struct TaskProgress {
     questions: BTreeMap<String, InputRequest>,
-    /// Whether an earlier owner began the call, so that the client may know questions which have not arrived here yet.
+    /// The client may know questions that have not arrived here yet.
     taken_over: bool,
-    /// Time of the last change, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     changed_at: u64,
-    /// The record has the end, but the store does not yet.
     unstored: bool,
 }
 
@@ -91,7 +90,6 @@ impl SessionState {
         self.task.questions.entry(key).or_insert(request);
     }
 
-    /// `at` is in milliseconds since 1970.
     pub(super) fn task_changed(&mut self, at: u64) {
         self.task.changed_at = at;
     }
@@ -136,7 +134,6 @@ impl SessionState {
         }
     }
 
-    /// Replaces an end that was too large to store.
     pub(super) fn task_not_kept(&mut self, end: TaskEnd) {
         if let Some(task) = self.record.task.as_mut().filter(|_| self.task.unstored) {
             task.end = Some(end);
@@ -177,16 +174,13 @@ impl SessionState {
             state,
             created_at,
             updated_at,
-            // Counts from the creation (the extension, Tasks), extended by the last change.
+            // From the creation (the extension, Tasks), extended by changes.
             ttl: (updated_at - created_at).saturating_add(limits.ttl),
             limits,
         }
     }
 
-    /// The given answers to open questions.
-    ///
-    /// # Errors
-    /// If the answers or one of them are malformed.
+    /// Fails if an answer is malformed.
     fn task_answers(&self, params: Option<&RawJson>) -> Result<Vec<TaskAnswer>, RpcError> {
         let given = params.and_then(|params| params.member("inputResponses"));
         let given = input_responses(given.as_ref())?;
@@ -204,7 +198,7 @@ impl SessionState {
     }
 }
 
-/// How long tasks are kept and how often clients poll, in milliseconds.
+/// In milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskTimes {
     pub(crate) ttl: u64,
@@ -255,7 +249,6 @@ impl TaskNow<'_> {
     }
 }
 
-/// The end of a task if the store has lost its call or its end.
 pub(crate) fn lost_call() -> TaskEnd {
     let failure = CallFailure::outcome_unknown("the store has lost the task's call");
     TaskEnd::Failed(failure.to_rpc().to_json())

@@ -344,9 +344,9 @@ const METHODS: [Method; 8] = [
     Method::ResourcesRead,
 ];
 
-/// Promise 1 (one answer): a request is either answered at once or admitted, and a client's answer reaches the call
-/// that asked. Promise 2 (no repeat): a change is told once on a connection, and on later ones until it is logged; each
-/// request to the client has its own id. Promise 6 (bounded): in-flight requests respect the limit.
+/// Promise 1 (one answer): a request is answered at once or admitted, and a client's answer reaches its call. Promise 2
+/// (no repeat): a change is told once on a connection, and on later ones until logged; requests to the client have
+/// unique ids. Promise 6 (bounded): in-flight requests respect the limit.
 #[test]
 fn promises_hold_whatever_happens() {
     let mut runner = TestRunner::new_with_rng(
@@ -367,11 +367,11 @@ fn promises_hold_whatever_happens() {
 
 fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut session = ready();
-    // Admitted requests. An id may be there more than once.
+    // An id may be there more than once.
     let mut in_flight: Vec<(u64, CallId, Admission)> = Vec::new();
-    // Requests to the client: id, call, number, and whether the call runs.
+    // The id, call, number, and whether the call runs.
     let mut asked: Vec<(RequestId, CallId, u64, bool)> = Vec::new();
-    // The versions that the client surely knows, and those told on this connection.
+    // Surely known versions, and those told on this connection.
     let (mut known, mut told, mut current) = ([0u64; 3], [0u64; 3], 0u64);
     let (mut reader, mut listening) = (0, false);
     for step in steps {
@@ -394,7 +394,6 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                         if lists_tools {
                             known[0] = current;
                         }
-                        // An abandoned request has ended.
                         if waited {
                             in_flight.push((id, call.slot.call(), call.admission));
                         }

@@ -1,10 +1,8 @@
-//! News for the client: changed lists and updated resources.
+//! News for the client: changed lists and updated resources. Without a listener, a session only remembers *that*
+//! something changed.
 //!
-//! Both are conflated: without a listener, a session only remembers *that* something changed.
-//!
-//! For a changed list an idle session writes no record: Shoal tells the listener directly, and `announced` in the
-//! record stays. After a broken connection or a move, the client is told again when it listens again, then through the
-//! log. A client that has fetched the list is up to date.
+//! For a changed list an idle session writes no record. Shoal tells the listener directly, and `announced` in the
+//! record stays. A client that listens again is told again, through the log, unless it has fetched the list.
 
 use bytes::Bytes;
 use shoal_ports::ServerFacts;
@@ -18,11 +16,11 @@ const LISTS: [Method; 3] = [
     Method::PromptsListChanged,
 ];
 
-/// News for the standalone stream, through the log.
+/// News to log on the standalone stream.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub(crate) lists: Vec<Bytes>,
-    /// The list versions, known to the client once `lists` are logged.
+    /// Known to the client once `lists` are logged.
     pub(crate) versions: [u64; 3],
     pub(crate) resources: Vec<Bytes>,
     pub(crate) updated: Vec<String>,
@@ -59,9 +57,9 @@ impl SessionState {
         }
     }
 
-    /// Sends a new listener, through the log, what the client may not know.
+    /// Logs what a new listener may not know.
     pub(super) fn listening(&mut self, reader: u64, facts: &ServerFacts) -> Effect {
-        // Connections may arrive in any order; the newest reader counts.
+        // The newest reader counts.
         self.listener = self.listener.max(Some(reader));
         if self.record.handshake.is_none() {
             return Effect::None;
@@ -88,7 +86,6 @@ impl SessionState {
         }
     }
 
-    /// Another reader may have replaced it.
     pub(super) fn left(&mut self, reader: u64) {
         if self.listener == Some(reader) {
             self.listener = None;
@@ -117,8 +114,7 @@ impl SessionState {
     }
 }
 
-/// The list that a request fetches from its beginning. Resources are excluded, because their one notification covers
-/// two lists.
+/// Excludes resources, because their notification covers two lists.
 pub(super) fn list_of(request: &Request) -> Option<usize> {
     let list = match request.method {
         Method::ToolsList => 0,

@@ -1,7 +1,7 @@
-//! Restores data to a store that has lost its newest writes, from the session's owner.
+//! Restores data to a store that has lost its newest writes.
 //!
-//! The owner notices when an append finds fewer events, or a write finds an older claim. Streams that have finished
-//! meanwhile cannot be restored, and readers get an error.
+//! The owner notices when an append finds fewer events, or a write an older claim. Streams that finished meanwhile
+//! cannot be restored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::tail::Tail;
 use crate::actor::record::Step;
 
 impl Streams {
-    /// Restores claim, record and this stream, then the other open streams. The caller holds the tail's turn.
+    /// Restores claim, record and all open streams. The caller holds the tail's turn.
     pub(super) async fn restore(&self, tail: &Tail) -> Result<(), StoreError> {
         let live = self.live.upgrade().ok_or(StoreError::NotFound)?;
         live.write_record(Step::Restore).await?;
@@ -26,14 +26,14 @@ impl Streams {
             .collect();
         if !others.is_empty() {
             let streams = live.streams.clone();
-            // In its own task, because the other tails' turns may be taken.
+            // The other tails' turns may be taken.
             tokio::spawn(async move { streams.restore_all(others).await });
         }
         Ok(())
     }
 
-    /// Ensures that the store has the open streams as known here, because the next owner knows only the store. Runs in
-    /// the session's actor.
+    /// Ensures that the store has the open streams, because the next owner knows only the store. Runs in the session's
+    /// actor.
     ///
     /// # Errors
     /// An outage. Other failures are logged.
@@ -67,7 +67,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Stores the session's record. Runs in the session's actor, like the next two methods.
+    /// Runs in the session's actor, like the next two methods.
     ///
     /// # Errors
     /// The store's.
@@ -80,10 +80,6 @@ impl Streams {
         }
     }
 
-    /// Releases the session with its last record.
-    ///
-    /// # Errors
-    /// The store's.
     pub(crate) async fn release(&self, record: Bytes) -> Result<(), StoreError> {
         let (directory, life) = (&self.store.directory, self.life());
         let release = || directory.release(&self.session, self.epoch, record.clone(), life);
@@ -96,10 +92,7 @@ impl Streams {
         }
     }
 
-    /// Restores this node's claim with the current record.
-    ///
-    /// # Errors
-    /// The store's; `Stale` if the session has a newer owner, where readers continue.
+    /// Fails with `Stale` if the session has a newer owner.
     pub(crate) async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
         let claim = Claim {
             epoch: self.epoch,
@@ -130,7 +123,7 @@ impl Streams {
         journal.restore(&self.session, self.epoch, stream).await
     }
 
-    /// Restores streams one by one. A failed one is restored at its next append.
+    /// A failed stream is restored at its next append.
     async fn restore_all(&self, tails: Vec<Arc<Tail>>) {
         for tail in tails {
             let _turn = tail.turn().await;

@@ -1,4 +1,4 @@
-//! Missing events: where a reader continues, and the notice for its client.
+//! Missing events.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -9,10 +9,6 @@ use super::Streams;
 use super::tail::Tail;
 
 impl Streams {
-    /// The position after which all kept events of a stream follow.
-    ///
-    /// # Errors
-    /// The log's.
     pub(crate) async fn oldest(&self, tail: &Tail) -> Result<EventId, LogError> {
         match tail.beginning() {
             Some(beginning) => Ok(beginning),
@@ -20,8 +16,7 @@ impl Streams {
         }
     }
 
-    /// The position after a gap. `None` if the client must resume and is then told of the gap. Only clients of
-    /// single-stream sessions cannot resume.
+    /// The position after a gap. `None` if the client must resume, as all can except on single streams.
     pub(super) async fn after_gap(&self, tail: &Tail, cursor: EventId) -> Option<EventId> {
         let live = self.live.upgrade()?;
         if live.transport != SessionTransport::SingleStream {
@@ -34,7 +29,6 @@ impl Streams {
         later.min_by_key(|place| place.sequence)
     }
 
-    /// The notice of missing events, if the client wants warnings.
     pub(super) fn gap_notice(&self, events: u64) -> Option<Bytes> {
         let live = self.live.upgrade()?;
         let told = live.logs(LogLevel::Warning).then(|| {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::Notify;
 
-/// The changes so far. Takes 64 bytes, where three cancellation tokens took 400.
+/// Takes 64 bytes, where three cancellation tokens took 400.
 #[derive(Default)]
 pub(super) struct Lifecycle {
     flags: AtomicU8,
@@ -14,7 +14,6 @@ pub(super) struct Lifecycle {
     ending: OnceLock<&'static str>,
 }
 
-/// A set of changes.
 #[derive(Clone, Copy)]
 pub(super) struct Turn(u8);
 
@@ -24,7 +23,7 @@ impl Turn {
     pub(super) const LOST: Self = Self(2);
     /// Readers must continue on another node.
     pub(super) const MOVED: Self = Self(4);
-    /// The session is ending: its calls are answered first.
+    /// Calls are answered first.
     pub(super) const ENDING: Self = Self(8);
 
     pub(super) const fn or(self, other: Self) -> Self {
@@ -55,7 +54,7 @@ impl Lifecycle {
         self.flags.load(Ordering::SeqCst) & any.0 != 0
     }
 
-    /// Waits for any of these changes. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn until(&self, any: Turn) {
         loop {
             let mut changed = pin!(self.changed.notified());

@@ -17,16 +17,15 @@ use super::tail::{Next, Tail};
 
 pub(super) struct Reader {
     pub(super) streams: Arc<Streams>,
-    /// `None` if the stream has finished and is all in the log.
+    /// `None` if the stream has finished.
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    /// Missing events before the cursor that the client does not know of yet.
+    /// Missing events before the cursor, to tell the client.
     pub(super) gone: u64,
     pub(super) sender: LazySender<StreamItem>,
 }
 
-/// Bytes from which an event waits until earlier ones are taken.
 const LARGE: usize = 64 << 10;
 
 fn is_large(item: &StreamItem) -> bool {
@@ -36,7 +35,6 @@ fn is_large(item: &StreamItem) -> bool {
 struct ReaderGone;
 
 impl Reader {
-    /// Counts as a reader until [`run`](Self::run) has ended.
     pub(super) fn enter(&self) {
         self.streams.counters.open.fetch_add(1, Ordering::Relaxed);
         if let Some(tail) = &self.tail {
@@ -44,8 +42,7 @@ impl Reader {
         }
     }
 
-    /// Reads until stream or connection ends. Most streams only wait, so the future is kept small: rare paths are boxed
-    /// and parameters stored once.
+    /// Most readers wait, so the future is small: rare paths are boxed and parameters stored once.
     #[allow(
         clippy::manual_async_fn,
         reason = "an async fn keeps its parameters twice: 128 bytes more for each stream"
@@ -76,7 +73,6 @@ impl Reader {
         }
     }
 
-    /// Sends events from before the connection.
     async fn catch_up(&mut self, history: Vec<LoggedEvent>) -> Result<(), ReaderGone> {
         self.send_all(history).await?;
         match self.tail {
@@ -85,7 +81,6 @@ impl Reader {
         }
     }
 
-    /// Sends new events.
     async fn follow(&mut self) -> Result<(), ReaderGone> {
         let Some(tail) = self.tail.clone() else {
             return Ok(());
@@ -125,7 +120,7 @@ impl Reader {
         }
     }
 
-    /// The last item, if any, when the connection must end with its session or node.
+    /// The last item, if any, when the session or node ends.
     fn last_words(&self) -> Option<Option<StreamItem>> {
         let streams = &self.streams;
         if streams.lifecycle.is(Turn::ENDED) {
@@ -142,19 +137,18 @@ impl Reader {
         None
     }
 
-    /// Reads a finished stream.
     async fn read_log_to_end(&mut self) -> Result<(), ReaderGone> {
         while !self.read_log(usize::MAX).await? {}
         Ok(())
     }
 
-    /// Sends one page of up to `events` from the log. Returns whether the log has no more for this reader.
+    /// Returns whether the log has no more events for this reader.
     async fn read_log(&mut self, events: usize) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let limit = streams.config.reader_buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
         match (page, &self.tail) {
-            // The stream has more events, but the log lost or trimmed them.
+            // The log lost or trimmed the next events.
             (Ok(Page { events, .. }), Some(tail)) if events.is_empty() => {
                 self.skip_gap(&tail.clone()).await
             }
@@ -165,14 +159,13 @@ impl Reader {
                 Ok(over)
             }
             (Err(error), _) => {
-                // The client resumes and then gets the reason.
+                // A resuming client gets the reason.
                 tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
                 Err(ReaderGone)
             }
         }
     }
 
-    /// Continues after missing events.
     async fn skip_gap(&mut self, tail: &Tail) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let Some(after) = streams.after_gap(tail, self.cursor).await else {
@@ -200,7 +193,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends an item, at once if there is room. The future stays small by not holding the item.
+    /// The future is small, without the item.
     fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), ReaderGone>> + Send {
         // Large events wait one at a time to save memory.
         if is_large(&item) && !self.sender.is_drained() {

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use shoal_ports::SessionId;
 
-/// The delay before a client listens again: `retry` plus the session's share of `spread`, derived from the session id
-/// so that it is always the same.
+/// `retry` plus the session's share of `spread`, derived from its id.
 pub(super) fn retry_of(session: &SessionId, retry: Duration, spread: Duration) -> Duration {
     let share = session.as_str().bytes().fold(0u32, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u32::from(byte))

@@ -17,45 +17,40 @@ pub(crate) struct Tail {
     stream: StreamId,
     capacity: usize,
     writing: tokio::sync::Mutex<()>,
-    /// The delivery that opened it, if known.
     delivery: Option<DeliveryId>,
-    /// Its end when this node began to write it.
+    /// Where this node began to write.
     opened: EventId,
     state: Mutex<TailState>,
     changed: Notify,
-    /// Current connections: one, and briefly the previous one.
+    /// One, and briefly the previous one.
     readers: AtomicUsize,
 }
 
 struct TailState {
     recent: VecDeque<LoggedEvent>,
-    /// Open journaled calls of this stream.
     calls: Vec<OpenCall>,
-    /// Recently ended calls, at most as many as recent events.
+    /// The latest, at most as many as recent events.
     ended: VecDeque<CallId>,
-    /// Unlogged messages, each to send after the event of this sequence. Texts are unique, so there are as many as
-    /// kinds.
+    /// Unlogged messages, each to send after this sequence. Texts are unique.
     passing: VecDeque<(u64, Bytes)>,
     last: EventId,
     finished: bool,
     abandoned: bool,
-    /// The newest reader's number; only it may read.
+    /// Only the newest reader may read.
     reader: u64,
-    /// The reader to close, and when its client should reconnect.
+    /// The reader, and when its client should reconnect.
     close: Option<(u64, Duration)>,
 }
 
 pub(crate) enum Next {
-    /// Events, and whether they reach the stream's end.
     Events(Vec<LoggedEvent>, bool),
     /// Unlogged messages, sent once.
     Passing(Vec<Bytes>),
-    /// The reader must read up to this many events from the log.
+    /// The reader must read this many events from the log.
     Behind(usize),
-    /// There are no new events.
     Nothing,
     Close(Duration),
-    /// Another connection reads now, or the stream was abandoned.
+    /// Another connection reads, or the stream was abandoned.
     Over,
 }
 
@@ -103,7 +98,6 @@ impl Tail {
         self.state.lock().calls.extend(calls);
     }
 
-    /// Whether a call of these requests still lacks its answer.
     pub(super) fn owes(&self, requests: &[RequestId]) -> bool {
         let state = self.state.lock();
         let mut calls = state.calls.iter();
@@ -117,7 +111,7 @@ impl Tail {
         }
     }
 
-    /// The stream for restoring it to the store. The caller holds the turn.
+    /// The caller holds the turn.
     pub(super) fn to_open_stream(&self) -> OpenStream {
         let state = self.state.lock();
         let last = state.last;
@@ -134,7 +128,7 @@ impl Tail {
         }
     }
 
-    /// Whether all events after this id, which the stream issued, are at hand.
+    /// Whether all events after this id are at hand.
     pub(super) fn goes_on_after(&self, cursor: EventId) -> bool {
         let state = self.state.lock();
         let first = state.recent.front().map(|event| event.id.sequence);
@@ -144,14 +138,13 @@ impl Tail {
         }
     }
 
-    /// The beginning, if all events are at hand.
     pub(super) fn beginning(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front().map_or(1, |event| event.id.sequence);
         (self.opened.sequence == 0 && first == 1).then_some(self.opened)
     }
 
-    /// The position after which all events are at hand.
+    /// All later events are at hand.
     pub(super) fn before_recent(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front()?.id;
@@ -168,7 +161,6 @@ impl Tail {
         (self.delivery == Some(delivery)).then(begins)
     }
 
-    /// Takes over what the log has accepted.
     pub(super) fn extend(
         &self,
         events: Vec<Bytes>,
@@ -182,7 +174,7 @@ impl Tail {
                 call, ended: true, ..
             }) => {
                 state.calls.retain(|open| open.id() != call);
-                // A call that finishes the stream needs no restoring.
+                // The call finishes the stream.
                 if !finished {
                     state.ended.push_back(call);
                 }
@@ -211,7 +203,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Queues messages for the present reader, after the current events.
+    /// For the present reader, after the current events.
     pub(super) fn pass(&self, news: Vec<Bytes>) {
         let mut state = self.state.lock();
         let last = state.last.sequence;
@@ -228,7 +220,6 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Makes the caller the only reader.
     pub(super) fn take_over(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
@@ -240,7 +231,7 @@ impl Tail {
         reader
     }
 
-    /// Asks the reader to send what is there and close (SEP-1699).
+    /// After sending what is there (SEP-1699).
     pub(crate) fn close_reader(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
@@ -260,12 +251,11 @@ impl Tail {
         self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Makes the reader check again.
     pub(super) fn look_up(&self) {
         self.changed.notify_waiters();
     }
 
-    /// Resolves at the next change after it was enabled.
+    /// At the next change after it was enabled.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }

@@ -1,4 +1,4 @@
-//! A session's actor does accepted work once and in order, even if callers leave.
+//! A session's actor does accepted work once and in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +76,7 @@ async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     }
     let echo = bench.json(&alice, &call(6, "echo")).await;
     assert!(echo.contains("result"), "{echo}");
-    // Session state does not wait either, because the backend may be waiting for this call.
+    // The backend may be waiting for this call.
     let tool = bench.script.call("stream").await;
     let request = StateRequest::set("k", Some(RawJson::of("v")));
     let ask = AskId(1);

@@ -1,4 +1,4 @@
-//! Running calls wait for a journal that is away, longer than new calls would.
+//! Running calls wait longer for a journal than new ones.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

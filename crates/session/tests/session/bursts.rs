@@ -1,4 +1,4 @@
-//! Bursts of events need fewer appends and are otherwise the same.
+//! Bursts of events need fewer appends.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The life of a call: JSON if possible, else a resumable stream, with one answer.
+//! The life of a call.
 
 use std::time::Duration;
 

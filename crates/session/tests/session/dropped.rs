@@ -1,4 +1,4 @@
-//! Abandoned posts leave no traces, wherever they are dropped.
+//! Abandoned posts leave no traces.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn bench(config: SessionConfig) -> Bench {
     Bench::with_fate(config).0
 }
 
-/// Drops a delivery after some polls, yielding in between.
+/// Yields between polls.
 async fn drop_after(bench: &Bench, to: &SessionRef, post: Post, polls: usize) {
     let mut delivery = Box::pin(bench.sessions.deliver(to, post));
     for _ in 0..polls {
@@ -32,7 +32,6 @@ async fn drop_after(bench: &Bench, to: &SessionRef, post: Post, polls: usize) {
     }
 }
 
-/// One message of each kind.
 fn messages(round: usize) -> Vec<String> {
     let at = |n: u64| 100 * round as u64 + n;
     let tool = |n: u64, kind: &str| call(at(n), &format!("{kind}-{round}-{n}"));
@@ -216,7 +215,6 @@ async fn a_session_whose_clients_give_up_is_never_full() {
     assert!(answer.contains("result"), "{answer}");
 }
 
-/// Repeated deliveries are answered once.
 #[tokio::test(start_paused = true)]
 async fn what_was_dropped_is_answered_when_it_is_delivered_again() {
     for polls in 0..ENOUGH {
@@ -269,7 +267,7 @@ async fn what_was_dropped_is_answered_when_it_is_delivered_again() {
     }
 }
 
-/// A client's answer reaches the running call once, even if its first delivery was dropped.
+/// Even if the first delivery was dropped, the answer arrives once.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_dropped_arrives_when_it_is_delivered_again() {
     for polls in 0..12 {
@@ -307,7 +305,7 @@ async fn an_answer_that_was_dropped_arrives_when_it_is_delivered_again() {
     }
 }
 
-/// A client that hangs up during opening leaves no place taken.
+/// A client hangs up during opening.
 #[tokio::test(start_paused = true)]
 async fn sessions_that_nobody_waits_for_take_no_places() {
     let config = SessionConfig {
@@ -332,7 +330,7 @@ async fn sessions_that_nobody_waits_for_take_no_places() {
     bench.open("alice", "2025-03-26").await;
 }
 
-/// A session whose client hangs up during waking or take-over continues for the next one.
+/// A client hangs up during waking or take-over.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_taken_over_for_nobody_goes_on() {
     for polls in 0..12 {
@@ -358,7 +356,6 @@ async fn a_session_that_is_taken_over_for_nobody_goes_on() {
         }
         drop(asking);
         if polls > 1 {
-            // The call continues without another request.
             until(|| next.status().journaled == 1, || next.status()).await;
         }
         bench.script.call("stream").await.finish("{}").await;
@@ -373,7 +370,7 @@ async fn a_session_that_is_taken_over_for_nobody_goes_on() {
     }
 }
 
-/// An abandoned end is complete or has not begun.
+/// The end is complete or has not begun.
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_end_nobody_waits_for_ends() {
     for polls in 0..12 {
@@ -399,7 +396,7 @@ async fn a_session_whose_end_nobody_waits_for_ends() {
     }
 }
 
-/// Missed changes reach the next listener, even after one that hung up.
+/// The next listener learns of missed changes.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_hangs_up_takes_no_news_along() {
     for polls in 0..12 {
@@ -444,7 +441,7 @@ async fn a_listener_that_hangs_up_takes_no_news_along() {
     }
 }
 
-/// A repetition waits at most as long as a call may take.
+/// At most as long as a call may take.
 #[tokio::test(start_paused = true)]
 async fn who_asks_again_is_answered_when_no_call_may_take_longer() {
     let config = SessionConfig {

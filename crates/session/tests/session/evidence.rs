@@ -1,4 +1,4 @@
-//! Ownership if an owner with a live lease is gone, and if a lease is uncertain.
+//! Ownership with a dead owner or an uncertain lease.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,6 @@ use crate::support::{Bench, call, initialize, post, read, read_all};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A test's view of a node's lease and of other nodes.
 struct Told {
     certain: AtomicBool,
     gone: Mutex<Option<NodeId>>,
@@ -56,7 +55,6 @@ impl Told {
     }
 }
 
-/// Two nodes with live leases.
 struct Two {
     bench: Bench,
     told: Arc<Told>,
@@ -199,7 +197,7 @@ async fn while_the_store_cannot_say_what_needs_no_store_is_served() {
     assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner: None });
 }
 
-/// The next owner may know a newer state, and this node would not notice.
+/// This node would not notice a newer state.
 #[tokio::test]
 async fn of_a_task_nothing_is_said_while_the_store_cannot_say_whose_it_is() {
     let counted = Counted::new();
@@ -226,7 +224,7 @@ async fn of_a_task_nothing_is_said_while_the_store_cannot_say_whose_it_is() {
     );
 }
 
-/// An edge may repeat deliveries on several paths at once, while all wait for the store.
+/// An edge may repeat deliveries on several paths at once.
 #[tokio::test]
 async fn repeated_deliveries_that_come_together_are_all_answered() {
     for tool in ["echo", "stream-once"] {

@@ -1,4 +1,4 @@
-//! The hold: a bound call that ends soon is not stored and runs once.
+//! The hold: a bound call that ends soon is not stored.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -316,7 +316,6 @@ async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     let alice = bench.open("alice", "2025-11-25").await;
     let delivering = deliver(&bench.sessions, &alice, bound(1, "slow"));
     let tool = bench.script.call("slow").await;
-    // Another request has taken the id.
     let in_use = bench
         .sessions
         .deliver(&alice, again(&bound(1, "other")))
@@ -334,7 +333,6 @@ async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     assert!(gone.contains("50002"), "{gone}");
     tool.finish("{}").await;
     assert!(text(within(delivering).await.unwrap()).contains("result"));
-    // A first delivery is refused plainly.
     let refused = bench.sessions.deliver(&alice, post(&call(3, "full"))).await;
     assert!(
         matches!(refused, Err(GatewayError::Overloaded { .. })),
@@ -342,7 +340,7 @@ async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     );
 }
 
-/// A worker's refusal is final: the call goes to another one, journaled first.
+/// The next worker is journaled first.
 async fn refused_by_the_first(bench: &Bench, alice: &SessionRef, post: Post) -> EventStream {
     bench.script.replans.store(true, SeqCst);
     *bench.script.refuses.lock() = Some(WorkerId::new("w"));
@@ -372,7 +370,7 @@ async fn a_worker_that_refuses_is_replaced_in_the_journal_before_the_next_start(
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
 
-/// An unreachable worker may have the call from another delivery, so only the edge can bind it again.
+/// The worker may have the call from another delivery.
 #[tokio::test]
 async fn an_owner_that_cannot_reach_the_worker_binds_nothing_anew() {
     for starts in [true, false] {
@@ -396,7 +394,7 @@ async fn an_owner_that_cannot_reach_the_worker_binds_nothing_anew() {
     }
 }
 
-/// The first delivery arrives after its repetition has run and the owner has lost the worker.
+/// The first delivery arrives after its repetition.
 #[tokio::test]
 async fn a_first_delivery_that_comes_late_does_not_run_again() {
     let bench = Bench::new(held_for(LONG));
@@ -415,7 +413,7 @@ async fn a_first_delivery_that_comes_late_does_not_run_again() {
     assert_eq!(starts(&bench, "echo"), 1);
 }
 
-/// An owner that has just journaled a call knows that it was not sent.
+/// The owner knows that it has not sent the call.
 #[tokio::test]
 async fn a_call_that_was_journaled_first_is_bound_anew_by_its_owner() {
     let bench = Bench::new(held_for(Duration::ZERO));
@@ -431,7 +429,7 @@ async fn a_call_that_was_journaled_first_is_bound_anew_by_its_owner() {
     assert_eq!(starts(&bench, "echo"), 1);
 }
 
-/// The answer is in the log, because the worker dropped it or another worker ran the call.
+/// The worker dropped the result, or another ran the call.
 #[tokio::test]
 async fn what_a_worker_refuses_or_has_forgotten_is_looked_for_in_the_log() {
     for refused in [true, false] {
@@ -477,7 +475,7 @@ async fn a_repetition_costs_the_store_nothing() {
     assert_eq!(journal.looks.load(SeqCst), 0);
 }
 
-/// A call that waits for the store is still answered, without its earlier events.
+/// The answer comes without earlier events.
 #[tokio::test]
 async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
     let (bench, journal) = flaky(SessionConfig {
@@ -494,7 +492,7 @@ async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }
 
-/// The store lost the session, so the call ends like one of an ended session.
+/// Like a call of an ended session.
 #[tokio::test]
 async fn a_held_call_ends_with_a_session_that_the_store_has_lost() {
     let bench = Bench::new(held_for(LONG));
@@ -510,7 +508,7 @@ async fn a_held_call_ends_with_a_session_that_the_store_has_lost() {
     assert_eq!(bench.sessions.status().in_flight, 0);
 }
 
-/// The cancellation reaches the next owner before the repeated delivery.
+/// The cancellation arrives before the repetition.
 #[tokio::test]
 async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     let bench = Bench::new(held_for(LONG));
@@ -540,7 +538,7 @@ async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     within(&mut fresh).await.unwrap().unwrap();
 }
 
-/// An unknown call is neither started to be stopped nor bound to another worker.
+/// Starting or binding an unknown, cancelled call would be wrong.
 #[tokio::test]
 async fn a_redelivery_that_was_cancelled_before_is_never_started() {
     for refused in [false, true] {
@@ -562,7 +560,7 @@ async fn a_redelivery_that_was_cancelled_before_is_never_started() {
     }
 }
 
-/// Before that, the next owner may need it. The edge acknowledges JSON results.
+/// Until then the next owner may need the result. The edge acknowledges JSON.
 #[tokio::test]
 async fn a_result_is_acknowledged_once_it_is_in_the_log() {
     let bench = Bench::new(held_for(LONG));
@@ -586,7 +584,7 @@ async fn a_result_is_acknowledged_once_it_is_in_the_log() {
     );
 }
 
-/// The call was admitted before and may run. Limits apply to new calls only.
+/// The call was admitted before.
 #[tokio::test]
 async fn a_repetition_meets_no_limit_of_new_calls() {
     let bench = Bench::new(SessionConfig {
@@ -629,7 +627,7 @@ async fn a_call_whose_start_outlasts_the_hold_does_not_wait_for_the_store() {
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }
 
-/// Running calls may use the store's reserve. New calls may not, and the store is asked first.
+/// Running calls may use the store's reserve. For new ones the store is asked first.
 #[tokio::test]
 async fn a_full_store_takes_what_a_call_that_runs_has_said_and_admits_nothing() {
     let (bench, journal) = flaky(held_for(LONG));
@@ -664,7 +662,6 @@ async fn a_full_store_takes_what_a_call_that_runs_has_said_and_admits_nothing() 
     );
 }
 
-/// A repeatable call is refused and stopped.
 #[tokio::test]
 async fn a_full_store_takes_nothing_of_a_call_that_may_be_repeated() {
     let (bench, journal) = flaky(held_for(LONG));
@@ -678,7 +675,7 @@ async fn a_full_store_takes_nothing_of_a_call_that_may_be_repeated() {
     assert!(told, "{refused:?}");
 }
 
-/// A former master, a loading one, and one without replicas each refuse for a while.
+/// A former master, a loading one, and one without replicas refuse for a while.
 #[tokio::test]
 async fn a_store_that_refuses_for_a_while_is_waited_for_with_all_that_was_said() {
     let (bench, journal) = flaky(held_for(LONG));

@@ -1,4 +1,4 @@
-//! Session state, whoever owns the session and whatever the store does.
+//! Session state across owners and outages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,7 +97,6 @@ async fn calls_of_one_session_see_what_the_others_keep_and_their_clients_see_not
     writer.finish("{}").await;
     let seen = read_all(&mut stream).await;
     assert_eq!(seen.events.len(), 1, "only the answer: {seen:?}");
-    // Another session has its own state.
     let bob = bench.open("bob", "2025-11-25").await;
     bench.stream(&bob, 1, "stream-c").await;
     let other = bench.script.call("stream-c").await;
@@ -160,7 +159,6 @@ async fn a_writing_that_a_new_owner_reads_again_overwrites_nothing() {
     assert_eq!(text(first.answer_to(AskId(1)).await), "{}", "asked again");
     let value = read_value(&first, 2, "k").await;
     assert_eq!(value, r#"{"value":"second"}"#);
-    // A new write counts.
     assert_eq!(text(asked(&first, 3, set("k", "third")).await), "{}");
     assert_eq!(read_value(&first, 4, "k").await, r#"{"value":"third"}"#);
 }
@@ -175,7 +173,7 @@ async fn a_stale_owner_keeps_nothing_and_answers_nothing() {
         .await
         .unwrap();
     ask(&tool, 1, set("k", "stale")).await;
-    // The call is safe to repeat, so the owner repeats it.
+    // The owner repeats the call.
     let moved = answering.await.unwrap().unwrap_err();
     assert!(matches!(moved, GatewayError::Unreachable { .. }), "{moved}");
     assert!(tool.answers.lock().is_empty());
@@ -206,7 +204,7 @@ async fn a_store_that_is_away_keeps_nothing_and_says_so() {
         };
         let data = error.data.as_ref().map(RawJson::as_str);
         assert_eq!(data, Some(expected), "{error}");
-        // Existing values can still be read.
+        // Values can still be read.
         let value = read_value(&tool, number + 1, "k").await;
         assert_eq!(value, r#"{"value":"old"}"#);
     }
@@ -265,14 +263,13 @@ async fn sleeping_sessions_and_those_handed_over_keep_it() {
     answering.await.unwrap().unwrap();
 
     bench.sessions.hand_over().await;
-    // A passivated session is handed over on request.
     let asked_for = bench.sessions.deliver(&alice, post(&call(3, "echo"))).await;
     assert!(asked_for.is_err());
     let (tool, _answering) = begin(&bench, &second, &alice, 4, "reads-again").await;
     assert_eq!(read_value(&tool, 1, "k").await, r#"{"value":"w"}"#);
 }
 
-/// The store acknowledges a value and loses it. The next write of the record contains it again.
+/// The store loses an acknowledged value.
 #[tokio::test]
 async fn the_next_write_of_the_record_holds_what_the_store_has_lost() {
     let (bench, saves) = Bench::with_fate(SessionConfig::default());
@@ -293,7 +290,7 @@ async fn the_next_write_of_the_record_holds_what_the_store_has_lost() {
     assert_eq!(read_value(&reader, 1, "lost").await, r#"{"value":"v"}"#);
 }
 
-/// A handover's record also contains the value, once the store is back.
+/// The value survives a handover during an outage.
 #[tokio::test]
 async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
     let config = SessionConfig {
@@ -325,7 +322,7 @@ async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
     assert_eq!(read_value(&reader, 1, "k").await, r#"{"value":"v"}"#);
 }
 
-/// Otherwise each batch of sessions would wait in turn.
+/// Otherwise each batch would wait in turn.
 #[tokio::test(start_paused = true)]
 async fn sessions_that_leave_together_wait_for_the_store_once() {
     let config = SessionConfig {
@@ -344,7 +341,7 @@ async fn sessions_that_leave_together_wait_for_the_store_once() {
     assert!((LONG..2 * LONG).contains(&took), "{took:?}");
 }
 
-/// Without such a write, the next owner knows the earlier record.
+/// The next owner knows the earlier record.
 #[tokio::test]
 async fn an_owner_that_is_gone_writes_nothing_again() {
     let (bench, saves) = Bench::with_fate(SessionConfig::default());

@@ -1,4 +1,4 @@
-//! Calls that begin as tasks at their client's request (2025-11-25).
+//! Calls that begin as tasks (2025-11-25).
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,7 +15,6 @@ use crate::support::{Bench, Driven, Fate, again, bound, initialize, post, within
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A call with this `task`, bound to its worker.
 fn as_task(id: u64, tool: &str, task: Value) -> Post {
     let mut post = bound(id, tool);
     let params = json!({"name": tool, "task": task});
@@ -112,7 +111,7 @@ async fn a_call_is_answered_with_its_task_and_runs_once() {
         listed(&bench.sessions, &session).await,
         json!([made.session.as_str()])
     );
-    // The request id is free again, and the same delivery finds its task.
+    // The request id is free, and the delivery finds its task.
     let once_more = json_of(&bench.sessions, &session, again(&call)).await;
     assert_eq!(once_more, answer);
 
@@ -251,7 +250,6 @@ async fn asks(tool: &Driven, ask: u64) {
     .await;
 }
 
-/// The open questions, as told to edges.
 async fn keys(sessions: &Sessions, task: &SessionRef) -> Vec<String> {
     let params = json!({"taskId": task.session.as_str()});
     let request = json!({"jsonrpc":"2.0","id":7,"method":"tasks/get","params":params});
@@ -294,7 +292,7 @@ async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
     .await;
     let now = status(&bench.sessions, &task, "input_required").await;
     assert!(now["statusMessage"].is_string(), "{now}");
-    // Answers to unknown questions, and from strangers, have no effect.
+    // Such answers have no effect.
     is_accepted(&bench.sessions, &task, accept("c.1")).await;
     is_accepted(&bench.sessions, &task, accept(&format!("{}9", open[0]))).await;
     let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));

@@ -1,4 +1,4 @@
-//! Opening, sharing, passivating, waking and ending sessions.
+//! The life of a session.
 
 use std::time::Duration;
 
@@ -169,7 +169,6 @@ async fn closing_ends_calls_and_streams_for_good() {
     );
 }
 
-/// Each running call is answered once when its session ends.
 #[tokio::test]
 async fn every_call_of_a_session_that_ends_is_answered() {
     let bench = Bench::new(SessionConfig::default());
@@ -230,7 +229,7 @@ async fn a_client_of_one_stream_is_answered_when_its_session_ends() {
     assert!(told.texts[0].contains("50410"), "{told:?}");
 }
 
-/// Streams have equal numbers in every session, so ids could collide.
+/// Streams have equal numbers in every session.
 #[tokio::test]
 async fn an_event_id_of_another_session_is_refused() {
     let bench = Bench::new(SessionConfig::default());
@@ -512,7 +511,7 @@ async fn a_session_stays_while_an_answer_waits_for_the_store() {
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
 
-/// Otherwise the session could come back from its record.
+/// The session could come back from its record.
 #[tokio::test(start_paused = true)]
 async fn a_session_is_not_ended_while_the_store_is_away() {
     let counted = Counted::new();

@@ -1,4 +1,4 @@
-//! A store loses its newest writes, and the owner hands sessions over before writing again.
+//! Handover after a store has lost its newest writes.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -17,11 +17,10 @@ use shoal_session::SessionConfig;
 use crate::support::over::{EventLogOver, JournalOver, Over};
 use crate::support::{Bench, call, initialize, post, read, within};
 
-/// A store whose appends fail with `says` until a stream is restored.
+/// Appends fail with `says` until a stream is restored.
 struct Lossy {
     store: Store,
     says: Mutex<Option<StoreError>>,
-    /// Failed appends.
     said: AtomicUsize,
     told: Mutex<Vec<OpenStream>>,
 }
@@ -108,7 +107,7 @@ async fn the_next_owner_finds_what_the_store_had_lost() {
     assert_ne!(open.ended[0], open.calls[0].entry.call);
 }
 
-/// Handover waits for streams and record during a short outage.
+/// Handover waits during a short outage.
 #[tokio::test]
 async fn a_store_that_is_away_while_streams_are_confirmed_is_waited_for() {
     let long = Duration::from_secs(60);

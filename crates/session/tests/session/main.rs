@@ -1,4 +1,4 @@
-//! Sessions, with a dispatcher whose calls follow the test.
+//! Sessions over a scripted dispatcher.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Sessions that change their owner: after a loss, on purpose, and unnoticed.
+//! Sessions that change their owner.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use crate::support::{Bench, bound, call, post, read, read_all, within};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// The first node's lease lives.
 async fn two_nodes() -> (Bench, Sessions) {
     let bench = Bench::new(SessionConfig::default());
     lease(&bench.store, "test").await;
@@ -28,7 +27,7 @@ async fn lease(store: &Store, node: &str) {
     renewed.unwrap();
 }
 
-/// Ends the first node's lease unnoticed, as if it had died.
+/// Ends the first node's lease unnoticed.
 async fn lose_lease(store: &Store) {
     store
         .directory
@@ -229,7 +228,7 @@ fn subscription(id: u64, method: &str) -> String {
     )
 }
 
-/// A subscribed session, taken over by a node whose backend refuses the subscription this often.
+/// A session taken over by a node whose backend refuses its subscription this often.
 async fn refused(refusals: usize) -> (Bench, Sessions, SessionRef) {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;
@@ -252,7 +251,7 @@ async fn refused(refusals: usize) -> (Bench, Sessions, SessionRef) {
 async fn a_subscription_that_the_new_owners_backend_refuses_is_renewed_later() {
     let (bench, second, alice) = refused(2).await;
     let mut stream = second.listen(&alice, None).await.unwrap();
-    // One update from the time without an owner, and one from the time without a subscription.
+    // One update from each gap: without an owner, and without a subscription.
     for _ in 0..2 {
         let told = read(&mut stream, 1).await.texts.remove(0);
         assert!(told.contains("resources/updated"), "{told}");
@@ -497,7 +496,6 @@ async fn progress_of_a_call_that_was_run_again_by_the_next_owner_never_falls() {
     steps(1..=3).await;
     let mut before = stream_of(posting.await.unwrap().unwrap());
     let seen = read(&mut before, 3).await;
-    // Both owner and worker are lost.
     bench.script.begins_anew.store(true, Ordering::SeqCst);
     bench.script.calls.clear();
     lose_lease(&bench.store).await;
@@ -512,7 +510,7 @@ async fn progress_of_a_call_that_was_run_again_by_the_next_owner_never_falls() {
     );
 }
 
-/// A node that has lost its session unnoticed, with workers that know the new owner.
+/// A node that has lost its session unnoticed.
 async fn superseded() -> (Bench, Sessions, SessionRef) {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;
@@ -542,7 +540,7 @@ async fn a_session_is_not_locked_out_by_a_claim_that_the_store_has_lost() {
     let (bench, _) = two_nodes().await;
     let alice = initialized(&bench).await;
     for (n, tool) in (1..).zip(["echo", "stream-echo"]) {
-        // An intermediate owner known to the worker only.
+        // Only the worker knows this owner.
         let lost = Epoch(1_000 * n);
         bench.script.heard.lock().replace(lost);
         let answer = bench.sessions.deliver(&alice, bound(n, tool)).await;

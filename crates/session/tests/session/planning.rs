@@ -1,4 +1,4 @@
-//! A call is planned once, before journaling. Refusals touch no store.
+//! A call is planned once, before journaling.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -54,7 +54,6 @@ async fn what_is_refused_is_told_at_once_and_written_nowhere() {
     );
     assert!(!has_stream(&bench, &alice).await);
     assert_eq!(bench.script.planned.load(SeqCst), 2);
-    // Both ids are free again.
     for id in [1, 2] {
         assert!(
             bench
@@ -94,7 +93,6 @@ async fn what_is_refused_in_a_batch_is_answered_beside_what_runs() {
     assert!(told.texts[0].contains(r#""id":4"#), "{told:?}");
 }
 
-/// Begins a call that waits for a worker.
 async fn waiting(
     bench: &Bench,
     to: &SessionRef,
@@ -228,7 +226,7 @@ async fn single_stream(bench: &Bench) -> (SessionRef, EventStream) {
     (to, stream)
 }
 
-/// Over HTTP+SSE a call is journaled before its start, so an unknown call was not begun.
+/// Over HTTP+SSE, calls are journaled first.
 #[tokio::test]
 async fn a_repetition_over_one_stream_is_begun_and_answered_once() {
     let bench = Bench::new(SessionConfig::default());
@@ -338,7 +336,7 @@ async fn a_call_whose_answer_is_on_its_way_to_the_one_stream_is_not_begun_again(
     waiting.mark_unchanged();
     log.holds.send_replace(true);
     tool.finish("{}").await;
-    // The id is free, but the answer is not logged yet.
+    // The id is free, but the answer is not logged.
     within(waiting.changed()).await.unwrap();
     let delivered = bench.sessions.deliver(&to, again).await;
     assert!(

@@ -1,4 +1,4 @@
-//! Clients return while the node sweeps and its store is late or fails.
+//! Clients return while the node sweeps and its store is unsteady.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -12,7 +12,6 @@ use tokio::time::sleep;
 use crate::support::unsteady::unsteady;
 use crate::support::{Bench, call, initialize, post, read, read_all, within};
 
-/// The idle time of sessions.
 const IDLE: Duration = Duration::from_millis(400);
 
 fn quick() -> SessionConfig {
@@ -39,13 +38,12 @@ async fn until_asleep(bench: &Bench, count: usize) {
     until(bench, "they fall asleep", asleep).await;
 }
 
-/// Places taken, and sessions that have them.
 fn places(bench: &Bench) -> (usize, usize) {
     let status = bench.sessions.status();
     (status.reserved, status.live + status.passive)
 }
 
-/// Returns repeatedly at about the idle time. Panics if a session disappears right after an answer.
+/// Panics if a session disappears right after an answer.
 async fn come_back(bench: &Bench, mut to: SessionRef, number: u64) {
     for round in 0..8 {
         let spread = Duration::from_millis((number * 7 + round * 13) % 60);
@@ -71,7 +69,6 @@ async fn come_back(bench: &Bench, mut to: SessionRef, number: u64) {
     }
 }
 
-/// Opens a session despite store failures.
 async fn open_surely(bench: &Bench) -> SessionRef {
     loop {
         let open = initialize("alice", "2025-11-25");
@@ -153,7 +150,7 @@ async fn the_sweep_looks_again_before_it_ends_a_session() {
     let call = post(&call(1, "stream"));
     let waking = tokio::spawn(async move { sessions.deliver(&to, call).await });
     store.until_held().await;
-    // Long enough for the sweep to find the session expired.
+    // Long enough for the session to expire.
     sleep(IDLE + Duration::from_millis(100)).await;
     store.release();
     let shoal_ports::Delivered::Stream(mut stream) = within(waking).await.unwrap().unwrap() else {

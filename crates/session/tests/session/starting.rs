@@ -1,4 +1,4 @@
-//! A node that has just started may not know the server's capabilities yet.
+//! A node that does not know the server's capabilities yet.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use shoal_session::SessionConfig;
 
 use crate::support::{Bench, initialize, just_started, read};
 
-/// Requests that depend on a server capability.
 const RELIANT: [(&str, &str); 3] = [
     ("logging/setLevel", r#"{"level":"info"}"#),
     ("resources/subscribe", r#"{"uri":"file:///a"}"#),

@@ -1,4 +1,4 @@
-//! Limits on stored bytes: new work is refused, running work can end, and other principals continue.
+//! Limits on stored bytes.
 
 use shoal_ports::{
     Delivered, GatewayError, NodeLimits, OpenSession, Principal, SessionGateway as _, SessionRef,
@@ -8,7 +8,7 @@ use shoal_session::SessionConfig;
 
 use crate::support::{Bench, post, read_all};
 
-/// Fits several small sessions and one large call.
+/// Several small sessions and one large call.
 const BUDGET: u64 = 32 * 1024;
 
 fn bench() -> Bench {
@@ -69,13 +69,12 @@ async fn beyond_its_budget_a_principal_begins_nothing_new() {
     let refused = bench.sessions.deliver(&alice, post(call)).await;
     assert!(is_over(&refused.err().unwrap()));
 
-    // Work without storage continues, and running calls can end.
+    // Work without storage continues.
     let echo = r#"{"jsonrpc":"2.0","id":"e","method":"tools/call","params":{"name":"echo"}}"#;
     assert!(matches!(bench.post(&alice, echo).await, Delivered::Json(_)));
     bench.script.call("stream-1").await.finish("{}").await;
     assert_eq!(read_all(&mut stream).await.texts.len(), 1);
 
-    // Other principals are unaffected.
     let bob = bench.open("bob", "2025-11-25").await;
     bench.post(&bob, &subscribe(1, 10)).await;
 

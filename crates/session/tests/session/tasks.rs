@@ -1,4 +1,4 @@
-//! Sessions that are tasks, taking a call over from the edge that began it.
+//! Sessions that are tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,12 +25,11 @@ fn opening(principal: &str) -> OpenSession {
     }
 }
 
-/// A call that an edge began and that has become a task.
 async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Driven>) {
     task_after(bench, principal, tool, Duration::ZERO).await
 }
 
-/// With a session that waited before taking the call over.
+/// The session waits before taking the call over.
 async fn task_after(
     bench: &Bench,
     principal: &str,
@@ -192,7 +191,7 @@ async fn what_a_call_asks_is_answered_key_by_key() {
         "elicitation/create"
     );
 
-    // A malformed answer also invalidates the others of its request.
+    // One malformed answer invalidates all.
     let broken = json!({"inputResponses":{&keys[0]:5,&keys[1]:{"action":"accept"}}});
     let refused = ask(&bench.sessions, &task, "tasks/update", broken).await;
     assert_eq!(refused["error"]["code"], -32602);
@@ -234,7 +233,7 @@ async fn a_cancelled_task_is_cancelled_and_stays_so() {
     assert_eq!(again["result"], json!({"resultType":"complete"}));
 }
 
-/// Answers two questions, the first while the call ends. `word` decides the worker's confirmation.
+/// Answers two questions, the first while the call ends.
 async fn answers_while_it_is_cancelled(word: impl FnOnce(&Driven)) {
     let bench = Bench::new(SessionConfig::default());
     let (task, tool) = task(&bench, "alice", "stream-asks").await;
@@ -407,7 +406,6 @@ async fn a_task_is_not_done_before_its_end_is_stored() {
     status(&bench.sessions, &task, "completed").await;
 }
 
-/// Passivates sessions soon.
 fn sleepy() -> SessionConfig {
     SessionConfig {
         passivate_after: Duration::from_millis(40),
@@ -423,7 +421,7 @@ async fn what_the_store_has_lost_is_told_again_before_the_task_sleeps() {
     *saves.lock() = Fate::Lost;
     tool.finish(r#"{"content":[]}"#).await;
     status(&bench.sessions, &task, "completed").await;
-    // During the outage, only this node knows the task's end.
+    // Only this node knows the task's end.
     for away in [Fate::Away, Fate::Unconfirmed] {
         *saves.lock() = away;
         tokio::time::sleep(LONG).await;

@@ -1,4 +1,4 @@
-//! Single-stream sessions that have lost their oldest events: a client without an id continues and is told.
+//! Single-stream sessions that have lost their oldest events.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,7 +1,7 @@
 //! Sends concurrent commands together.
 //!
-//! The client library would write each command at once, because its task runs right after the caller. Gathering waits
-//! until all ready tasks have run, which under load saves a system call for nearly every command.
+//! The client library would write each command at once. Waiting until all ready tasks have run saves, under load, a
+//! system call for nearly every command.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::scripts::Script;
 
 /// Their replies arrive together too.
 const MOST: usize = 64;
-/// Further commands wait in their callers.
+/// Others wait in their callers.
 const WAITING: usize = 256;
 
-/// A connection to one server, shared by all tasks and closed with its last clone.
+/// A connection to one server, closed with its last clone.
 #[derive(Clone)]
 pub(crate) struct Gathering {
     asking: mpsc::Sender<Asked>,
@@ -31,16 +31,15 @@ struct Asked {
 }
 
 impl Gathering {
-    /// Takes over a connection. Call within a runtime.
+    /// Call within a runtime.
     pub(crate) fn over(connection: MultiplexedConnection) -> Self {
         let (asking, asked) = mpsc::channel(WAITING);
         tokio::spawn(send(connection, asked));
         Self { asking }
     }
 
-    /// Sends a command and returns its reply, which may be a server error. Sends an unknown script in full.
-    ///
-    /// If the future is dropped, the command may have been executed.
+    /// The reply may be a server error. Unknown scripts are sent in full. If the future is dropped, the command may
+    /// have been executed.
     pub(super) async fn ask(
         &self,
         command: Cmd,
@@ -61,7 +60,7 @@ fn closed() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()
 }
 
-/// Sends commands until all senders are gone. Then the connection ends with this task.
+/// Ends, with the connection, when all senders are gone.
 async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Asked>) {
     let mut under_way = FuturesUnordered::new();
     let mut due = Vec::with_capacity(MOST);

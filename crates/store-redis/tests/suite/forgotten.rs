@@ -1,4 +1,4 @@
-//! A Redis that has lost its newest writes, as after a failover to a lagging replica.
+//! A Redis that has lost its newest writes.
 
 use bytes::Bytes;
 use redis::Value;
@@ -155,7 +155,7 @@ async fn an_owner_is_told_that_its_events_were_forgotten_and_enters_them_again()
     );
 }
 
-/// A single-stream session continues after a restore: its next owner must not answer a call twice.
+/// The next owner must not answer a call twice.
 #[tokio::test]
 async fn a_call_whose_end_was_forgotten_is_not_open_once_its_owner_has_entered_it_again() {
     let lossy = Lossy::new().await;
@@ -227,7 +227,7 @@ async fn what_nobody_knows_any_more_is_gone_and_not_silently_missing() {
     assert_eq!(texts(&page.events), ["end"]);
 }
 
-/// The next owner does not know the lost events and must not reuse their ids.
+/// Lost ids must not be reused.
 #[tokio::test]
 async fn the_next_owner_gives_no_event_the_id_of_one_that_was_forgotten() {
     let lossy = Lossy::new().await;
@@ -341,7 +341,7 @@ async fn a_claim_that_was_forgotten_is_entered_again_unless_there_is_a_newer_one
     directory.remove(&id, newer.epoch).await.unwrap();
 }
 
-/// Whatever its clock says, a Redis that lost a claim must not reissue its epoch.
+/// A lost claim's epoch must not be reissued.
 #[tokio::test]
 async fn two_claims_from_the_same_past_get_different_epochs() {
     let lossy = Lossy::new().await;

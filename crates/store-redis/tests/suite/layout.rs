@@ -1,4 +1,4 @@
-//! The keys of a call, which other releases read too, and the commands they take.
+//! The keys of a call, shared with other releases, and its commands.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Looked {
         self.server.ask(&["HGETALL", &self.key]).await
     }
 
-    /// The commands of a step, including those in scripts, once Redis knows the scripts.
+    /// Including those in scripts.
     async fn commands(&self, step: impl AsyncFn()) -> String {
         let _: redis::Value = self.server.ask(&["CONFIG", "RESETSTAT"]).await;
         step().await;
@@ -60,7 +60,7 @@ impl Looked {
     }
 }
 
-/// Parses `cmdstat_hset:calls=2,usec=…`, ignoring the test's own commands.
+/// Parses `cmdstat_hset:calls=2,usec=…`.
 fn command(line: &str) -> Option<String> {
     let (name, stats) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
     let calls = stats.split(',').next()?;
@@ -175,7 +175,7 @@ async fn a_call_takes_few_commands() {
     }
 }
 
-/// A session of an older release, which kept a call's worker beside its entry and counted streams.
+/// An older release kept a call's worker beside its entry and counted streams.
 #[tokio::test]
 async fn a_session_of_an_older_release_goes_on() {
     let looked = Looked::new().await;

@@ -94,7 +94,7 @@ async fn another_rate_holds_at_once() {
         redis.take(&alice, slow, 100, 100).await,
         Ok(Taken::Cells(100))
     );
-    // One millisecond for each of the 1,000 at the new rate, instead of the hours of the old one.
+    // One millisecond for each of the 1,000, instead of hours.
     let fast = CellRate::new("1000/s".parse().unwrap(), 1_000);
     let Ok(Taken::Later(wait)) = redis.take(&alice, fast, 1_000, 1_000).await else {
         panic!("it is empty");

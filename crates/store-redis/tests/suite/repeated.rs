@@ -1,4 +1,4 @@
-//! Steps with lost replies are repeated without a second effect.
+//! Steps with lost replies are repeated.
 
 use bytes::Bytes;
 use shoal_ports::{Evidence, Renewal, StoreError};
@@ -36,7 +36,7 @@ async fn steps_of_the_directory() {
     }
 }
 
-/// The reply of a renewal after a lapse is lost; the next one must report the lapse.
+/// The next renewal must report the lapse.
 #[tokio::test]
 async fn a_lapse_is_learnt_of_though_a_reply_was_lost() {
     let server = Server::on_socket(&IN_MEMORY).await;

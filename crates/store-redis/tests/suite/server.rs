@@ -43,7 +43,7 @@ pub(crate) struct Server {
     admin: redis::Client,
 }
 
-/// Whether this `redis-server` has TLS: it reports the first unknown directive.
+/// Reports the first unknown directive.
 pub(crate) fn knows_tls() -> bool {
     let args = ["--port", "0", "--tls-port", "0", "--no-such-directive", "1"];
     let told = Command::new("redis-server").args(args).output().unwrap();
@@ -51,7 +51,7 @@ pub(crate) fn knows_tls() -> bool {
     String::from_utf8_lossy(&told).contains("'no-such-directive")
 }
 
-/// Ports that were just free. Another process may take one first, so callers retry.
+/// Another process may take one, so callers retry.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let taken = [(); N].map(|()| TcpListener::bind(("127.0.0.1", 0)).unwrap());
     taken.map(|listener| listener.local_addr().unwrap().port())
@@ -68,7 +68,7 @@ impl Server {
         started.expect("the server starts")
     }
 
-    /// A server on loopback, with `args` for the port. Retries if the port is taken.
+    /// Retries if the port is taken.
     pub(crate) async fn on_port(args: impl Fn(u16, &Directory) -> Vec<String>) -> (Self, u16) {
         for _ in 0..5 {
             let [port] = free_ports();

@@ -1,7 +1,7 @@
-//! Runs a call as a task (2025-11-25). The node opens a session for the task and lists it in the call's session before
-//! anything begins, so that a later owner finds the task even for a repeated delivery.
+//! Runs a call as a task (2025-11-25). The node opens a session for the task and lists it in the call's session first,
+//! so that a later owner or a repeated delivery finds the task.
 //!
-//! The task's session plans and carries the call. A refusal there is the call's answer, without a task.
+//! If the task's session refuses the call, that is the call's answer.
 
 use std::sync::Arc;
 
@@ -29,12 +29,10 @@ use crate::live::{LiveSession, store_failed};
 use crate::record::MadeTask;
 use crate::state::Input;
 
-/// The answer to readers of a task that did not begin.
 const NEVER_BEGUN: &str = "the task was never begun";
 
 impl Node {
-    /// Runs a call as a task and answers with the task. Completes even if the caller leaves. Boxed because deliveries
-    /// recurse.
+    /// Completes even if the caller leaves. Boxed because deliveries recurse.
     pub(super) fn run_as_task(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -101,7 +99,7 @@ impl Node {
                 let lost = CallFailure::outcome_unknown("the store has lost the call's task");
                 Ok(Made::Refused(error_response(&id, &lost.to_rpc())))
             }
-            // The task may have begun; a repeated delivery finds it.
+            // A repeated delivery finds the task.
             Err(error @ GatewayError::Unreachable { .. }) => Err(error),
             Err(error) => {
                 if is_new {
@@ -112,7 +110,6 @@ impl Node {
         }
     }
 
-    /// Opens and lists a session for the task.
     async fn list_new(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -148,7 +145,7 @@ impl Node {
         Ok(made)
     }
 
-    /// Removes a task that has not begun. If storing the list fails, the task appears as expired.
+    /// If the list cannot be stored, the task appears as expired.
     async fn unmake(&self, live: &Arc<LiveSession>, task: &SessionRef) {
         live.note(Input::TaskUnmade(task.session.clone()));
         self.end_task(&task.session, task).await;
@@ -162,7 +159,6 @@ impl Node {
             session: task.clone(),
             ..to.clone()
         };
-        // If it has moved, its owner ends it on expiry.
         let _ = self
             .end_if_here(&task, EndReason::Deleted, NEVER_BEGUN)
             .await;
@@ -172,7 +168,6 @@ impl Node {
         let times = self.limits().task;
         let task = Task {
             id: made.task.as_str(),
-            // The initial state, even if the call has ended by now.
             state: TaskState::Working,
             created_at: made.made_at,
             updated_at: made.made_at,
@@ -189,7 +184,6 @@ enum Made {
     Refused(Bytes),
 }
 
-/// The task made by an earlier delivery of the call.
 fn made_before(live: &LiveSession, posting: &Posting) -> Option<MadeTask> {
     let delivery = posting.delivery.into();
     live.read(|record| {
@@ -198,7 +192,6 @@ fn made_before(live: &LiveSession, posting: &Posting) -> Option<MadeTask> {
     })?
 }
 
-/// Opens the task's session with the call's client.
 fn initialize(in_flight: &InFlight) -> Request {
     let client = in_flight.client();
     let mut params = RawObject::default();

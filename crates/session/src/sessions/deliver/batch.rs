@@ -1,4 +1,4 @@
-//! Batches. Only 2025-03-26 has them, but the official TypeScript SDK accepts them in every session, and so does Shoal.
+//! Batches. Only 2025-03-26 has them, but Shoal accepts them in every session, as the TypeScript SDK does.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Begun {
 }
 
 impl Node {
-    /// Delivers a batch. The answers of its calls share one stream; without calls, the answer is a JSON array.
+    /// The answers of calls share one stream; others are a JSON array.
     pub(super) async fn deliver_batch(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -53,7 +53,7 @@ impl Node {
                 Ok::<_, GatewayError>((in_flight, answer))
             }
         });
-        // Plan concurrently, because each may wait for a worker.
+        // Each may wait for a worker.
         let calls: Vec<_> = calls.collect();
         let mut planned = Vec::new();
         for (in_flight, answer) in try_join_all(calls).await? {
@@ -70,8 +70,8 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Applies the members of a batch and carries out all but its calls. If a later member fails, the admitted calls
-    /// end. `None` if an earlier delivery was admitted. Runs in the session's actor.
+    /// Carries out all but the calls. If a later member fails, the admitted calls end. `None` if an earlier delivery
+    /// was admitted. Runs in the session's actor.
     pub(crate) async fn begin_batch(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -83,7 +83,7 @@ impl Node {
             delivery,
             call: None,
         };
-        // Safe because all deliveries of a batch go through the actor.
+        // All deliveries of a batch go through the actor.
         let requests = members.iter().flatten().filter_map(request_id);
         let requests: Vec<_> = requests.cloned().collect();
         if repeated && !running(live, &requests, delivery).is_empty() {

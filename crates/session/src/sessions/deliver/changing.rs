@@ -1,4 +1,4 @@
-//! Messages that change a session's record or subscriptions, carried out by its actor one at a time.
+//! Messages that change a session's record or subscriptions.
 
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use crate::live::{Closed, LiveSession};
 use crate::state::{Came, Effect, capability_of, has_capability};
 
 impl Node {
-    /// Asks a session's actor for a change, waking the session if necessary. The actor completes it even if the caller
-    /// leaves.
+    /// The actor completes the change even if the caller leaves.
     pub(super) async fn ask_for_change<T>(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -47,7 +46,7 @@ impl Node {
         }
     }
 
-    /// Applies a message, or refuses a request that depends on facts this node does not know yet.
+    /// Refuses a request that depends on facts this node does not know yet.
     pub(super) async fn apply_knowing(
         &self,
         live: &LiveSession,
@@ -63,7 +62,7 @@ impl Node {
         live.apply(input(message, came))
     }
 
-    /// Waits until this node knows whether the server has what a method needs.
+    /// Waits until this node knows whether the server supports a method.
     ///
     /// # Errors
     /// If this node cannot tell yet.
@@ -94,7 +93,7 @@ impl Node {
         }
     }
 
-    /// Applies a message and carries out its effect. Runs in the session's actor.
+    /// Runs in the session's actor.
     pub(crate) async fn change(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -116,7 +115,6 @@ impl Node {
     }
 }
 
-/// Whether a message changes the session's record or subscriptions.
 pub(super) fn changes(message: &Message) -> bool {
     matches!(
         message,

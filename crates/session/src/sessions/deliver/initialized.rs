@@ -8,8 +8,7 @@ use crate::live::LiveSession;
 use crate::state::Effect;
 
 impl Node {
-    /// Replaces [`Effect::InitializedAgain`] by the effect that applies, given which `initialize` was answered; `None`
-    /// for no effect. Runs in the session's actor, after earlier answers.
+    /// Resolves [`Effect::InitializedAgain`]; `None` for no effect. Runs in the session's actor, after earlier answers.
     pub(super) async fn initialized_again(
         &self,
         live: &LiveSession,

@@ -12,16 +12,14 @@ use crate::here::in_task;
 use crate::live::{Closed, LiveSession};
 use crate::state::{Effect, Input, TaskAnswer};
 
-/// How long an answer waits for its question, which is repeated to a new owner.
+/// A new owner gets the question again.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
-/// How often to look again without news, because the task may have moved.
+/// The task may have moved.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long to wait for a closing session.
 const CLOSING: Duration = Duration::from_millis(50);
 
 impl Node {
-    /// Answers a request about a task. Acknowledges an answer after the call's worker has it, so that the client does
-    /// not see the question again.
+    /// Acknowledges an answer once the worker has it, so that the client does not see the question again.
     pub(super) async fn deliver_to_task(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -62,7 +60,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// Takes an answer of a 2025-11-25 client. After a take-over, its question may still have to be repeated.
+    /// After a take-over, the question may be repeated first.
     pub(super) async fn deliver_answer(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -71,7 +69,7 @@ impl Node {
         let until = Instant::now() + ASKED_WITHIN;
         loop {
             let live = self.find(to).await?;
-            // Register first, so as not to miss a new question.
+            // Register first, so as not to miss a question.
             let changed = live.next_task_change();
             match live.apply(Input::Response(response.clone())) {
                 Ok(Effect::TaskAnswer(answer)) => self.answer_task(&live, vec![answer]).await?,
@@ -92,8 +90,7 @@ impl Node {
         }
     }
 
-    /// Passes answers to the task's call. Completes even if the caller leaves, so that an answered question does not
-    /// stay open.
+    /// Completes even if the caller leaves.
     pub(super) async fn answer_task(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -104,7 +101,6 @@ impl Node {
             for answer in answers {
                 let taken = answer.slot.answer(answer.ask, answer.outcome).await;
                 if !taken {
-                    // The question is closed, or the task has moved.
                     node.driver.check_ownership(&live).await?;
                 }
                 live.note(Input::TaskAnswered(answer.key));

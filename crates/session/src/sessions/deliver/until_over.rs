@@ -8,14 +8,12 @@ use shoal_protocol::{Method, Request, RequestId};
 use super::super::Node;
 use crate::state::empty_result;
 
-/// Whether this is [`Post::until_over`](shoal_ports::Post::until_over).
 pub(super) fn is_asked(request: &Request) -> bool {
     matches!(&request.method, Method::Other(name) if **name == *UNTIL_OVER)
 }
 
 impl Node {
-    /// Waits until the named requests have stopped. If this node loses the session meanwhile, the edge asks its next
-    /// owner.
+    /// If this node loses the session, the edge asks its next owner.
     pub(super) async fn wait_until_over(
         self: &Arc<Self>,
         to: &SessionRef,

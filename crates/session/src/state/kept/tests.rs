@@ -145,14 +145,13 @@ fn a_record_without_state_is_read() {
     assert_eq!(&read, session.record());
 }
 
-/// One write and its fate.
 #[derive(Clone, Debug)]
 struct Step {
     call: u64,
     key: u8,
     value: Option<u8>,
     fate: Fate,
-    /// Whether another call writes before a new owner repeats the request.
+    /// Another call's write before the request is repeated.
     between: Option<(u8, u8)>,
 }
 
@@ -185,7 +184,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-/// A session and its store. Two calls lose owners, and a third writes in between.
+/// Two calls lose owners, and a third writes in between.
 struct Kept {
     session: SessionState,
     stored: Bytes,
@@ -220,7 +219,6 @@ impl Kept {
         self.session = next;
     }
 
-    /// Returns whether the session accepted the write.
     fn write(&mut self, call: u64, asked: StateRequest, fate: Fate) -> bool {
         match ask(&mut self.session, call, asked.clone()) {
             Effect::StateAnswer(Outcome::Result(_)) => true,
@@ -247,7 +245,7 @@ impl Kept {
     }
 }
 
-/// Every accepted write is carried out once, in one order, and stored state equals what is read.
+/// Every accepted write happens once, and stored state equals what is read.
 #[test]
 fn each_writing_is_carried_out_once() {
     let config = Config {

@@ -1,4 +1,4 @@
-//! A directory whose saves and releases fail on request, and whose steps yield as over a network.
+//! A directory whose saves and releases fail on request.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use shoal_session::SessionConfig;
 use super::Bench;
 use super::over::{JournalOver, Over};
 
-/// A journal that fails to begin calls, or is full except for its reserve.
+/// A journal that fails or is full on request.
 pub struct Flaky {
     inner: Arc<dyn Journal>,
     pub full: AtomicBool,

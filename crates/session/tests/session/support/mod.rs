@@ -1,4 +1,4 @@
-//! A dispatcher whose calls follow the test, and a session to use it with.
+//! A scripted dispatcher, and a session to use it with.
 #![allow(
     missing_docs,
     dead_code,
@@ -36,48 +36,35 @@ use tokio::sync::{broadcast, mpsc, watch};
 pub use fate::{Fate, Fated};
 use over::Over;
 
-/// Calls named `stream-…` are journaled and driven by the test.
+/// Calls named `stream-…` are driven by the test.
 pub struct Script {
     pub facts: watch::Sender<Arc<ServerFacts>>,
-    /// Why this node knows no facts yet.
     pub not_ready: parking_lot::Mutex<Option<CallFailure>>,
-    /// Why the facts may be incomplete.
     pub lacks: parking_lot::Mutex<Option<CallFailure>>,
     pub updates: broadcast::Sender<ResourceUpdated>,
     pub calls: DashMap<String, Arc<Driven>>,
     arrived: watch::Sender<usize>,
-    /// Whether resuming a call finds no trace and starts it again.
+    /// Whether a resumed call starts again.
     pub begins_anew: std::sync::atomic::AtomicBool,
-    /// Calls that were started and not answered at once.
     pub started: std::sync::atomic::AtomicUsize,
     pub starts: DashMap<String, usize>,
     pub planned: std::sync::atomic::AtomicUsize,
-    /// Whether there is a worker for tools that have none at first.
+    /// For tools without a worker at first.
     pub workers: watch::Sender<bool>,
-    /// A worker that leaves between plan and start.
     pub left: parking_lot::Mutex<Option<WorkerId>>,
-    /// A worker that refuses all calls.
     pub refuses: parking_lot::Mutex<Option<WorkerId>>,
-    /// The latest epoch known to workers.
     pub heard: parking_lot::Mutex<Option<Epoch>>,
     /// Calls whose results their worker has dropped.
     pub forgotten: parking_lot::Mutex<Vec<CallId>>,
-    /// A worker that the dispatcher avoids.
     pub alone: parking_lot::Mutex<Option<WorkerId>>,
-    /// Whether another worker is available.
     pub replans: std::sync::atomic::AtomicBool,
-    /// The bound workers of started calls.
     pub offered: parking_lot::Mutex<Vec<Option<WorkerId>>>,
-    /// Whether a worker starts an unknown call.
     pub starts_unknown: std::sync::atomic::AtomicBool,
     /// Delays the worker's confirmation of a start.
     pub late: watch::Sender<bool>,
     pub acknowledged: parking_lot::Mutex<Vec<(WorkerId, CallId)>>,
-    /// Subscriptions at the backend.
     pub subscribed: DashMap<String, i64>,
-    /// Requested subscriptions, in order.
     pub asked: parking_lot::Mutex<Vec<String>>,
-    /// Delays subscriptions.
     pub holds: watch::Sender<bool>,
     /// Refusals left, and made.
     pub refusals: watch::Sender<(usize, usize)>,
@@ -86,13 +73,11 @@ pub struct Script {
 pub struct Driven {
     id: CallId,
     events: parking_lot::Mutex<Option<mpsc::Sender<CallEvent>>>,
-    /// All events so far, for later readers.
     sent: parking_lot::Mutex<Vec<CallEvent>>,
     pub answers: parking_lot::Mutex<Vec<(AskId, Outcome)>>,
     /// Delays the confirmation of an answer.
     pub late_word: watch::Sender<bool>,
     pub cancelled: watch::Sender<Option<String>>,
-    /// Number of readers; the last one is active.
     readers: std::sync::atomic::AtomicU64,
 }
 
@@ -124,7 +109,6 @@ impl Driven {
             sent[sent.len() - 1].clone()
         };
         let sender = self.events.lock().clone().expect("the call runs");
-        // There may be no reader.
         let _ = sender.send(event).await;
     }
 
@@ -319,7 +303,7 @@ impl Script {
         Ok(running)
     }
 
-    /// The server reports no capabilities, as on a node that has just started.
+    /// As on a node that has just started.
     pub fn forget_capabilities(&self) {
         self.facts.send_modify(|facts| {
             let mut changed = ServerFacts::clone(facts);
@@ -595,7 +579,6 @@ impl Bench {
     }
 }
 
-/// The failure of a node that has just started.
 pub fn just_started() -> CallFailure {
     CallFailure::NotReady {
         reason: "this node has just started".to_owned(),
@@ -648,7 +631,6 @@ pub fn bound(id: u64, tool: &str) -> Post {
     }
 }
 
-/// Marks the post as repeated.
 pub fn again(post: &Post) -> Post {
     Post {
         repeated: true,

@@ -1,4 +1,4 @@
-//! Stores over other stores: a test overrides some steps, and the others pass through.
+//! Stores over other stores, for tests that override some steps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use shoal_ports::{
 };
 use shoal_protocol::{EventId, StreamId};
 
-/// Makes `Over(store)` a port if `store` is one over another.
+/// Makes a store over another a port.
 pub struct Over<T>(pub Arc<T>);
 
-/// Declares a trait whose steps pass through to the underlying port, and implements the port for its implementors.
+/// Declares a trait whose steps pass through by default, and makes its implementors ports.
 macro_rules! over {
     ($(#[$doc:meta])* $over:ident = $port:ident over $under:ident;
         $(fn $step:ident($($name:ident: $type:ty),*) -> $answer:ty;)*

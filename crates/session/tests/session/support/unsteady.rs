@@ -1,4 +1,4 @@
-//! A directory whose steps are late or fail, as over a network.
+//! A directory whose steps are late or fail.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -18,10 +18,10 @@ use tokio::time::sleep;
 use super::over::{DirectoryOver, Over};
 use super::{Bench, within};
 
-/// Extends records' lives, because claims do not restart their time here and saves fail.
+/// Claims do not restart records' time here.
 const RECORDS_OUTLIVE: u32 = 16;
 
-/// A directory whose steps fail on request, and whose claims and saves of one session wait on request.
+/// Claims and saves of one session wait on request.
 pub struct Unsteady {
     inner: Arc<dyn Directory>,
     faulty: AtomicBool,
@@ -32,12 +32,10 @@ pub struct Unsteady {
 }
 
 impl Unsteady {
-    /// Makes steps late and failing.
     pub fn fail(&self, faulty: bool) {
         self.faulty.store(faulty, SeqCst);
     }
 
-    /// Makes claims and saves of this session wait.
     pub fn hold(&self, session: &SessionId) {
         self.held.send_replace(Some(session.clone()));
     }
