@@ -142,7 +142,7 @@ pub struct CallEvent {
     ///
     /// The dispatcher's numbers do not decrease within a journaled call, but may skip or repeat. The bits above the
     /// lowest 32 hold the round of calls to a backend. The dispatcher's own question has the number before the event
-    /// that caused it, so that a resuming owner gets both again.
+    /// that caused it, so that a resuming owner gets both.
     pub sequence: u64,
     /// The content.
     pub kind: CallEventKind,
@@ -358,8 +358,8 @@ pub trait CallControl: Send + Sync {
     /// Tells the tool to stop. One `Finished` still follows.
     fn cancel(&self, reason: &str);
 
-    /// Waits until the call has stopped, which may be after its end. `None` if it has, or this node cannot know. Also
-    /// ends with the connection. Cancellation safe.
+    /// Waits until the call has stopped, perhaps after its end. `None` if it has, or this node cannot know. Also ends
+    /// with the connection. Cancellation safe.
     fn over(&self) -> Option<future::BoxFuture<'static, ()>> {
         None
     }
@@ -381,8 +381,8 @@ pub trait CallControl: Send + Sync {
     }
 }
 
-/// Whether a question is answered, once the answer has reached the worker. Stays pending if the connection breaks: the
-/// next reader answers again. The dispatcher says `false` once the connection is lost for good.
+/// Whether a question is answered, once the answer has reached the worker. Pending after a broken connection, because
+/// the next reader answers again. The dispatcher says `false` once the connection is lost for good.
 pub type Answered = future::BoxFuture<'static, bool>;
 
 /// An answer whose result is already known.

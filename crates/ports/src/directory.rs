@@ -11,8 +11,7 @@ use crate::{Epoch, Evidence, NodeId, Principal, SessionId, StoreError};
 ///
 /// Each method is one atomic step, except that [`Directory::claim`] may read first and then compare and set. A session
 /// has at most one owner, while its lease lives. The store refuses writes with an old epoch ([`StoreError::Stale`]),
-/// which fences off former owners. Leases only decide when others may claim. Records expire after `idle` time without
-/// use.
+/// which fences off former owners. Records expire after `idle` time without use.
 ///
 /// Every method may be repeated after [`StoreError::Unavailable`] without a second effect. `save`, `release` and, in
 /// engines that outlive nodes, `claim` restart the idle time, so owners save periodically.
@@ -42,7 +41,7 @@ pub trait Directory: Send + Sync + 'static {
     ///
     /// # Errors
     /// As for a claim. Also `Held` until the owner has had the session for one lease, unless it [has missed a
-    /// renewal](Evidence::has_missed_a_renewal): two separated nodes must not take it in turns for ever.
+    /// renewal](Evidence::has_missed_a_renewal): separated nodes must not take it in turns.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,

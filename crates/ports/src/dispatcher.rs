@@ -15,18 +15,18 @@ use crate::{
 
 /// Plans calls and runs them on workers.
 ///
-/// Planning settles a call's tool, pool and worker and whether it may be repeated, and checks its arguments. Refusals
+/// Planning settles a call's tool, pool, worker and whether it may be repeated, and checks its arguments. Refusals
 /// happen here, before any store access. The caller journals the plan if necessary, then starts it.
 ///
-/// The dispatcher bridges the eras: legacy callers receive [`Ask`](crate::CallEventKind::Ask) events and complete
-/// results; modern callers receive results, among them `InputRequiredResult`s with a sealed `requestState`.
+/// Legacy callers receive [`Ask`](crate::CallEventKind::Ask) events and complete results. Modern callers receive
+/// results, among them `InputRequiredResult`s with a sealed `requestState`.
 #[async_trait]
 pub trait Dispatcher: Send + Sync + 'static {
     /// The server's current facts. The receiver reports changes.
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>>;
 
-    /// Returns the server's facts once a newly started node knows all pools. Use them for answers that guide a client's
-    /// later requests. Cancellation safe.
+    /// Returns the server's facts once a newly started node knows all pools, for answers that guide a client's later
+    /// requests. Cancellation safe.
     ///
     /// # Errors
     /// `NotReady` if the pools do not arrive in time.
@@ -79,8 +79,8 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// The answer instead: a list, a request error, or `Failed` if a limit was reached or no worker can run the call.
     fn plan(&self, call: Call) -> Planning;
 
-    /// Plans a legacy call for its session's owner. `None` if planning would wait, or is the owner's. The final planner
-    /// reports the policy decision.
+    /// Plans a legacy call for its session's owner. `None` if planning would wait, or is left to the owner. The final
+    /// planner reports the policy decision.
     fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
         match self.plan(call) {
             Either::Left(planned) => RequestPlan::settled(planned.into_inner()),

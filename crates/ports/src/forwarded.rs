@@ -7,7 +7,8 @@ use bytes::Bytes;
 
 /// Client headers that pools [asked for](crate::PoolCatalog::headers), with lower-case names.
 ///
-/// They may be credentials: logs show only the names, and a call resumed on another node lacks them.
+/// They may be credentials: they are not stored, and logs show only the names. A call resumed on another node lacks
+/// them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ForwardedHeaders(Option<Arc<[Header]>>);
 

@@ -34,8 +34,8 @@ pub trait SessionGateway: Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// If the future is dropped, accepted requests run on, because a legacy client does not cancel by disconnecting.
-    /// Other requests do not begin, and their ids stay free. Other changes happen completely or not at all. The answer
-    /// to a repeatable request without a stream may be lost.
+    /// Other requests do not begin. Other changes happen completely or not at all. The answer to a repeatable request
+    /// without a stream may be lost.
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError>;
 
     /// Opens the standalone stream if `cursor` is `None`, replacing its reader. Otherwise resumes any stream after

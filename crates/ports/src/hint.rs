@@ -1,7 +1,7 @@
 //! The hint in a session id: the node that opened the session.
 //!
-//! A hint only says which node to ask first, because it may be forged or outdated. A hinted node answers only for
-//! sessions it holds ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the store decides.
+//! A hint may be forged or outdated, so it only says which node to ask first. That node answers only for sessions it
+//! holds ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the store decides.
 
 use uuid::Uuid;
 

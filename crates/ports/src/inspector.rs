@@ -25,7 +25,7 @@ use crate::{CallId, Principal, SessionId};
 ///
 /// Nodes of different releases exchange reports as JSON, so a member keeps its meaning and has a default.
 ///
-/// Actions complete even if their futures are dropped.
+/// Actions complete even if dropped.
 #[async_trait]
 pub trait Inspector: Send + Sync + 'static {
     /// Reports on the node.

@@ -1,7 +1,5 @@
-//! A bounded channel that takes little memory while empty.
-//!
-//! Silent streams may have three channels each. A channel of 32 stream items takes 2.2 KiB in tokio and 160 bytes here.
-//! Its lock is seldom contended.
+//! A bounded channel that takes little memory while empty: 160 bytes, where a channel of 32 stream items takes 2.2 KiB
+//! in tokio. Its lock is seldom contended.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

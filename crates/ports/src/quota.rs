@@ -20,7 +20,7 @@ use crate::{Principal, StoreError};
 /// The buckets of quotas, each on its engine's clock.
 #[async_trait]
 pub trait QuotaCells: Send + Sync + 'static {
-    /// Takes up to `want` tokens, or none if fewer than `need` are left.
+    /// Takes up to `want` tokens, or refuses if fewer than `need` are left. `need` must not exceed the burst.
     ///
     /// The rate may change between calls. Tokens stay taken for at most the time in which the new rate fills its
     /// bucket.

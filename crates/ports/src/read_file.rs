@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The operating system's; [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not regular;
-/// [`FileTooLarge`](io::ErrorKind::FileTooLarge) above `most` bytes.
+/// [`FileTooLarge`](io::ErrorKind::FileTooLarge) above `most` bytes. Errors do not name the file.
 pub fn read_file(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     whole(open_file(file)?, most)
 }

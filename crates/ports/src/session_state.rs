@@ -106,7 +106,8 @@ pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
 
 /// A running call's access to its session's state. Cheap to clone.
 ///
-/// All calls see the same order of requests. The session's owner applies the limits of `[session]`.
+/// Requests of one call run in order, and all calls see one order. The session's owner applies the limits of
+/// `[session]`.
 ///
 /// # Cancel safety
 /// If a future is dropped, the value may be written.

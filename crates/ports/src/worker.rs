@@ -11,7 +11,7 @@ use crate::{
     WorkerId,
 };
 
-/// A worker, in this process or another.
+/// A worker.
 ///
 /// It keeps running calls without a reader, and finished ones for a bounded time. It may drop a finished call that is
 /// [acknowledged](Self::acknowledge), or repeatable, delivered and without questions. It runs each call once.
@@ -55,7 +55,7 @@ pub trait Worker: Send + Sync + 'static {
     /// what it took or may have forgotten, and a refusal is final for the binding's number.
     ///
     /// If the connection breaks first, the call may run: its events end without `Finished`, and it has no
-    /// [reader](crate::CallControl::reader). [Start it again](Self::start_again) to find out.
+    /// [reader](crate::CallControl::reader). Then [start it again](Self::start_again).
     ///
     /// # Errors
     /// `Overloaded` or `NotExecuted` if the call was not executed; `OutcomeUnknown` if it may have run; `Superseded` if
@@ -76,10 +76,11 @@ pub trait Worker: Send + Sync + 'static {
     }
 
     /// Attaches to a call, replacing its reader. A [returning reader](Attach::reader) does not replace a newer one: its
-    /// control [is replaced](crate::CallControl::is_replaced). A broken connection looks as for [`start`](Self::start).
+    /// control [is replaced](crate::CallControl::is_replaced).
     ///
     /// # Errors
-    /// `OutcomeUnknown` if the worker does not know the call; `Superseded` if it knows a later session owner.
+    /// `OutcomeUnknown` if the worker does not know the call; `Superseded` if it knows a later session owner. A broken
+    /// connection looks as for [`start`](Self::start).
     async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure>;
 
     /// Allows the worker to drop a stored result. It keeps the id.

@@ -49,8 +49,7 @@ impl Ends {
     /// Identifies the line, if its spelling leaves no doubt.
     ///
     /// The envelope must be at the start (`{"jsonrpc":"2.0","id":7,"result":`) or the end (`,"jsonrpc":"2.0","id":7}`),
-    /// as the official SDKs write it. Parameters and results cannot be mistaken for it, because the first and last
-    /// brace are the message's own.
+    /// as the official SDKs write it. There it cannot be a part of parameters or a result.
     pub fn spot(&self) -> Option<Spotted> {
         let head = without_spaces(&self.head);
         let tail = without_spaces(&self.tail);

@@ -47,7 +47,7 @@ pub mod code {
 pub struct RpcError {
     /// One of [`code`], or a backend's own.
     pub code: i64,
-    /// What was wrong and what to do, in one sentence.
+    /// The fault and the remedy, in one sentence.
     pub message: String,
     /// Details for programs.
     pub data: Option<RawJson>,
@@ -98,7 +98,7 @@ impl RpcError {
     }
 
     /// Reads a peer's error leniently. A code may be a whole number as float or text; otherwise it becomes -32603. A
-    /// text is accepted as message. If a part is lost and data is missing, the whole error becomes the data.
+    /// text becomes the message. If a part is lost and data is missing, the whole error becomes the data.
     pub fn from_json(json: &RawJson) -> Self {
         let Some(object) = RawObject::of(json) else {
             return match json.string() {

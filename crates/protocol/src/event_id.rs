@@ -21,8 +21,8 @@ impl std::fmt::Display for StreamId {
 
 /// An SSE event's id: unique within its session, and a cursor within its stream.
 ///
-/// On the wire `epoch-stream-sequence`, in lower-case hexadecimal. The epoch is random for each session's log and
-/// claim, to recognise foreign cursors. Sequences continue across claims.
+/// On the wire `epoch-stream-sequence`, in lower-case hexadecimal. The random epoch of each log and claim exposes
+/// foreign cursors. Sequences continue across claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId {
     /// The log and claim that numbered the event.

@@ -1,4 +1,4 @@
-//! MCP on the wire, without I/O: envelope, revisions, headers, event ids, sealed state and errors.
+//! MCP on the wire, without I/O.
 //!
 //! Shoal keeps what it need not read as [`RawJson`], so unknown fields, key order and number spelling survive.
 

@@ -1,7 +1,7 @@
 //! Sealed `requestState`, which the client carries between requests.
 //!
 //! The client counts as an attacker (2026-07-28, MRTR, Server Requirements), so the state is encrypted, authenticated,
-//! and bound to its principal and request. A backend's state expires; a waiting call ends by itself.
+//! and bound to its principal and request. A backend's state also expires.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ const SHOWN: [&str; 3] = ["name", "description", "inputSchema"];
 /// A tool's estimated tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolCost {
-    /// What clients show to models.
+    /// The part that clients show to models.
     pub shown: usize,
     /// The result schema, which few clients show.
     pub output: usize,

@@ -1,6 +1,4 @@
-//! Requires unique member names.
-//!
-//! Parsers disagree on which of two equal members counts, so Shoal and a tool could understand a message differently.
+//! Requires unique member names, because parsers disagree on which of two equal members counts.
 
 use std::borrow::Cow;
 

@@ -64,7 +64,7 @@ settings! {
 }
 
 impl SessionConfig {
-    /// Longer than the session may idle and than a few sweeps, which touch records.
+    /// How long the store keeps a record: longer than the session may idle and than a few sweeps.
     pub(crate) fn record_life(&self, transport: SessionTransport) -> Duration {
         (self.idle_of(transport) * 2).max(self.sweep_every * 4)
     }

@@ -32,7 +32,7 @@ pub(crate) struct LiveSession {
     /// In milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
-    /// The epoch for workers, which may know a lost later one.
+    /// The epoch for workers, higher than a lost one that they know.
     rank: AtomicU64,
     pub(crate) node: Weak<Node>,
     pub(crate) streams: Arc<Streams>,
@@ -57,7 +57,7 @@ struct SessionCore {
     closed: bool,
 }
 
-/// The session must be found again.
+/// The session takes no inputs and must be found again.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
@@ -203,7 +203,7 @@ impl LiveSession {
         self.core.with(end).unwrap_or_default()
     }
 
-    /// The state is stored or belongs to another node.
+    /// Drops the state, which is stored or belongs to another node.
     pub(crate) fn forget(&self) {
         self.core.forget();
     }
@@ -220,7 +220,7 @@ impl LiveSession {
         self.admitted.count()
     }
 
-    /// Calls whose answers are not written yet, and running ones.
+    /// Running calls, and those whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.admitted.held()
     }
@@ -234,7 +234,7 @@ impl LiveSession {
             .fetch_max(epoch.0.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Another node owns the session, or may.
+    /// Stops all writes: another node owns the session, or may.
     pub(crate) fn lose(&self) {
         self.streams.lose();
     }

@@ -53,7 +53,7 @@ pub struct Sessions {
     _gauges: Arc<[Registration]>,
 }
 
-/// Counts of a node's sessions and streams.
+/// Counts of a node's sessions and streams, of past events since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SessionsStatus {
     /// Sessions in memory.
@@ -72,19 +72,19 @@ pub struct SessionsStatus {
     pub reserved: usize,
     /// Connections that read a stream.
     pub streams: usize,
-    /// Streams resumed since the start.
+    /// Streams resumed.
     pub resumed: usize,
-    /// Resumes refused since the start for lack of history.
+    /// Resumes refused for lack of history.
     pub history_gone: usize,
-    /// Connections closed since the start because they did not read.
+    /// Connections closed because they did not read.
     pub cut: usize,
-    /// Sessions taken over from other nodes since the start.
+    /// Sessions taken over from other nodes.
     pub taken_over: usize,
-    /// Sessions given to other nodes since the start.
+    /// Sessions handed over to other nodes.
     pub handed_over: usize,
-    /// Sessions claimed by others unnoticed, since the start.
+    /// Sessions claimed by others unnoticed.
     pub lost: usize,
-    /// Calls resumed after a take-over, since the start.
+    /// Calls resumed after a take-over.
     pub resumed_calls: usize,
 }
 

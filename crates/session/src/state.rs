@@ -126,7 +126,7 @@ pub(crate) enum Effect {
     None,
     Respond(Bytes),
     RespondAndSave(Bytes),
-    /// A repeated initialize. Refuse it, unless its first answer was lost.
+    /// A repeated `initialize`, refused unless its first answer was lost.
     InitializedAgain {
         request: RequestId,
         greeting: Bytes,

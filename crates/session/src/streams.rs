@@ -2,7 +2,7 @@
 //! only.
 //!
 //! A stream being written has a [`Tail`] with its newest events. A reader pulls from the tail, or from the log when it
-//! has fallen behind. Its memory is bounded by its connection's channel, and it does not delay others.
+//! has fallen behind, so slow readers cost little memory and delay no others.
 
 mod counters;
 mod forgotten;
@@ -75,20 +75,20 @@ impl Attachment {
         self.reader.generation
     }
 
-    /// The number of missing first events, to tell the client.
+    /// Sets the number of missing first events, to tell the client.
     pub(crate) fn without(mut self, gone: u64) -> Self {
         self.reader.gone = gone;
         self
     }
 
-    /// Drops `until_gone` with the connection.
+    /// Begins to read, and drops `until_gone` with the connection.
     pub(crate) fn start(self, until_gone: impl Send + 'static) -> EventStream {
         self.reader.enter();
         let all_there = (self.reader.tail.as_ref()).is_some_and(|tail| tail.is_finished());
         let reading = self.reader.run(self.history, until_gone);
         match all_there {
             true => here_or_spawned(reading),
-            // Takes less memory for a waiting reader.
+            // A task takes less memory for a waiting reader.
             false => drop(tokio::spawn(reading)),
         }
         self.stream
@@ -159,7 +159,7 @@ impl Streams {
         }
     }
 
-    /// Tries once. Continues if the future is dropped.
+    /// Appends once, even if the future is dropped.
     pub(crate) async fn append_now(
         self: &Arc<Self>,
         tail: &Arc<Tail>,
@@ -174,7 +174,7 @@ impl Streams {
         })
     }
 
-    /// At the last append, in bytes.
+    /// Bytes that the log kept at the last append.
     pub(crate) fn kept(&self) -> u64 {
         self.kept.load(Ordering::Relaxed)
     }
@@ -204,7 +204,7 @@ impl Streams {
         progress: Option<CallProgress>,
         patience: Duration,
     ) -> Result<(), LogError> {
-        // Otherwise the call could not end.
+        // A call's end must fit, or the call could not end.
         if !progress.is_some_and(|progress| progress.ended) && self.share.check().is_err() {
             let full = "its principal, or the node, has stored as many bytes as it may";
             return Err(StoreError::Full(full).into());
@@ -278,7 +278,7 @@ impl Streams {
         }
     }
 
-    /// The answer cannot be written. The reader resumes from the log.
+    /// Abandons a stream whose answer cannot be written. The reader resumes from the log.
     pub(crate) fn abandon(&self, tail: &Tail) {
         tail.abandon();
         self.tails.lock().remove(&tail.stream());
@@ -306,7 +306,7 @@ impl Streams {
         } else {
             self.tails.lock().get(&cursor.stream).cloned()
         };
-        // After looking for the tail: a stream without one must read as finished.
+        // Read after looking for the tail: a stream without one must read as finished.
         let page = self
             .store
             .log
@@ -351,7 +351,7 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
-            // Leaves with the stream's opening. A new channel has room.
+            // Queued here to leave with the stream's opening. A new channel has room.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {
@@ -379,7 +379,7 @@ impl Streams {
         retry::retry_of(&self.session, config.retry, config.retry_spread)
     }
 
-    /// Retries during an outage.
+    /// Reads from the log, with retries during an outage.
     async fn read_surely(&self, cursor: EventId, limit: usize) -> Result<Page, LogError> {
         let until = Instant::now() + self.config.store_patience;
         loop {
@@ -395,12 +395,12 @@ impl Streams {
         }
     }
 
-    /// The session is moving. Readers stay until it has moved.
+    /// Stops writing while the session moves. Readers stay until it has moved.
     pub(crate) fn stop_writing(&self) {
         self.lifecycle.set(Turn::LOST);
     }
 
-    /// Sends readers to the session's new owner.
+    /// Stops writing and sends readers to the session's new owner.
     pub(crate) fn lose(&self) {
         self.lifecycle.set(Turn::LOST.or(Turn::MOVED));
         self.look_up();
@@ -428,14 +428,14 @@ impl Streams {
         self.lifecycle.until(over).await;
     }
 
-    /// Readers wait for their tails only.
+    /// Wakes all readers, which wait only for their tails.
     pub(crate) fn look_up(&self) {
         for tail in self.tails.lock().values() {
             tail.look_up();
         }
     }
 
-    /// The standalone stream first.
+    /// The open streams, the standalone one first.
     pub(crate) fn open(&self) -> Vec<Arc<Tail>> {
         let mut open: Vec<_> = self.tails.lock().values().cloned().collect();
         open.sort_unstable_by_key(|tail| tail.stream());

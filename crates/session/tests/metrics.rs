@@ -131,7 +131,6 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
         1.0,
     );
 
-    // Listeners learn of a changed list without a log entry.
     let mut standalone = bench.sessions.listen(&alice, None).await.unwrap();
     bench.script.change_lists();
     read(&mut standalone, 1).await;

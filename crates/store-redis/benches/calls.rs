@@ -25,9 +25,7 @@ use shoal_store_redis::{RedisConfig, RedisStore};
 
 use server::{IN_MEMORY, Server};
 
-/// Number of sessions.
 const SESSIONS: usize = 64;
-/// Numbers of concurrent sessions.
 const DEPTHS: [usize; 2] = [1, 16];
 /// Short, so that expiry keeps up.
 const RETENTION: Duration = Duration::from_millis(200);

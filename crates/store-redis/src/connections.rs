@@ -25,7 +25,7 @@ pub(crate) struct Connections {
     _keeper: AbortOnDropHandle<()>,
 }
 
-/// Another connection to the server has ended.
+/// Asks to check the connection, because another to the server has ended.
 #[derive(Clone, Default)]
 pub(crate) struct Suspicion(Arc<Notify>);
 
@@ -59,7 +59,7 @@ enum State {
     Down(Arc<str>),
 }
 
-/// Below this, the next attempt waits.
+/// If a connection lasts shorter, the next attempt waits.
 const LASTING: Duration = Duration::from_secs(1);
 
 const CONNECTING: &str = "connecting to Redis";

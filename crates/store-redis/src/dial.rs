@@ -199,7 +199,7 @@ async fn ask_sentinel(sentinel: &Host, name: &str, access: &Access) -> Result<Ho
     };
     let answer = match &access.at_sentinels {
         Some(login) => ask(login.clone()).await,
-        // The user belongs to the servers.
+        // The user belongs to the servers, so try without it first.
         None => match ask(RedisConnectionInfo::default()).await {
             Err(error) if error.code() == Some("NOAUTH") => {
                 ask(access.login.clone().set_db(0)).await

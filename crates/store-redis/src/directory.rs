@@ -282,8 +282,8 @@ impl Inner {
         })
     }
 
-    /// Notes a claim for the next renewal, and returns the lease's remaining time. Called before a claim on evidence
-    /// and after every claim, because the lease is in another slot and may be renewed in between.
+    /// Notes a claim for the next renewal, and returns the lease's remaining time. Called before a claim on evidence,
+    /// and after every claim, because the lease may be renewed in between.
     async fn contest(&self, node: &NodeId) -> Result<Option<Duration>, StoreError> {
         let key = self.keys.lease(node);
         let contested = self.run(&self.scripts.contest_lease, &key, |_| {});

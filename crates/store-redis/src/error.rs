@@ -6,10 +6,10 @@ use shoal_ports::StoreError;
 /// Why the store cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// The configuration is wrong.
+    /// The configuration is wrong. Excludes passwords.
     #[error("{0}")]
     Config(String),
-    /// Redis is unreachable or refuses the login.
+    /// Redis is unreachable or refuses the login. Excludes passwords.
     #[error("{0}")]
     Unreachable(String),
 }

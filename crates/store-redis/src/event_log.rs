@@ -15,7 +15,7 @@ use crate::store::RedisStore;
 
 #[async_trait]
 impl EventLog for RedisStore {
-    /// Appends even above `maxmemory`, because calls must end.
+    /// Works even above `maxmemory`, because calls must end.
     async fn append(
         &self,
         session: &SessionId,

@@ -29,7 +29,7 @@ pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     Ok(())
 }
 
-/// Eviction would remove sessions.
+/// Warns of eviction, which would remove sessions.
 pub(crate) async fn warn_of_eviction(link: &mut Link) {
     let mut asking = redis::cmd("CONFIG");
     asking.arg("GET").arg("maxmemory-policy");

@@ -46,7 +46,7 @@ impl Membership for RedisStore {
             for what in parts(said.await?)?.rest() {
                 match serde_json::from_slice(&what?) {
                     Ok(node) => nodes.push(node),
-                    // Another release's form.
+                    // Another release's announcement.
                     Err(error) => tracing::debug!(%error, "a node says what is not understood"),
                 }
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const REMINDER: Duration = Duration::from_secs(30);
-/// An outage ends after this.
+/// How long Redis must answer until an outage is over.
 const LASTING: Duration = Duration::from_secs(1);
 
 /// The outage log of one store.

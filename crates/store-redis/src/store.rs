@@ -158,7 +158,7 @@ impl Inner {
         self.connections.run(script, key, command).await
     }
 
-    /// Settles accounts first, if `due` or without room.
+    /// Runs a step that needs room. Settles accounts first, if `due` or full.
     pub(crate) async fn run_with_room(
         &self,
         script: &RoomScript,
@@ -182,7 +182,7 @@ impl Inner {
     }
 }
 
-/// At least one.
+/// Converts to milliseconds, at least one.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis())
         .unwrap_or(u64::MAX)

@@ -59,7 +59,7 @@ impl std::fmt::Display for Target {
 }
 
 const FORMS: &str = "redis://, rediss://, redis+unix://, redis+cluster://, redis+sentinel://";
-/// For an `@` after the host's end.
+/// Reported for an `@` after the host's end.
 const LOGIN_IS_RAW: &str = "the user or password in the Redis URL has a character that must be percent-encoded \
      (/ as %2F, ? as %3F, # as %23, % as %25); or set redis.user and redis.password";
 const REDIS_PORT: u16 = 6379;

@@ -18,7 +18,7 @@ pub struct NodeReport {
     pub uptime_ms: u64,
     /// Whether the node is leaving.
     pub draining: bool,
-    /// What the node waits for before it is ready.
+    /// The conditions that the node waits for before it is ready.
     pub waits_for: Vec<String>,
     /// Why the store does not serve this node.
     #[serde(skip_serializing_if = "Option::is_none")]

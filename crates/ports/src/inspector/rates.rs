@@ -6,8 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The upper bounds of latency buckets, in microseconds. One more bucket holds longer times. Each bound is about 1.5
-/// times the last, which limits a quantile's error. Nodes exchange the buckets: a change needs a new member beside
-/// [`Step::latency`].
+/// times the last. Nodes exchange the buckets: a change needs a new member beside [`Step::latency`].
 pub const LATENCY_BOUNDS: [u64; 27] = [
     250,
     500,

@@ -7,9 +7,9 @@ use shoal_ports::{CallEvent, CallEventKind, CallEvents};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-/// Yields in vain before an append.
+/// How often to yield in vain before an append.
 const TURNS: u32 = 2;
-/// On a busy node.
+/// How long an event may wait on a busy node.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Decides which events are appended together.

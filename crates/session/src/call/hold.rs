@@ -1,8 +1,8 @@
 //! The hold: a call that ends soon is answered as JSON, without journal or log.
 //!
 //! A call that takes longer, sends an event first, writes session state or has a large result becomes a
-//! [stream](super::journaled). If this node is lost, the edge repeats the delivery of a run-once call, and the next
-//! owner finds it at its worker.
+//! [stream](super::journaled). If this node is lost, the edge repeats the delivery, and the next owner finds a run-once
+//! call at its worker.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl CallDriver {
         }
         let driver = self.clone();
         let call = Some(call);
-        // Most calls end before this.
+        // Boxed, because most calls end before this.
         Box::pin(Held { driver, call }.answer()).await
     }
 
@@ -300,7 +300,7 @@ impl HeldCall {
         self.in_flight.is_once() && matches!(request, StateRequest::Set { .. })
     }
 
-    /// Continues until the call ends, its session leaves, or its delivery is repeated.
+    /// Continues without a caller until the call ends, its session leaves, or its delivery is repeated.
     async fn go_on(mut self, driver: Arc<CallDriver>) {
         let (live, slot) = (self.in_flight.live.clone(), self.in_flight.slot.clone());
         loop {

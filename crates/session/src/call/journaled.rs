@@ -25,7 +25,7 @@ use crate::measure;
 use crate::streams::{Attachment, Tail};
 
 pub(crate) const AGAIN: Duration = Duration::from_millis(100);
-/// The call may be being journaled or taken over.
+/// How long to wait for a stream's writer, while its call is journaled or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
 const FORGOTTEN: &str = "the store has lost the end of the stream";
@@ -35,7 +35,7 @@ pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 /// The waiting caller, which is told once: a JSON text or a stream.
 pub(super) struct Waiting {
     opened: Mutex<Option<Opened>>,
-    /// The caller of a running call waits as long as its events may wait for the store.
+    /// Whether the calls run. Then the caller waits as long as their events may wait for the store.
     runs: bool,
 }
 
@@ -159,7 +159,7 @@ impl CallDriver {
         }
     }
 
-    /// Fails with the answer for the caller.
+    /// Opens a stream for the calls, or fails with the answer for the caller.
     pub(super) async fn begin(
         &self,
         live: &Arc<LiveSession>,
@@ -263,8 +263,8 @@ impl CallDriver {
         Err(GatewayError::Moved { owner: None })
     }
 
-    /// Repeats an unconfirmed step: this node must learn its outcome, or a later owner could start an abandoned call.
-    /// The client waits less and is told that the outcome is unknown; the call then does not run.
+    /// Repeats an unconfirmed step, because a later owner could start an abandoned call. The client waits less: it is
+    /// told that the outcome is unknown, and the call does not run.
     ///
     /// A full store refuses new calls but may use its reserve for running ones (`keeps`). Then later calls are
     /// journaled before their start.
@@ -373,7 +373,7 @@ impl CallDriver {
                     if in_flight.slot.is_cancelled() {
                         break CallFailure::Cancelled;
                     }
-                    // The refusal is final.
+                    // The refusal is final, so plan the call again.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;
                     if tried.is_empty() || tried.len() >= self.config.start_attempts {

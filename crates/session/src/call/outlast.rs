@@ -25,7 +25,7 @@ use crate::measure;
 /// Events buffered while the stream opens.
 const KEPT_AHEAD: usize = 64;
 
-/// A multiple of the store timeout. Then the result is sent without earlier events.
+/// How long events wait for the store before the result is sent without them, as a multiple of the store timeout.
 const WORTH: u32 = 20;
 
 #[derive(Default)]

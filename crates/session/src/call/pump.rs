@@ -16,11 +16,12 @@ use super::{CallDriver, InFlight, lost_worker};
 use crate::state::{Effect, Input, withdrawal};
 use crate::streams::Tail;
 
-/// Each time, this node asks the store.
+/// How often another reader may take the events in a row. Each time, this node asks the store.
 const MOST_SUPERSEDED: u32 = 8;
 
 impl CallDriver {
-    /// If the session moves, the call runs on, and the next owner continues after the log's end.
+    /// Appends events until the call ends. If the session moves, the call runs on, and the next owner continues after
+    /// the log's end.
     pub(super) async fn pump(&self, running: RunningCall, in_flight: &mut InFlight, tail: &Tail) {
         let RunningCall {
             mut events,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::clock::{millis, unix_millis};
 
-/// The result may be waiting already.
+/// The least time for a resumed call, whose result may be waiting.
 const LEAST_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Serialize, Deserialize)]
@@ -20,11 +20,11 @@ struct Start {
     params: Option<RawJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogLevel>,
-    /// In milliseconds. A new owner starts it afresh, because clocks cannot be compared.
+    /// The time left, in milliseconds. A new owner starts it afresh, because clocks cannot be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
-    /// Milliseconds since 1970, for older releases, which require it. Omitted if a person must agree first, because
-    /// they would skip the question.
+    /// The deadline in milliseconds since 1970, which older releases require. Omitted if a person must agree first,
+    /// because they would skip the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deadline: Option<u64>,
     #[serde(default)]

@@ -30,7 +30,7 @@ pub(crate) enum Leave {
     /// Any node may claim the session, whose calls are stopped.
     ShutDown(Arc<Patience>),
     Lost,
-    /// The calls are told.
+    /// Ends the session and tells its calls.
     End {
         why: EndReason,
         told: &'static str,

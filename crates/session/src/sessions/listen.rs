@@ -99,7 +99,7 @@ impl Node {
         attachment: Attachment,
     ) -> Option<EventStream> {
         let reader = attachment.generation();
-        // First, to cover a connection that closes meanwhile.
+        // Created first, to cover a connection that closes meanwhile.
         let listener = Listener {
             node: Arc::downgrade(self),
             live: live.clone(),

@@ -388,7 +388,7 @@ impl Node {
         Ok(())
     }
 
-    /// Unless the session woke meanwhile.
+    /// Drops a passivated session, unless it woke meanwhile.
     async fn forget_if_asleep(self: &Arc<Self>, (session, epoch): (SessionId, Epoch)) {
         let alone = self.locks.lock(&session).await;
         let node = self.clone();

@@ -17,7 +17,7 @@ use crate::state::{Input, empty_result};
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// The record is already updated.
+    /// Subscribes at the backend, after the record.
     pub(super) async fn subscribe(
         &self,
         live: &Arc<LiveSession>,
@@ -82,7 +82,7 @@ impl Node {
         }
     }
 
-    /// The session takes no more messages, or has moved.
+    /// Unsubscribes a session that has left.
     pub(super) async fn unsubscribe_from(&self, session: &SessionId, uris: BTreeSet<String>) {
         for uri in uris {
             self.unsubscribe(session, &uri).await;

@@ -49,7 +49,7 @@ impl Node {
         }
     }
 
-    /// By the node's clock.
+    /// `last_used` is by the node's clock.
     fn unused_for(&self, last_used: u64) -> Duration {
         Duration::from_millis(self.now().saturating_sub(last_used))
     }

@@ -27,7 +27,7 @@ enum Held {
     Passive(Box<Passive>),
 }
 
-/// What a node keeps of its passivated session.
+/// A passivated session's entry on its node.
 pub(crate) struct Passive {
     pub(crate) principal: Principal,
     pub(crate) epoch: Epoch,

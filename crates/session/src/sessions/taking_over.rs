@@ -24,7 +24,7 @@ impl TakingOver {
             });
         Self {
             since: metrics::enabled().then(Instant::now),
-            // If the take-over is abandoned.
+            // The outcome if the take-over is abandoned.
             outcome: TakeOver::Failed,
             span,
         }

@@ -46,7 +46,7 @@ impl InUse {
 }
 
 impl Admitted {
-    /// Calls whose answers are not written yet, and running ones.
+    /// Running calls, and those whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
@@ -94,7 +94,7 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// Includes answered calls whose tools still run. `None` means all requests.
+    /// The running calls of `requests`, or of all if `None`, answered ones included.
     pub(crate) fn of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         let asked = |id: &RequestId| requests.is_none_or(|requests| requests.contains(id));
         let calls = self.calls.lock();

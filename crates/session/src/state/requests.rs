@@ -235,7 +235,7 @@ fn string_param(request: &Request, name: &str) -> Result<String, RpcError> {
         })
 }
 
-/// The server capability behind a request of the session itself.
+/// The server capability behind a request that the session answers.
 pub(crate) fn capability_of(method: &Method) -> Option<&'static str> {
     match method {
         Method::SetLevel => Some("logging"),

@@ -19,9 +19,9 @@ pub(crate) struct CallSlot {
     once: AtomicBool,
     state: Mutex<SlotState>,
     cancelled: Notify,
-    /// The delivery of an abandoned call is repeated.
+    /// Fires when an abandoned call's delivery is repeated.
     wanted: Notify,
-    /// The call leaves, so stop waiting for answers.
+    /// Fires when the call leaves, which ends waiting for answers.
     left: Notify,
 }
 
@@ -87,7 +87,7 @@ impl CallSlot {
         }
     }
 
-    /// The delivery of this abandoned call is repeated.
+    /// Releases an abandoned call, whose delivery is repeated.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }

@@ -22,7 +22,7 @@ const CANCELLED: &str = "the client cancelled the task";
 #[derive(Default)]
 pub(super) struct TaskProgress {
     questions: BTreeMap<String, InputRequest>,
-    /// The client may know questions that have not arrived here yet.
+    /// Whether the client may know questions that have not arrived here yet.
     taken_over: bool,
     /// In milliseconds since 1970.
     changed_at: u64,
@@ -174,7 +174,7 @@ impl SessionState {
             state,
             created_at,
             updated_at,
-            // From the creation (the extension, Tasks), extended by changes.
+            // Counts from the creation (the extension, Tasks), extended by changes.
             ttl: (updated_at - created_at).saturating_add(limits.ttl),
             limits,
         }

@@ -1,8 +1,8 @@
 //! News for the client: changed lists and updated resources. Without a listener, a session only remembers *that*
 //! something changed.
 //!
-//! For a changed list an idle session writes no record. Shoal tells the listener directly, and `announced` in the
-//! record stays. A client that listens again is told again, through the log, unless it has fetched the list.
+//! For a changed list an idle session writes no record: `announced` stays, and Shoal tells the listener directly. A
+//! client that listens again is told through the log, unless it has fetched the list.
 
 use bytes::Bytes;
 use shoal_ports::ServerFacts;

@@ -1,4 +1,4 @@
-//! Missing events.
+//! Handles events that the log no longer has.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -16,7 +16,8 @@ impl Streams {
         }
     }
 
-    /// The position after a gap. `None` if the client must resume, as all can except on single streams.
+    /// Returns the position after a gap; `None` if the client can resume and learn of the gap then, as all can except
+    /// on single streams.
     pub(super) async fn after_gap(&self, tail: &Tail, cursor: EventId) -> Option<EventId> {
         let live = self.live.upgrade()?;
         if live.transport != SessionTransport::SingleStream {

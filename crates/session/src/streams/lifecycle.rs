@@ -23,7 +23,7 @@ impl Turn {
     pub(super) const LOST: Self = Self(2);
     /// Readers must continue on another node.
     pub(super) const MOVED: Self = Self(4);
-    /// Calls are answered first.
+    /// The session is ending: its calls are answered first.
     pub(super) const ENDING: Self = Self(8);
 
     pub(super) const fn or(self, other: Self) -> Self {

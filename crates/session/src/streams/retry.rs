@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shoal_ports::SessionId;
 
-/// `retry` plus the session's share of `spread`, derived from its id.
+/// Returns `retry` plus the session's share of `spread`, which follows from its id.
 pub(super) fn retry_of(session: &SessionId, retry: Duration, spread: Duration) -> Duration {
     let share = session.as_str().bytes().fold(0u32, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u32::from(byte))

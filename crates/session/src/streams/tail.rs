@@ -18,18 +18,18 @@ pub(crate) struct Tail {
     capacity: usize,
     writing: tokio::sync::Mutex<()>,
     delivery: Option<DeliveryId>,
-    /// Where this node began to write.
+    /// The position from which this node writes.
     opened: EventId,
     state: Mutex<TailState>,
     changed: Notify,
-    /// One, and briefly the previous one.
+    /// Connections: one, and briefly the previous one.
     readers: AtomicUsize,
 }
 
 struct TailState {
     recent: VecDeque<LoggedEvent>,
     calls: Vec<OpenCall>,
-    /// The latest, at most as many as recent events.
+    /// The latest ended calls, at most as many as recent events.
     ended: VecDeque<CallId>,
     /// Unlogged messages, each to send after this sequence. Texts are unique.
     passing: VecDeque<(u64, Bytes)>,
@@ -38,7 +38,7 @@ struct TailState {
     abandoned: bool,
     /// Only the newest reader may read.
     reader: u64,
-    /// The reader, and when its client should reconnect.
+    /// The reader to close, and when its client should reconnect.
     close: Option<(u64, Duration)>,
 }
 
@@ -144,7 +144,7 @@ impl Tail {
         (self.opened.sequence == 0 && first == 1).then_some(self.opened)
     }
 
-    /// All later events are at hand.
+    /// Returns the position after which all events are at hand.
     pub(super) fn before_recent(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front()?.id;
@@ -152,7 +152,7 @@ impl Tail {
         Some(EventId { sequence, ..first })
     }
 
-    /// The beginning, if this delivery opened it.
+    /// Returns the stream's beginning, if this delivery opened it.
     pub(super) fn opened_for(&self, delivery: DeliveryId) -> Option<EventId> {
         let begins = || EventId {
             sequence: 0,
@@ -174,7 +174,7 @@ impl Tail {
                 call, ended: true, ..
             }) => {
                 state.calls.retain(|open| open.id() != call);
-                // The call finishes the stream.
+                // A finished stream needs no restoring.
                 if !finished {
                     state.ended.push_back(call);
                 }
@@ -203,7 +203,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// For the present reader, after the current events.
+    /// Queues messages for the present reader, after the current events.
     pub(super) fn pass(&self, news: Vec<Bytes>) {
         let mut state = self.state.lock();
         let last = state.last.sequence;
@@ -231,7 +231,7 @@ impl Tail {
         reader
     }
 
-    /// After sending what is there (SEP-1699).
+    /// Asks the reader to send what is there and close (SEP-1699).
     pub(crate) fn close_reader(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
@@ -255,7 +255,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// At the next change after it was enabled.
+    /// Resolves at the next change after it was enabled.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }

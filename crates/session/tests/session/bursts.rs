@@ -1,5 +1,3 @@
-//! Bursts of events need fewer appends.
-
 use std::sync::Arc;
 
 use shoal_ports::{EventStream, SessionGateway as _, SessionRef};

@@ -21,7 +21,6 @@ fn bench(config: SessionConfig) -> Bench {
     Bench::with_fate(config).0
 }
 
-/// Yields between polls.
 async fn drop_after(bench: &Bench, to: &SessionRef, post: Post, polls: usize) {
     let mut delivery = Box::pin(bench.sessions.deliver(to, post));
     for _ in 0..polls {
@@ -129,7 +128,6 @@ thread_local! {
     static LAST: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
 }
 
-/// All posted ids are free again.
 async fn check_ids(bench: &Bench, to: &SessionRef, round: usize) {
     for n in 1..=17 {
         let id = 100 * round as u64 + n;
@@ -305,7 +303,6 @@ async fn an_answer_that_was_dropped_arrives_when_it_is_delivered_again() {
     }
 }
 
-/// A client hangs up during opening.
 #[tokio::test(start_paused = true)]
 async fn sessions_that_nobody_waits_for_take_no_places() {
     let config = SessionConfig {
@@ -330,7 +327,6 @@ async fn sessions_that_nobody_waits_for_take_no_places() {
     bench.open("alice", "2025-03-26").await;
 }
 
-/// A client hangs up during waking or take-over.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_taken_over_for_nobody_goes_on() {
     for polls in 0..12 {

@@ -136,7 +136,6 @@ async fn an_owner_is_looked_for_only_by_who_would_take_its_session() {
     let refused = two.echo(&two.second, 2).await;
     assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner });
     assert_eq!(two.second_told.looks.load(Ordering::SeqCst), 1);
-    // Strangers do not cause checks.
     let mallory = SessionRef {
         principal: Principal::new("mallory"),
         ..two.alice.clone()
@@ -253,7 +252,6 @@ async fn repeated_deliveries_that_come_together_are_all_answered() {
                 Delivered::Accepted => panic!("a request is answered"),
             });
         }
-        // Later readers of a stream replace earlier ones.
         let taken_over = |answer: &String| tool != "echo" && answer.is_empty();
         let answered = |answer: &String| answer.contains(r#""result""#);
         assert!(answers.iter().any(answered), "{tool}: {answers:?}");

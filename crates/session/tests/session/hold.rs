@@ -394,7 +394,6 @@ async fn an_owner_that_cannot_reach_the_worker_binds_nothing_anew() {
     }
 }
 
-/// The first delivery arrives after its repetition.
 #[tokio::test]
 async fn a_first_delivery_that_comes_late_does_not_run_again() {
     let bench = Bench::new(held_for(LONG));
@@ -463,7 +462,6 @@ async fn what_a_worker_refuses_or_has_forgotten_is_looked_for_in_the_log() {
     }
 }
 
-/// A repetition asks the worker first, then the log.
 #[tokio::test]
 async fn a_repetition_costs_the_store_nothing() {
     let (bench, journal) = flaky(held_for(LONG));
@@ -492,7 +490,6 @@ async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }
 
-/// Like a call of an ended session.
 #[tokio::test]
 async fn a_held_call_ends_with_a_session_that_the_store_has_lost() {
     let bench = Bench::new(held_for(LONG));
@@ -508,7 +505,6 @@ async fn a_held_call_ends_with_a_session_that_the_store_has_lost() {
     assert_eq!(bench.sessions.status().in_flight, 0);
 }
 
-/// The cancellation arrives before the repetition.
 #[tokio::test]
 async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     let bench = Bench::new(held_for(LONG));
@@ -584,7 +580,6 @@ async fn a_result_is_acknowledged_once_it_is_in_the_log() {
     );
 }
 
-/// The call was admitted before.
 #[tokio::test]
 async fn a_repetition_meets_no_limit_of_new_calls() {
     let bench = Bench::new(SessionConfig {
@@ -612,7 +607,6 @@ async fn a_repetition_meets_no_limit_of_new_calls() {
     within(running).await.unwrap().unwrap();
 }
 
-/// The worker confirms the start after the hold.
 #[tokio::test]
 async fn a_call_whose_start_outlasts_the_hold_does_not_wait_for_the_store() {
     let (bench, journal) = flaky(held_for(Duration::from_millis(1)));

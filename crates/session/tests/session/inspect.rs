@@ -1,5 +1,3 @@
-//! Operators' view of sessions.
-
 use std::time::Duration;
 
 use shoal_ports::{GatewayError, SessionGateway as _, SessionId, mark_of};
@@ -52,7 +50,6 @@ async fn sessions_are_found_by_what_is_known_of_them() {
     assert_eq!(found(&mark_of(&bob.principal)[..8]), [bobs.as_str()]);
     assert_eq!(found(" 2025-06 "), [bobs.as_str()]);
 
-    // Last used first.
     tokio::time::sleep(Duration::from_millis(5)).await;
     bench.json(&alice, &call(1, "echo")).await;
     let one = sessions.list("", 1);

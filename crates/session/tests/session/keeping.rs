@@ -173,7 +173,6 @@ async fn a_stale_owner_keeps_nothing_and_answers_nothing() {
         .await
         .unwrap();
     ask(&tool, 1, set("k", "stale")).await;
-    // The owner repeats the call.
     let moved = answering.await.unwrap().unwrap_err();
     assert!(matches!(moved, GatewayError::Unreachable { .. }), "{moved}");
     assert!(tool.answers.lock().is_empty());
@@ -204,7 +203,6 @@ async fn a_store_that_is_away_keeps_nothing_and_says_so() {
         };
         let data = error.data.as_ref().map(RawJson::as_str);
         assert_eq!(data, Some(expected), "{error}");
-        // Values can still be read.
         let value = read_value(&tool, number + 1, "k").await;
         assert_eq!(value, r#"{"value":"old"}"#);
     }
@@ -354,7 +352,6 @@ async fn an_owner_that_is_gone_writes_nothing_again() {
     assert_eq!(text(asked(&tool, 1, set("k", "old")).await), "{}");
     *saves.lock() = Fate::Lost;
     assert_eq!(text(asked(&tool, 2, set("k", "new")).await), "{}");
-    // An ended call does not repeat its write.
     tool.finish("{}").await;
     answering.await.unwrap().unwrap();
     *saves.lock() = Fate::Works;

@@ -292,7 +292,6 @@ async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
     .await;
     let now = status(&bench.sessions, &task, "input_required").await;
     assert!(now["statusMessage"].is_string(), "{now}");
-    // Such answers have no effect.
     is_accepted(&bench.sessions, &task, accept("c.1")).await;
     is_accepted(&bench.sessions, &task, accept(&format!("{}9", open[0]))).await;
     let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));
@@ -304,7 +303,6 @@ async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
     assert_eq!(keys(&bench.sessions, &task).await, open[1..]);
     let error = json!({"jsonrpc":"2.0","id":open[1],"error":{"code":-1,"message":"no screen"}});
     is_accepted(&bench.sessions, &task, post(&error.to_string())).await;
-    // A repeated answer has no effect.
     is_accepted(&bench.sessions, &task, accept(&open[1])).await;
     status(&bench.sessions, &task, "working").await;
     let first = tool.answer_to(AskId(1)).await;

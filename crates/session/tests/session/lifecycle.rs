@@ -1,5 +1,3 @@
-//! The life of a session.
-
 use std::time::Duration;
 
 use shoal_ports::{

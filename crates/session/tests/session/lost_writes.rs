@@ -107,7 +107,6 @@ async fn the_next_owner_finds_what_the_store_had_lost() {
     assert_ne!(open.ended[0], open.calls[0].entry.call);
 }
 
-/// Handover waits during a short outage.
 #[tokio::test]
 async fn a_store_that_is_away_while_streams_are_confirmed_is_waited_for() {
     let long = Duration::from_secs(60);

@@ -1,5 +1,3 @@
-//! Sessions that change their owner.
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -90,7 +88,6 @@ async fn a_running_call_outlives_the_node_it_came_in_on() {
     lose_lease(&bench.store).await;
 
     let mut after = second.listen(&alice, Some(seen.cursor())).await.unwrap();
-    // The former owner's writes are refused.
     tool.progress(2).await;
     tool.finish(r#"{"content":[]}"#).await;
     let rest = read_all(&mut after).await;

@@ -251,7 +251,6 @@ async fn a_repetition_over_one_stream_is_begun_and_answered_once() {
         }
         let told = within(read(&mut stream, 1)).await;
         assert!(told.texts[0].contains(answer), "{tool}: {told:?}");
-        // The answer stays the only one.
         let delivered = bench.sessions.deliver(&to, repeated).await;
         let accepted = matches!(delivered, Ok(Delivered::Accepted));
         assert!(accepted, "{delivered:?}");

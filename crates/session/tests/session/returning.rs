@@ -126,7 +126,6 @@ async fn a_session_that_wakes_while_the_node_lets_go_of_it_has_one_place() {
     store.disowns.store(true, SeqCst);
     let sessions = bench.sessions.clone();
     let revalidating = tokio::spawn(async move { sessions.revalidate().await });
-    // Long enough to reach the session.
     sleep(Duration::from_millis(100)).await;
     store.release();
     let _ = within(waking).await.unwrap();

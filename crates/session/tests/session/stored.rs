@@ -1,5 +1,3 @@
-//! Limits on stored bytes.
-
 use shoal_ports::{
     Delivered, GatewayError, NodeLimits, OpenSession, Principal, SessionGateway as _, SessionRef,
     SessionTransport,
@@ -69,7 +67,6 @@ async fn beyond_its_budget_a_principal_begins_nothing_new() {
     let refused = bench.sessions.deliver(&alice, post(call)).await;
     assert!(is_over(&refused.err().unwrap()));
 
-    // Work without storage continues.
     let echo = r#"{"jsonrpc":"2.0","id":"e","method":"tools/call","params":{"name":"echo"}}"#;
     assert!(matches!(bench.post(&alice, echo).await, Delivered::Json(_)));
     bench.script.call("stream-1").await.finish("{}").await;

@@ -1,5 +1,3 @@
-//! Sessions that are tasks.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -205,7 +203,6 @@ async fn what_a_call_asks_is_answered_key_by_key() {
     assert_eq!(left["status"], "input_required");
     let open: Vec<_> = left["inputRequests"].as_object().unwrap().keys().collect();
     assert_eq!(open, [&keys[1]]);
-    // A repeated answer has no effect.
     ask(&bench.sessions, &task, "tasks/update", first).await;
     let second = json!({"inputResponses":{&keys[1]:{"action":"decline"}}});
     ask(&bench.sessions, &task, "tasks/update", second).await;
@@ -602,7 +599,6 @@ async fn tasks_count_as_sessions_of_their_principal_and_in_all() {
         matches!(full, Err(GatewayError::TooManySessions { limit: 3, .. })),
         "{full:?}"
     );
-    // An ended task counts until it is removed.
     tool.finish(r#"{"content":[]}"#).await;
     status(&bench.sessions, &first, "completed").await;
     assert!(bench.sessions.open(opening("carol")).await.is_err());

@@ -1,7 +1,7 @@
 //! Sends concurrent commands together.
 //!
-//! The client library would write each command at once. Waiting until all ready tasks have run saves, under load, a
-//! system call for nearly every command.
+//! The client library would write each command at once. Waiting until all ready tasks have run saves most system calls
+//! under load.
 
 use std::sync::Arc;
 

@@ -1,5 +1,3 @@
-//! Concurrent claims of one session.
-
 use std::collections::HashSet;
 
 use shoal_ports::{LogError, StoreError};

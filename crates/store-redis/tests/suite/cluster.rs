@@ -1,5 +1,3 @@
-//! A Redis Cluster of three masters.
-
 use shoal_ports::{NodeId, SessionId, Store};
 use shoal_store_redis::{ConnectError, RedisStore};
 

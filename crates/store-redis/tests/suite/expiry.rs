@@ -1,5 +1,3 @@
-//! Expiring keys.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -43,7 +41,6 @@ async fn finished_streams_go_after_their_time_and_make_room() {
         let read = store.log.read(&id, *start, 9).await;
         assert!(matches!(read, Err(LogError::Gone(_))), "{read:?}");
     }
-    // Later steps settle accounts.
     begin(&store, &id, epoch).await;
     let settling = entry_with(0);
     let opening = opening(&settling);

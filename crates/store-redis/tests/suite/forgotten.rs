@@ -120,7 +120,6 @@ async fn an_owner_is_told_that_its_events_were_forgotten_and_enters_them_again()
     for after in [two, lost_one] {
         let refused = log.append(&id, epoch, append(after, &[b"x"])).await;
         assert_eq!(refused, Err(FORGOTTEN.into()));
-        // Also for an empty append.
         let refused = log.append(&id, epoch, append(after, &[])).await;
         assert_eq!(refused, Err(FORGOTTEN.into()));
     }
@@ -131,7 +130,6 @@ async fn an_owner_is_told_that_its_events_were_forgotten_and_enters_them_again()
         ..open(lost_one, &["a"], &[&lost])
     };
     journal.restore(&id, epoch, stream.clone()).await.unwrap();
-    // Repeating it does no harm.
     journal.restore(&id, epoch, stream).await.unwrap();
 
     let page = log.read(&id, start, 9).await.unwrap();
@@ -256,7 +254,6 @@ async fn the_next_owner_gives_no_event_the_id_of_one_that_was_forgotten() {
         let read = log.read(&id, lost, 9).await;
         assert!(matches!(read, Err(LogError::Gone(_))), "{read:?}");
     }
-    // A reader that has missed no event continues.
     for (cursor, next) in [(one, two), (news, other)] {
         let page = log.read(&id, cursor, 9).await.unwrap();
         assert_eq!(texts(&page.events), ["other"]);

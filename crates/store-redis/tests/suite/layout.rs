@@ -132,7 +132,6 @@ async fn what_a_call_leaves_is_what_older_releases_read() {
     assert!(life > 0 && life <= 2000, "the retention: {life}");
 }
 
-/// Redis spends time on commands and on scripts.
 #[tokio::test]
 async fn a_call_takes_few_commands() {
     let looked = Looked::new().await;
@@ -156,7 +155,6 @@ async fn a_call_takes_few_commands() {
             begun.await.unwrap();
         });
         let begun = begun.await;
-        // Sets the list's expiry, once.
         looked.append(progress(start, &call, 1)).await;
         let at = |sequence| EventId { sequence, ..start };
         let told = looked.commands(async || {

@@ -1,5 +1,3 @@
-//! Full stores, and keys that another program removed.
-
 use bytes::Bytes;
 use shoal_ports::{Begin, LogError, Renewal, SessionId, StoreError};
 use shoal_protocol::StreamId;

@@ -1,5 +1,3 @@
-//! Session lists of nodes.
-
 use std::time::Duration;
 
 use shoal_ports::{Principal, SessionId, Store};

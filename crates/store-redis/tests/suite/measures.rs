@@ -1,5 +1,3 @@
-//! The store's metrics.
-
 use std::sync::OnceLock;
 
 use shoal_ports::SessionId;

@@ -1,5 +1,3 @@
-//! The contract on one server, and connecting.
-
 use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
 
 use crate::fixture::{begin, config, connect, keeps_the_contract, session};

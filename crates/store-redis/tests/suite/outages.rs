@@ -1,5 +1,3 @@
-//! Servers that restart, hang, or drop connections.
-
 use std::time::Duration;
 
 use shoal_ports::{Lagged, LogError, Renewal, StoreError};

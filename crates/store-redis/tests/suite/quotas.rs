@@ -1,5 +1,3 @@
-//! Quota buckets in Redis, shared by nodes.
-
 use std::time::Duration;
 
 use shoal_ports::{CellRate, Principal, QuotaCells, QuotaKey, QuotaSubject, Taken};
@@ -56,11 +54,9 @@ async fn a_bucket_is_shared_and_lets_no_more_through_than_it_holds() {
     };
     let hour = Duration::from_secs(3600);
     assert!(wait <= hour && wait > hour / 2, "{wait:?}");
-    // Others are unaffected.
     for other in [key("some", "bob"), key("another", "alice")] {
         assert_eq!(edges[1].take(&other, rate, 1, 1).await, Ok(Taken::Cells(1)));
     }
-    // The key expires.
     let keys: Vec<String> = server.ask(&["KEYS", "*q:some*"]).await;
     for key in &keys {
         let life: i64 = server.ask(&["PTTL", key]).await;

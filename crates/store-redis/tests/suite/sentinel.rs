@@ -1,5 +1,3 @@
-//! Masters behind Sentinel, and a failover.
-
 use std::iter;
 
 use shoal_ports::{Lagged, Secret};

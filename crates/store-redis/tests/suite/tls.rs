@@ -1,5 +1,3 @@
-//! TLS with a private authority.
-
 use std::path::PathBuf;
 
 use rcgen::{

@@ -1,5 +1,3 @@
-//! Commands that are sent together.
-
 use bytes::Bytes;
 use futures::future::join_all;
 use shoal_ports::{LogError, StoreError};

@@ -49,12 +49,10 @@ pub struct Script {
     pub started: std::sync::atomic::AtomicUsize,
     pub starts: DashMap<String, usize>,
     pub planned: std::sync::atomic::AtomicUsize,
-    /// For tools without a worker at first.
     pub workers: watch::Sender<bool>,
     pub left: parking_lot::Mutex<Option<WorkerId>>,
     pub refuses: parking_lot::Mutex<Option<WorkerId>>,
     pub heard: parking_lot::Mutex<Option<Epoch>>,
-    /// Calls whose results their worker has dropped.
     pub forgotten: parking_lot::Mutex<Vec<CallId>>,
     pub alone: parking_lot::Mutex<Option<WorkerId>>,
     pub replans: std::sync::atomic::AtomicBool,
@@ -435,7 +433,6 @@ impl Dispatcher for Script {
     }
 
     fn start(&self, plan: &CallPlan) -> Starting {
-        // Its channels have room.
         let begun = self
             .begin(plan.call.clone())
             .now_or_never()
@@ -482,7 +479,6 @@ impl Dispatcher for Script {
     async fn subscribe(&self, _: Option<&Caller>, uri: &str) -> Result<(), RpcError> {
         self.asked.lock().push(uri.to_owned());
         assert!(!uri.starts_with("panic"), "this panic is part of the test");
-        // As over a link.
         tokio::task::yield_now().await;
         let mut holds = self.holds.subscribe();
         holds.wait_for(|holds| !*holds).await.unwrap();

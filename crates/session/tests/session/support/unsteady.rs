@@ -58,7 +58,6 @@ impl Unsteady {
         }
     }
 
-    /// Pseudo-random.
     fn one_of(&self, many: u64) -> u64 {
         let next = |seed: u64| Some(seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         let seed = self.chance.fetch_update(SeqCst, SeqCst, next).unwrap();
