@@ -6,7 +6,6 @@ use shoal_protocol::RawJson;
 
 use crate::shown;
 
-/// In characters.
 const LONGEST_NAME: usize = 96;
 
 /// A client's `Implementation`. Clones share the parsed form.

@@ -161,7 +161,7 @@ pub enum Renewal {
     Kept,
     /// The lease continued, but another node claims sessions on [`Evidence`].
     Contested,
-    /// There was no live lease.
+    /// A lease began, because there was no live one.
     Begun,
 }
 

@@ -147,7 +147,7 @@ impl SessionRef {
         }
     }
 
-    /// The same reference, by hint.
+    /// The same reference, marked as [`hinted`](Self::hinted).
     pub fn by_hint(&self) -> Self {
         Self {
             hinted: true,

@@ -46,7 +46,7 @@ impl ListOwner {
 /// The owners of separate lists, with versions of tools, resources (with templates) and prompts; 0 for the shared list.
 pub type OwnLists = Arc<BTreeMap<ListOwner, [u64; 3]>>;
 
-/// The owners whose numbers differ between two versions.
+/// The owners whose numbers changed.
 pub fn changed_owners<'a>(
     before: &'a OwnLists,
     now: &'a OwnLists,

@@ -1,4 +1,4 @@
-//! Counts of a shared resource by principal.
+//! Counts by principal.
 
 use std::collections::HashMap;
 

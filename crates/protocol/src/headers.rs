@@ -163,7 +163,6 @@ mod tests {
         assert!(error.to_string().contains("=?base64?"), "{error}");
         assert!(expect_plain("Mcp-Method", Some(b"tools/call"), "tools/call").is_ok());
         assert!(expect_plain("Mcp-Method", None, "tools/call").is_err());
-        // Invalid UTF-8 differs from its replacement.
         assert!(expect_plain("Mcp-Method", Some(b"\xff"), "\u{fffd}").is_err());
     }
 

@@ -175,7 +175,6 @@ pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Scans short texts without a search.
 pub(crate) fn has_backslash(text: &[u8]) -> bool {
     match text.len() {
         ..8 => text.contains(&b'\\'),

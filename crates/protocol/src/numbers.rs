@@ -13,7 +13,7 @@ pub fn is_rounded(written: &str) -> bool {
         return false;
     };
     let digits = significant(written);
-    // Programs write doubles with the fewest digits that read back the same.
+    // Doubles are written with the fewest digits that read back.
     let is_exact = double.is_normal()
         && (digits.len() <= DIGITS || digits == significant(&format!("{double:e}")));
     !is_exact && !digits.is_empty() && double.is_finite()

@@ -10,7 +10,6 @@ use sha2::{Digest as _, Sha256};
 use crate::tokens::{Token, Tokens, utf16_of};
 use crate::{Method, RawJson, RawObject, nesting_within};
 
-/// Deeper parameters are digested as written.
 const DEEPEST: usize = 128;
 
 /// Identifies a request by method and parameters. Equal for a faithful retry.

@@ -5,7 +5,6 @@ use crate::is_unseen;
 /// Drops [invisible characters](is_unseen) of an untrusted text, and shortens it to `longest` characters, ending in
 /// `…`.
 pub fn shown(text: &str, longest: usize) -> String {
-    // Most texts need no change.
     if text.len() <= longest && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }

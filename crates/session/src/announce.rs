@@ -81,7 +81,6 @@ async fn tell_all(
                 Ok(ResourceUpdated { uri, params }) => {
                     node.resource_updated(&uri, &params).await;
                 }
-                // Updates were missed.
                 Err(RecvError::Lagged(_)) => {
                     for uri in node.subscribers.all_uris() {
                         let params = RawJson::of(&serde_json::json!({ "uri": uri }));

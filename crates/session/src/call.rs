@@ -139,7 +139,6 @@ impl CallDriver {
         let is_held = !once || !asks_first;
         if is_held && in_flight.live.transport == SessionTransport::Streamable {
             if once && !in_flight.repeated {
-                // The call may outlast the hold.
                 in_flight.live.share.check()?;
             }
             return self.hold(in_flight, delivery).await;
@@ -299,7 +298,6 @@ impl InFlight {
         self.begins_here();
     }
 
-    /// The worker remains the first choice.
     fn unbind(&mut self) {
         let ledger = self.plan.call.ledger.take();
         let worker = self.plan.call.worker.take();

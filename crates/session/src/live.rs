@@ -194,7 +194,6 @@ impl LiveSession {
         self.core.with(|core| core.closed = false);
     }
 
-    /// Returns the running calls.
     pub(crate) fn end(&self) -> Vec<Arc<CallSlot>> {
         let end = |core: &mut SessionCore| {
             core.closed = true;

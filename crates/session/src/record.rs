@@ -26,7 +26,6 @@ pub(crate) struct Record {
     pub(crate) announced: [u64; 3],
     #[serde(default)]
     pub(crate) kept: Kept,
-    /// Oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) made_tasks: Vec<MadeTask>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

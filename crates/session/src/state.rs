@@ -64,7 +64,6 @@ pub(crate) struct Limits {
 
 pub(crate) enum Input {
     Request(Request, Came),
-    /// A repeated delivery.
     Repeated(Request, Came),
     Notification(Notification),
     Response(Response),

@@ -1,4 +1,4 @@
-//! A lock that drops its content when a user panics.
+//! A lock whose content a panic drops.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

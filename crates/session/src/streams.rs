@@ -60,7 +60,6 @@ pub(crate) struct Streams {
     draining: CancellationToken,
 }
 
-/// A connection's stream, not yet read.
 pub(crate) struct Attachment {
     stream: EventStream,
     reader: Reader,
@@ -174,7 +173,6 @@ impl Streams {
         })
     }
 
-    /// Bytes that the log kept at the last append.
     pub(crate) fn kept(&self) -> u64 {
         self.kept.load(Ordering::Relaxed)
     }
@@ -435,7 +433,6 @@ impl Streams {
         }
     }
 
-    /// The open streams, the standalone one first.
     pub(crate) fn open(&self) -> Vec<Arc<Tail>> {
         let mut open: Vec<_> = self.tails.lock().values().cloned().collect();
         open.sort_unstable_by_key(|tail| tail.stream());

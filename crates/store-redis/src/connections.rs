@@ -55,7 +55,7 @@ enum State {
     },
     /// The first attempt is in progress.
     Dialling,
-    /// Attempts continue.
+    /// The first attempt failed, and others follow.
     Down(Arc<str>),
 }
 

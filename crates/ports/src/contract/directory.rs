@@ -1,4 +1,4 @@
-//! Contract of the directory: ownership, leases, records.
+//! Contract of the directory.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"

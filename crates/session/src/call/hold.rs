@@ -39,7 +39,6 @@ pub(super) struct HeldCall {
 enum First {
     Refused(CallFailure),
     End(CallOutcome),
-    /// The call sends an event or writes session state.
     Speaks(CallEvent),
     /// Time is up, or another reader attached.
     Silence,

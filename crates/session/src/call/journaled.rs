@@ -326,7 +326,7 @@ impl CallDriver {
         }
     }
 
-    /// The client has already been refused.
+    /// Ends calls whose client has already been refused.
     async fn take_back(&self, calls: &[InFlight], tail: &Tail) {
         for call in calls {
             let failure = CallFailure::not_executed("the store was away too long");

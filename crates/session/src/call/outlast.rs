@@ -22,7 +22,6 @@ use super::pump::session_ended;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::measure;
 
-/// Events buffered while the stream opens.
 const KEPT_AHEAD: usize = 64;
 
 /// How long events wait for the store before the result is sent without them, as a multiple of the store timeout.

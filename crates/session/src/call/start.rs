@@ -31,7 +31,6 @@ struct Start {
     repeatable: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     asks_first: bool,
-    /// The client's span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

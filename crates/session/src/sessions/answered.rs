@@ -7,7 +7,6 @@ use super::Node;
 use crate::live::{LiveSession, log_failed};
 
 const PAGE: usize = 64;
-/// For an incomplete log.
 const LOOKED_BACK: [u64; 3] = [1024, 128, 16];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +33,6 @@ impl Node {
             let sequence = last.sequence.saturating_sub(back);
             let start = EventId { sequence, ..last };
             let missing = match self.missing(live, start, requests).await {
-                // The log begins later.
                 Err(LogError::Gone(_)) => continue,
                 missing => missing.map_err(failed)?,
             };

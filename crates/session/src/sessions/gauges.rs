@@ -1,4 +1,4 @@
-//! Gauges of a node's sessions.
+//! Gauges of sessions.
 
 use std::sync::{Arc, Weak};
 

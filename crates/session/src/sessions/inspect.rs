@@ -1,4 +1,4 @@
-//! Operators' view of this node's sessions, and ending one.
+//! Operators' view of this node's sessions.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -46,7 +46,6 @@ struct Known<'a> {
     principal: &'a Principal,
     about: &'a About,
     epoch: Epoch,
-    /// By the node's clock.
     last_used: u64,
     live: Option<&'a LiveSession>,
 }
@@ -162,7 +161,6 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// A passivated task has ended.
     fn task(&self) -> Option<&'static str> {
         match self.live {
             Some(live) => live.task_status(),

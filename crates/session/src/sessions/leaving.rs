@@ -23,7 +23,6 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 pub(crate) enum Leave {
-    /// The node stays the owner.
     Passivate,
     /// Any node may claim the session, whose calls run on.
     HandOver(Arc<Patience>),

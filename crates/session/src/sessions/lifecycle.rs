@@ -1,4 +1,4 @@
-//! Opens a session, enters it in memory, and ends it for its client.
+//! Opens a session and ends it for its client.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -12,7 +12,6 @@ pub(crate) struct SessionLocks {
     locks: Arc<DashMap<SessionId, Arc<Mutex<()>>, RandomState>>,
 }
 
-/// A session's lock.
 pub(crate) struct Alone {
     #[allow(dead_code, reason = "held until dropped")]
     guard: OwnedMutexGuard<()>,

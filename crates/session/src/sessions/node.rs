@@ -55,7 +55,6 @@ pub(crate) struct Moves {
     pub(crate) resumed_calls: AtomicUsize,
 }
 
-/// Operators' view of a session, live or not.
 pub(crate) struct About {
     pub(crate) client: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
@@ -148,7 +147,6 @@ impl Node {
         self.table.sum_of_live(|live| live.actor.due())
     }
 
-    /// Bytes of logged events.
     pub(crate) fn kept(&self) -> u64 {
         self.table.sum_of_live(|live| live.streams.kept())
     }

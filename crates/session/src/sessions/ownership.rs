@@ -177,7 +177,6 @@ impl Node {
         Ok(())
     }
 
-    /// Claims a session from another node.
     async fn take_over(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -280,7 +279,6 @@ impl Node {
         taking_over.done(live.epoch.0, running);
         let taking_over = Arc::new(taking_over);
         for (last, calls) in calls {
-            // A bound call has its delivery's id.
             let delivery = match &calls[..] {
                 [call] => Some(call.journaled.entry.call.into()),
                 _ => None,

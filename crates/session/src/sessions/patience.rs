@@ -8,7 +8,6 @@ use tokio::time::Instant;
 /// Shared by sessions that leave together, so that an outage delays them once.
 pub(crate) struct Patience {
     most: Duration,
-    /// The first failure since the store's last answer.
     away_since: Mutex<Option<Instant>>,
 }
 

@@ -12,7 +12,6 @@ pub(crate) struct Places {
     taken: Arc<Totals>,
 }
 
-/// The place of one session, freed on drop.
 #[derive(Debug)]
 pub(crate) struct Place(#[allow(dead_code, reason = "counts until dropped")] Portion);
 

@@ -15,7 +15,6 @@ use crate::actor::{Renewal, SessionMsg};
 use crate::live::LiveSession;
 use crate::state::Input;
 
-/// The pause doubles after each refusal.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 

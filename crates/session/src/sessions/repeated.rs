@@ -71,7 +71,6 @@ impl Node {
                 return found.map(Found::Delivered);
             }
             let running = running(&live, &requests, post.delivery);
-            // Another request may have the same id.
             let held = |slot: &Arc<CallSlot>| slot.call() == CallId::from(post.delivery);
             if running.is_empty() || post.is_bound() && !running.iter().any(held) {
                 return match single {

@@ -8,7 +8,6 @@ use tokio::time::Instant;
 
 /// A take-over, whose span its resumed calls share.
 pub(crate) struct TakingOver {
-    /// `None` if metrics are off.
     since: Option<Instant>,
     outcome: TakeOver,
     span: Span,

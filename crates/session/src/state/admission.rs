@@ -180,7 +180,6 @@ impl Admission {
         }
     }
 
-    /// Returns whether this was the first time.
     pub(crate) fn release(&self) -> bool {
         let first = !self.released.swap(true, Ordering::Relaxed);
         if first {

@@ -106,7 +106,6 @@ impl SessionState {
         }
     }
 
-    /// Whether the client wants messages of this severity.
     pub(crate) fn logs(&self, level: LogLevel, facts: &ServerFacts) -> bool {
         has_capability(facts, "logging") && level >= self.record.log_level
     }

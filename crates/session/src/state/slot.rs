@@ -36,7 +36,6 @@ struct SlotState {
     asked: Vec<(AskId, Span)>,
 }
 
-/// Resolves when a call has stopped running.
 type Over = Shared<BoxFuture<'static, ()>>;
 
 struct EarlyAnswer {
@@ -69,7 +68,6 @@ impl CallSlot {
         self.once.load(Ordering::Relaxed)
     }
 
-    /// Whether the call was cancelled before its start.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.state.lock().cancelled.is_some()
     }
@@ -97,7 +95,6 @@ impl CallSlot {
         self.wanted.notified().await;
     }
 
-    /// Passes on a waiting cancellation and answers.
     pub(crate) fn started(&self, control: Arc<dyn CallControl>) {
         let mut state = self.state.lock();
         if state.left {

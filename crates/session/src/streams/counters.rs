@@ -1,4 +1,4 @@
-//! Stream counters of a node.
+//! Stream counters.
 
 use std::sync::atomic::AtomicUsize;
 

@@ -54,7 +54,6 @@ impl Reader {
     ) -> impl Future<Output = ()> + Send {
         async move {
             if self.gone > 0 {
-                // A failure shows again below.
                 let _ = Box::pin(self.tell_of_gap()).await;
             }
             // If the connection is gone, the client resumes from the log.
@@ -193,7 +192,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The future is small, without the item.
+    /// Sends an item. The future stays small, without the item.
     fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), ReaderGone>> + Send {
         // Large events wait one at a time to save memory.
         if is_large(&item) && !self.sender.is_drained() {

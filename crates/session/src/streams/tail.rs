@@ -44,7 +44,6 @@ struct TailState {
 
 pub(crate) enum Next {
     Events(Vec<LoggedEvent>, bool),
-    /// Unlogged messages, sent once.
     Passing(Vec<Bytes>),
     /// The reader must read this many events from the log.
     Behind(usize),

@@ -86,14 +86,12 @@ impl Node {
             plan: posting.plan,
         };
         match self.deliver(&task, post).await {
-            // A task's stream has no reader.
             Ok(Delivered::Stream(_)) => Ok(Made::Task(made)),
             Ok(Delivered::Json(refusal)) if is_new => {
                 self.unmake(live, &task).await;
                 Ok(Made::Refused(refusal))
             }
             Ok(_) => Ok(Made::Task(made)),
-            // Another node continues the task.
             Err(GatewayError::Moved { .. }) if !is_new => Ok(Made::Task(made)),
             Err(GatewayError::NotFound) if !is_new => {
                 let lost = CallFailure::outcome_unknown("the store has lost the call's task");
@@ -180,7 +178,6 @@ impl Node {
 
 enum Made {
     Task(MadeTask),
-    /// The call does not run; this is its answer.
     Refused(Bytes),
 }
 

@@ -53,7 +53,6 @@ impl Node {
                 Ok::<_, GatewayError>((in_flight, answer))
             }
         });
-        // Each may wait for a worker.
         let calls: Vec<_> = calls.collect();
         let mut planned = Vec::new();
         for (in_flight, answer) in try_join_all(calls).await? {

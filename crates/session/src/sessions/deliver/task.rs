@@ -1,4 +1,4 @@
-//! A client's requests about a task, and its answers.
+//! A client's requests about a task.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use crate::state::{Effect, Input, TaskAnswer};
 
 /// A new owner gets the question again.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
-/// The task may have moved.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const CLOSING: Duration = Duration::from_millis(50);
 
