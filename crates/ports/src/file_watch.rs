@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::read_file::open_file;
 
-/// Above the limits of all watched files.
+/// More than any watched file may have.
 const LONGEST: u64 = 64 << 20;
 
 /// Watches a file.

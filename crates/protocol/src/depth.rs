@@ -2,7 +2,7 @@
 
 use memchr::memchr2;
 
-/// Up to this, count brackets first.
+/// Texts up to this length have their brackets counted first.
 const SHORT: usize = 1024;
 
 /// Whether `text` nests at most `limit` levels deep.
@@ -56,7 +56,7 @@ pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     search_end(text, at)
 }
 
-/// Separate, so that short strings need fewer registers.
+/// Searches long strings. Separate, so that short ones need fewer registers.
 #[inline(never)]
 fn search_end(text: &[u8], mut at: usize) -> usize {
     while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {

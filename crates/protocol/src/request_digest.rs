@@ -100,7 +100,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// With the fewest escapes, if it is Unicode.
+/// The string with the fewest escapes, if it is Unicode.
 fn canonical(written: &[u8]) -> Cow<'_, [u8]> {
     if !written.contains(&b'\\') {
         return written.into();

@@ -62,7 +62,7 @@ impl SseParser {
     /// If the event is too large.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
         while let Some(line) = self.line() {
-            // Independent of how bytes arrive.
+            // Checked per line, so that the result does not depend on how bytes arrive.
             self.expect_room_for(line.len())?;
             let line = if std::mem::replace(&mut self.begun, true) {
                 &line[..]

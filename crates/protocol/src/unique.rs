@@ -8,7 +8,7 @@ use crate::json::has_backslash;
 use crate::tokens::{Token, Tokens, utf16_of};
 use crate::{InvalidMessage, Message, Outcome, RawJson, RpcError, shown};
 
-/// Up to this, pairwise comparison is cheaper than sorting.
+/// Objects up to this size are cheaper to compare pairwise than to sort.
 const FEW: usize = 16;
 const INLINE: usize = 32;
 /// Marks the beginning of an object. Names have quotes.

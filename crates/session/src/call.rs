@@ -248,7 +248,7 @@ impl InFlight {
         }
     }
 
-    /// Fails if a limit was reached.
+    /// Answers a call that does not run. Fails if a limit was reached.
     pub(crate) fn refuse(&self, outcome: CallOutcome) -> Result<Bytes, GatewayError> {
         match outcome {
             CallOutcome::Failed(CallFailure::Overloaded {
@@ -291,7 +291,7 @@ impl InFlight {
         }
     }
 
-    /// The caller knows that the worker has not received the call.
+    /// Binds the call. The caller knows that the worker has not received it.
     fn bind(&mut self, binding: Binding) {
         self.plan.worker = Some(binding);
         self.plan.bind();

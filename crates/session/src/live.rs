@@ -130,7 +130,7 @@ impl LiveSession {
         self.task_changes.notified()
     }
 
-    /// Also restarts the time that the task is kept.
+    /// Announces a changed task, and restarts the time that it is kept.
     pub(crate) fn tell_of_task(&self) {
         self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {

@@ -25,7 +25,7 @@ const TOLD_AT_ONCE: usize = 500;
 /// The store may have lost the list.
 const LISTED_EVERY: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(1);
-/// With up to [`CLOSE`] lists.
+/// The polling interval with up to [`CLOSE`] lists.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 const CLOSE: usize = 100;
 const AGAIN: Duration = Duration::from_secs(1);
@@ -74,7 +74,7 @@ impl TaskLists {
             .collect()
     }
 
-    /// Newer changes win.
+    /// Keeps failed changes, unless there are newer ones.
     fn put_back(&self, changes: Vec<(SessionId, Change)>) {
         let mut waiting = self.changes.lock();
         for (task, change) in changes {
@@ -163,7 +163,7 @@ impl Node {
         Ok(())
     }
 
-    /// At least the life of the tasks' records.
+    /// Covers the life of the tasks' records.
     fn list_life(&self) -> Duration {
         let records = self.config.record_life(SessionTransport::Task);
         records.max(3 * LISTED_EVERY)

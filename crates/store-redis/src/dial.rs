@@ -26,7 +26,7 @@ pub(crate) struct Dialler {
 }
 
 const CLUSTER_RETRIES: u32 = 4;
-/// In milliseconds.
+/// The wait before a redirection, in milliseconds.
 const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
 
 impl Dialler {
@@ -156,7 +156,7 @@ impl Dialler {
         client.map_err(|error| text(&error))
     }
 
-    /// Each sentinel gets a share of the time.
+    /// Asks the sentinels in turn; each gets a share of the time.
     async fn master(
         &self,
         sentinels: &[Host],

@@ -53,8 +53,8 @@ impl Link {
         self.heard.load(Ordering::Relaxed) < asked
     }
 
-    /// Without a key, any node answers. Unknown scripts are sent in full. If the future is dropped, the command may
-    /// have been executed.
+    /// Sends a command to the node of `key`, or to any. Unknown scripts are sent in full. If the future is dropped, the
+    /// command may have been executed.
     pub(crate) async fn ask(
         &mut self,
         key: Option<&str>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Rate;
 
-/// Up to this, all arithmetic is exact, in Redis too.
+/// The longest fill time for which arithmetic is exact, in Redis too.
 pub(super) const LONGEST_FILL: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A bucket's size and refill interval.

@@ -325,7 +325,7 @@ impl HeldCall {
         }
     }
 
-    /// If the session is only lost, the call runs on.
+    /// Stops the call with its session, unless the session is only lost.
     pub(super) async fn end_with_session(mut self) {
         let live = self.in_flight.live.clone();
         if !live.is_lost()

@@ -166,7 +166,7 @@ impl CallDriver {
         }
     }
 
-    /// If the log is full, events are dropped, and the answer can still be stored.
+    /// Drops the events if the log is full, so that the answer can still be stored.
     async fn append(
         &self,
         due: Vec<Bytes>,
@@ -193,7 +193,7 @@ impl CallDriver {
         }
     }
 
-    /// If this node has lost the session, the next owner has the call.
+    /// Stops and answers the call, unless the session is only lost.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
             // Before the slot is released, because the session's end may need the call.
@@ -204,7 +204,7 @@ impl CallDriver {
         }
     }
 
-    /// Also closes the journal entry.
+    /// Appends the answer and closes the journal entry.
     pub(super) async fn finish(
         &self,
         mut due: Vec<Bytes>,

@@ -26,7 +26,7 @@ struct Turn {
 }
 
 impl SessionLocks {
-    /// Cancellation safe, but loses the place in the queue.
+    /// Locks a session. Cancellation safe, but loses the place in the queue.
     pub(crate) async fn lock(&self, session: &SessionId) -> Alone {
         let turn = Turn {
             locks: self.locks.clone(),

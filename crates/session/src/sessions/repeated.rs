@@ -91,7 +91,8 @@ impl Node {
         }
     }
 
-    /// On a single stream, calls are journaled first, so a request in neither journal nor stream was not begun.
+    /// Looks for finished requests on a single stream. Calls are journaled first there, so one in neither journal nor
+    /// stream was not begun.
     async fn find_answered(
         &self,
         live: &LiveSession,

@@ -61,7 +61,8 @@ impl Admitted {
         Some(in_use.newest.slot.clone())
     }
 
-    /// A call of an earlier owner has no delivery. It matches by its call id if `came` has one, and otherwise always.
+    /// The call of this delivery. A call of an earlier owner has no delivery: it matches by its call id if `came` has
+    /// one, and otherwise always.
     pub(super) fn of_delivery(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let is_same = |entered: &&Entered| match entered.delivery {

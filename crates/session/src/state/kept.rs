@@ -49,7 +49,7 @@ impl Kept {
         answer.to_json()
     }
 
-    /// Shrinking is always allowed, even if limits were lowered.
+    /// Checks the limits. Shrinking is always allowed, even if they were lowered.
     fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
         if value.len() > limits.value {
             return Err(RpcError::invalid_params(format!(
@@ -130,7 +130,7 @@ impl SessionState {
         self.record.kept.make(change);
     }
 
-    /// Ended calls do not repeat their writes.
+    /// Forgets ended calls' writes, which are not repeated.
     pub(super) fn forget_writings(&mut self) {
         let admitted = &self.admitted;
         let runs = |call: &CallId| admitted.running(*call).is_some();

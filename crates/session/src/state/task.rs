@@ -125,7 +125,7 @@ impl SessionState {
         }
     }
 
-    /// Only the first end counts.
+    /// Keeps the first end.
     pub(super) fn task_ended(&mut self, end: TaskEnd, at: u64) {
         self.task.questions.clear();
         if let Some(task) = self.record.task.as_mut().filter(|task| task.end.is_none()) {

@@ -20,7 +20,7 @@ const LISTS: [Method; 3] = [
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub(crate) lists: Vec<Bytes>,
-    /// Known to the client once `lists` are logged.
+    /// The list versions, known to the client once `lists` are logged.
     pub(crate) versions: [u64; 3],
     pub(crate) resources: Vec<Bytes>,
     pub(crate) updated: Vec<String>,

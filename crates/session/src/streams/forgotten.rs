@@ -39,7 +39,7 @@ impl Streams {
     /// An outage. Other failures are logged.
     pub(crate) async fn confirm(&self) -> Result<(), StoreError> {
         for tail in self.open() {
-            // Not written here, so the store has it.
+            // This node has not written the stream, so the store has it.
             if tail.before_recent().is_none() {
                 continue;
             }

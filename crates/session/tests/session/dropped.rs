@@ -265,7 +265,6 @@ async fn what_was_dropped_is_answered_when_it_is_delivered_again() {
     }
 }
 
-/// Even if the first delivery was dropped, the answer arrives once.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_dropped_arrives_when_it_is_delivered_again() {
     for polls in 0..12 {
@@ -366,7 +365,6 @@ async fn a_session_that_is_taken_over_for_nobody_goes_on() {
     }
 }
 
-/// The end is complete or has not begun.
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_end_nobody_waits_for_ends() {
     for polls in 0..12 {
@@ -437,7 +435,7 @@ async fn a_listener_that_hangs_up_takes_no_news_along() {
     }
 }
 
-/// At most as long as a call may take.
+/// The answer comes at most as late as a call may end.
 #[tokio::test(start_paused = true)]
 async fn who_asks_again_is_answered_when_no_call_may_take_longer() {
     let config = SessionConfig {

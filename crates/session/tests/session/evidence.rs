@@ -116,7 +116,6 @@ async fn an_owner_that_is_gone_is_replaced_while_its_lease_lives() {
     assert_eq!(two.bench.script.started.load(Ordering::SeqCst), 1, "once");
     assert!(tool.cancelled.borrow().is_none());
 
-    // The former owner lives, asks the store and lets go.
     let directory = &two.bench.store.directory;
     let renewed = directory.renew_lease(&NodeId::new("test"), LONG).await;
     assert_eq!(renewed, Ok(Renewal::Contested));

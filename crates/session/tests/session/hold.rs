@@ -340,7 +340,6 @@ async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     );
 }
 
-/// The next worker is journaled first.
 async fn refused_by_the_first(bench: &Bench, alice: &SessionRef, post: Post) -> EventStream {
     bench.script.replans.store(true, SeqCst);
     *bench.script.refuses.lock() = Some(WorkerId::new("w"));
@@ -412,7 +411,6 @@ async fn a_first_delivery_that_comes_late_does_not_run_again() {
     assert_eq!(starts(&bench, "echo"), 1);
 }
 
-/// The owner knows that it has not sent the call.
 #[tokio::test]
 async fn a_call_that_was_journaled_first_is_bound_anew_by_its_owner() {
     let bench = Bench::new(held_for(Duration::ZERO));

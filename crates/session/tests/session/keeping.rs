@@ -151,7 +151,6 @@ async fn a_writing_that_a_new_owner_reads_again_overwrites_nothing() {
     bench.stream(&alice, 2, "stream-second").await;
     let other = bench.script.call("stream-second").await;
     assert_eq!(text(asked(&other, 1, set("k", "second")).await), "{}");
-    // The first answer was lost with the owner.
     first.answers.lock().clear();
     lose_lease(&bench.store).await;
 

@@ -412,7 +412,6 @@ async fn an_initialize_that_is_delivered_again_is_answered_once() {
     assert!(matches!(delivered, Delivered::Accepted));
     let told = told(&bench, &to, &mut stream).await;
     assert_eq!(told.len(), 1, "{told:?}");
-    // A second `initialize` is the client's fault.
     bench.post(&to, INITIALIZE).await;
     let refused = read(&mut stream, 1).await.texts;
     assert!(refused[0].contains("initialized already"), "{refused:?}");
@@ -509,7 +508,6 @@ async fn a_session_stays_while_an_answer_waits_for_the_store() {
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
 
-/// The session could come back from its record.
 #[tokio::test(start_paused = true)]
 async fn a_session_is_not_ended_while_the_store_is_away() {
     let counted = Counted::new();

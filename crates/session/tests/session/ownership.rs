@@ -411,7 +411,6 @@ async fn a_stale_owner_swallows_no_answer_and_no_cancellation() {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;
     lose_lease(&bench.store).await;
-    // The first owner does not know this call.
     let asking = second.deliver(&alice, post(&call(1, "stream-asks"))).await;
     let mut stream = stream_of(asking.unwrap());
     let tool = bench.script.call("stream-asks").await;
@@ -460,7 +459,6 @@ async fn a_reader_that_was_replaced_asks_whose_the_call_is() {
     for n in 1..=3 {
         tool.progress(n).await;
         assert_eq!(read(&mut after, 1).await.events.len(), 1);
-        // The former owner reads the call again.
         drop(tool.attach(n).await);
     }
     tool.finish(r#"{"content":[]}"#).await;

@@ -139,7 +139,6 @@ async fn a_session_that_wakes_while_the_node_lets_go_of_it_has_one_place() {
 async fn the_sweep_looks_again_before_it_ends_a_session() {
     let (bench, store) = unsteady(SessionConfig {
         idle: IDLE,
-        // The record outlives the test's delays.
         ..quick()
     });
     let alice = bench.open("alice", "2025-11-25").await;

@@ -230,7 +230,6 @@ async fn a_cancelled_task_is_cancelled_and_stays_so() {
     assert_eq!(again["result"], json!({"resultType":"complete"}));
 }
 
-/// Answers two questions, the first while the call ends.
 async fn answers_while_it_is_cancelled(word: impl FnOnce(&Driven)) {
     let bench = Bench::new(SessionConfig::default());
     let (task, tool) = task(&bench, "alice", "stream-asks").await;
@@ -256,7 +255,6 @@ async fn answers_while_it_is_cancelled(word: impl FnOnce(&Driven)) {
 
 #[tokio::test]
 async fn an_answer_to_a_call_that_is_cancelled_meanwhile_is_acknowledged() {
-    // The second finds the call gone.
     answers_while_it_is_cancelled(|tool| {
         tool.late_word.send_replace(false);
     })
@@ -499,7 +497,6 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
     std::thread::sleep(Duration::from_millis(5));
     tool.finish(r#"{"content":[]}"#).await;
     let ended = status(&bench.sessions, &task, "completed").await;
-    // The time includes that of the call.
     let ttl = ended["ttlMs"].as_u64().unwrap();
     assert!(ttl >= 600_005, "{ended}");
     // The record outlives the session's time.

@@ -15,7 +15,7 @@ use crate::scripts::Script;
 
 /// Their replies arrive together too.
 const MOST: usize = 64;
-/// Others wait in their callers.
+/// Further commands wait in their callers.
 const WAITING: usize = 256;
 
 /// A connection to one server, closed with its last clone.
@@ -38,8 +38,8 @@ impl Gathering {
         Self { asking }
     }
 
-    /// The reply may be a server error. Unknown scripts are sent in full. If the future is dropped, the command may
-    /// have been executed.
+    /// Sends a command, whose reply may be a server error. Unknown scripts are sent in full. If the future is dropped,
+    /// the command may have been executed.
     pub(super) async fn ask(
         &self,
         command: Cmd,

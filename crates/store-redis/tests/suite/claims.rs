@@ -18,7 +18,6 @@ async fn one_claim_wins_each_epoch() {
             .directory
             .clone();
         let id = id.clone();
-        // Without leases, claims may follow one another.
         tokio::spawn(async move { directory.claim(&id, &node(&format!("n{n}"))).await })
     });
     let mut epochs = HashSet::new();

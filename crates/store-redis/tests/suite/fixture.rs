@@ -82,7 +82,7 @@ pub(crate) fn entry() -> JournalEntry {
     }
 }
 
-/// Multiples of 8 settle accounts.
+/// A call whose id ends in this number; multiples of 8 settle accounts.
 pub(crate) fn entry_with(last: u8) -> JournalEntry {
     let entry = entry();
     let mut id = *entry.call.as_bytes();

@@ -225,7 +225,6 @@ async fn what_nobody_knows_any_more_is_gone_and_not_silently_missing() {
     assert_eq!(texts(&page.events), ["end"]);
 }
 
-/// Lost ids must not be reused.
 #[tokio::test]
 async fn the_next_owner_gives_no_event_the_id_of_one_that_was_forgotten() {
     let lossy = Lossy::new().await;
@@ -338,12 +337,10 @@ async fn a_claim_that_was_forgotten_is_entered_again_unless_there_is_a_newer_one
     directory.remove(&id, newer.epoch).await.unwrap();
 }
 
-/// A lost claim's epoch must not be reissued.
 #[tokio::test]
 async fn two_claims_from_the_same_past_get_different_epochs() {
     let lossy = Lossy::new().await;
     let (id, _) = session(&lossy.store).await;
-    // From a master whose clock was ahead.
     let keys: Vec<String> = lossy.server.ask(&["KEYS", "*:s"]).await;
     let _: Value = lossy
         .server

@@ -44,7 +44,7 @@ impl Looked {
         self.server.ask(&["HGETALL", &self.key]).await
     }
 
-    /// Including those in scripts.
+    /// Counts commands, including those in scripts.
     async fn commands(&self, step: impl AsyncFn()) -> String {
         let _: redis::Value = self.server.ask(&["CONFIG", "RESETSTAT"]).await;
         step().await;

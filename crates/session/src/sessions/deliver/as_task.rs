@@ -143,7 +143,7 @@ impl Node {
         Ok(made)
     }
 
-    /// If the list cannot be stored, the task appears as expired.
+    /// Removes a task that has not begun. If the list cannot be stored, the task appears as expired.
     async fn unmake(&self, live: &Arc<LiveSession>, task: &SessionRef) {
         live.note(Input::TaskUnmade(task.session.clone()));
         self.end_task(&task.session, task).await;

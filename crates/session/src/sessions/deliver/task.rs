@@ -59,7 +59,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// After a take-over, the question may be repeated first.
+    /// Takes a 2025-11-25 client's answer, perhaps before a new owner has the question.
     pub(super) async fn deliver_answer(
         self: &Arc<Self>,
         to: &SessionRef,

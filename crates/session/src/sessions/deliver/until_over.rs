@@ -13,7 +13,7 @@ pub(super) fn is_asked(request: &Request) -> bool {
 }
 
 impl Node {
-    /// If this node loses the session, the edge asks its next owner.
+    /// Waits until the calls have stopped. If this node loses the session, the edge asks its next owner.
     pub(super) async fn wait_until_over(
         self: &Arc<Self>,
         to: &SessionRef,

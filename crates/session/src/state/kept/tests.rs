@@ -159,9 +159,7 @@ struct Step {
 enum Fate {
     Stored,
     Refused,
-    /// The owner is lost after storing, before answering.
     LostAfter,
-    /// The owner is lost before storing.
     LostBefore,
 }
 

@@ -301,7 +301,7 @@ impl Script {
         Ok(running)
     }
 
-    /// As on a node that has just started.
+    /// Reports no capabilities, as a node that has just started.
     pub fn forget_capabilities(&self) {
         self.facts.send_modify(|facts| {
             let mut changed = ServerFacts::clone(facts);
