@@ -1,7 +1,7 @@
-//! What a caller may use: the one place where policy rules are asked.
+//! Decides by the policy rules what a caller may use.
 //!
-//! What a caller may not use is not there for it: lists leave it out, and a request for it is answered as one for something
-//! unknown.
+//! Lists hide what a caller is not allowed to use, and a request for a hidden item is answered like
+//! a request for an unknown one.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -16,39 +16,37 @@ use shoal_telemetry::trace::{self, attributes};
 use crate::catalog::{Catalog, OfferedTool, Readings};
 use crate::config::Config;
 
-/// What a caller may use.
+/// The view that the policy rules give one caller.
 pub(crate) struct Access(Option<Asked>);
 
-/// Whether a tool may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MayCall {
     No,
     Yes,
-    /// Once a person agrees to the call.
+    /// The call may run after a person approves it.
     OnceAgreed,
 }
 
-/// The rules, and who asks.
 struct Asked {
     policy: Arc<Policy>,
     subject: Arc<KnownSubject>,
     tells: Tells,
-    /// Where a call is planned: the rule that allows it. The event of the call says that, so there is none of the rules.
+    /// The rule that allows a planned call. The call's audit event names the rule, so no separate
+    /// policy event is recorded.
     allows: Option<Cell<Option<Arc<str>>>>,
 }
 
-/// Which decisions are counted, and recorded in the audit trail.
+/// Selects the decisions that are counted and recorded in the audit trail.
 enum Tells {
     Each,
-    /// Those that take back what was told before.
+    /// Only denials.
     Denials,
-    /// The last one, once that is sure to be the one that counts.
+    /// The last decision, when [`tell`](Access::tell) is called.
     Later(RefCell<Option<Held>>),
 }
 
-/// A decision that was not told yet.
 enum Held {
-    /// Only to be counted: the call's event tells it.
+    /// The decision is only counted, because the call's audit event records it.
     Allowed,
     Event {
         kind: TargetKind,
@@ -58,11 +56,11 @@ enum Held {
     },
 }
 
-/// What is to be used, by its kind and name.
 type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
 
 impl Access {
-    /// What the rules in force let a caller use. Without rules it costs nothing to know that that is everything.
+    /// Reads the rules in force for a caller. Without rules, everything is allowed and the checks
+    /// are free.
     pub(crate) fn of(config: &Config, caller: &Caller) -> Self {
         let policy = config.policies.as_ref().map(|it| it.current());
         let Some(policy) = policy.filter(|policy| !policy.is_open()) else {
@@ -78,7 +76,6 @@ impl Access {
         }))
     }
 
-    /// The same for a call that is planned.
     pub(crate) fn of_call(config: &Config, call: &Call) -> Self {
         let access = Self::of(config, &call.caller);
         Self(access.0.map(|asked| Asked {
@@ -87,22 +84,21 @@ impl Access {
         }))
     }
 
-    /// Whether there are rules, which may hide something from the caller.
     pub(crate) fn has_rules(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The rule that allowed the call, once.
+    /// Takes the name of the rule that allowed the call.
     pub(crate) fn rule(&self) -> Option<Arc<str>> {
         self.0.as_ref()?.allows.as_ref()?.take()
     }
 
-    /// The same, where the request has been decided before, and is not told of again unless it is denied now.
+    /// Records only denials, because an earlier decision about this request is already recorded.
     pub(crate) fn once_more(self) -> Self {
         self.telling(Tells::Denials)
     }
 
-    /// The same, where another node may have to decide: nothing is told before [`tell`](Self::tell).
+    /// Holds decisions back until [`tell`](Self::tell), because another node may have to decide.
     pub(crate) fn held_back(self) -> Self {
         self.telling(Tells::Later(RefCell::default()))
     }
@@ -111,7 +107,7 @@ impl Access {
         Self(self.0.map(|asked| Asked { tells, ..asked }))
     }
 
-    /// Tells what was held back.
+    /// Records the decision that was held back.
     pub(crate) fn tell(&self) {
         let Some(asked) = &self.0 else {
             return;
@@ -131,17 +127,16 @@ impl Access {
         }
     }
 
-    /// Everything: what is done was allowed when it was asked for.
+    /// Allows everything, for work that was allowed when the caller asked for it.
     pub(crate) fn granted() -> Self {
         Self(None)
     }
 
-    /// The number of who asks, where there are rules.
+    /// The caller's number, if there are rules.
     pub(crate) fn subject(&self) -> Option<u64> {
         self.0.as_ref().map(|asked| asked.subject.number())
     }
 
-    /// Whether a tool may be called.
     pub(crate) fn tool(&self, catalog: &Catalog, name: &str, offered: &OfferedTool) -> MayCall {
         let Some(asked) = &self.0 else {
             return MayCall::Yes;
@@ -157,7 +152,7 @@ impl Access {
         }
     }
 
-    /// Whether a tool may be seen; nobody counts that.
+    /// Decides whether a list shows a tool. The decision is not counted.
     pub(crate) fn shows_tool(&self, catalog: &Catalog, name: &str, offered: &OfferedTool) -> bool {
         let number = catalog.number();
         self.shows(
@@ -169,17 +164,14 @@ impl Access {
         )
     }
 
-    /// Whether a prompt may be had.
     pub(crate) fn prompt(&self, catalog: &Catalog, name: &str, pool: &str) -> bool {
         self.answer((TargetKind::Prompt, name, pool, None), catalog)
     }
 
-    /// Whether a method of an extension may be called.
     pub(crate) fn method(&self, catalog: &Catalog, method: &str, pool: &str) -> bool {
         self.answer((TargetKind::Method, method, pool, None), catalog)
     }
 
-    /// Whether a template may be completed.
     pub(crate) fn template(&self, catalog: &Catalog, template: &str, pool: &str) -> bool {
         self.answer(
             (TargetKind::ResourceTemplate, template, pool, None),
@@ -187,10 +179,10 @@ impl Access {
         )
     }
 
-    /// Whether a resource may be read.
+    /// Decides whether a resource may be read.
     ///
-    /// What its backend lists has one name. Anything else a client names as it likes: that must be allowed in each way in
-    /// which servers may read it, and denied in none.
+    /// A URI that the backend lists has one name. Any other URI must be allowed in every spelling
+    /// that a server may read it as, and denied in no spelling.
     pub(crate) fn resource(&self, catalog: &Catalog, uri: &str, pool: &str) -> bool {
         let Some(asked) = &self.0 else {
             return true;
@@ -209,7 +201,7 @@ impl Access {
         decision.allowed
     }
 
-    /// Whether an item may be seen in a list of the catalog with this number.
+    /// Decides whether a list of the catalog with this number shows an item.
     pub(crate) fn shows(
         &self,
         catalog: u64,
@@ -221,7 +213,6 @@ impl Access {
         let Some(asked) = &self.0 else {
             return true;
         };
-        // Nothing else has annotations that rules look at.
         let item = (kind == TargetKind::Tool).then_some(item);
         asked.decide((kind, name, pool, item), catalog).allowed
     }
@@ -237,7 +228,7 @@ impl Access {
 }
 
 impl Asked {
-    /// What keeps a URI from being read, by another way in which a server may read it.
+    /// Finds a denial of the URI under another spelling that a server may read.
     fn against_other_readings(&self, uri: &str, pool: &str, catalog: &Catalog) -> Option<Decision> {
         let decide = |uri: &str| {
             let named = (TargetKind::Resource, uri, pool, None);
@@ -265,7 +256,7 @@ impl Asked {
         decision
     }
 
-    /// There is an answer to a request.
+    /// Notes the decision on a request.
     fn told(&self, named: Named<'_>, decision: Decision) {
         if let Some(allows) = &self.allows {
             let rule = self.policy.rule(decision).filter(|_| decision.allowed);
@@ -291,7 +282,7 @@ impl Asked {
         }
     }
 
-    /// Counts the answer to a request, and records it.
+    /// Counts and records the decision on a request.
     fn record(&self, (kind, name, pool, _): Named<'_>, decision: Decision) {
         let outcome = match (decision.allowed, decision.asks) {
             (true, false) => PolicyOutcome::Allowed,
@@ -342,7 +333,6 @@ fn target((kind, name, pool, item): Named<'_>, catalog: u64) -> Target<'_> {
     }
 }
 
-/// A caller as rules see it.
 fn subject_of(caller: &Caller) -> Subject<'_> {
     let grant = caller.grant.as_deref();
     Subject {

@@ -1,9 +1,9 @@
-//! What a person must agree to before a tool runs: the question, and what comes of its answer.
+//! Asks a person to approve a call before the tool runs.
 //!
-//! | who calls | how the question goes out |
+//! | caller | how the question goes out |
 //! |---|---|
-//! | legacy | [`asking`]: as a request on the call's stream, before anything of the call is started |
-//! | modern | [`retry`]: as an `InputRequiredResult`; its state fits this call alone |
+//! | legacy | [`asking`]: as a request on the call's stream, before the call starts |
+//! | modern | [`retry`]: as an `InputRequiredResult` whose state fits this call alone |
 
 mod arguments;
 mod asking;
@@ -22,24 +22,22 @@ use crate::pools::View;
 pub(crate) use asking::Next;
 pub(crate) use retry::{Answered, AskedCall, input_required, read_retry, refused_before};
 
-/// Characters of a name or title in a question.
+/// Maximum characters of a name or title in a question.
 const LONGEST_NAME: usize = 200;
 
-/// What came of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Accepted,
     Declined,
-    /// The person has closed the question without a decision.
+    /// The person closed the question without a decision.
     Dismissed,
-    /// Nobody answered in time.
+    /// The answer did not come in time.
     Late,
-    /// The client could not put the question, and why.
+    /// The client could not ask the person, for this reason.
     NotPut(String),
 }
 
 impl Answer {
-    /// Reads a client's answer.
     pub(crate) fn of(said: &Outcome) -> Self {
         match said {
             Outcome::Result(result) => Self::of_result(result),
@@ -47,7 +45,6 @@ impl Answer {
         }
     }
 
-    /// Reads an `ElicitResult`.
     pub(crate) fn of_result(result: &RawJson) -> Self {
         let action = result.member("action").and_then(|action| action.string());
         match action.as_deref() {
@@ -58,7 +55,7 @@ impl Answer {
         }
     }
 
-    /// Tells that it came, to a call or to one that goes on with another.
+    /// Records the answer for a call, or for the call that continues it.
     pub(crate) fn tell(&self, call: &Call, continues: Option<CallId>) {
         let outcome = match self {
             Self::Accepted => ApprovalOutcome::Accepted,
@@ -70,12 +67,12 @@ impl Answer {
         asked(call, continues, outcome);
     }
 
-    /// What the caller of a tool that does not run is told: a result of the tool, so that the model reads it.
+    /// Returns a tool result that explains why the tool did not run, so that the model reads it.
     pub(crate) fn refusal(&self) -> CallOutcome {
         self.explained("The tool was not run.")
     }
 
-    /// The same where the call's worker cannot be asked whether another request has run the tool.
+    /// Returns the same refusal if the worker cannot say whether another request has run the tool.
     pub(crate) fn untold(&self) -> CallOutcome {
         self.explained(
             "This request has not run the tool. Its worker does not answer, so Shoal does not know whether an earlier yes to \
@@ -101,7 +98,7 @@ impl Answer {
     }
 }
 
-/// A person was asked whether a call may begin, or could not be, and this came of it.
+/// Counts and records the outcome of an approval.
 fn asked(call: &Call, continues: Option<CallId>, outcome: ApprovalOutcome) {
     metrics().policy.approved(outcome);
     let subject = audit::Subject {
@@ -111,10 +108,10 @@ fn asked(call: &Call, continues: Option<CallId>, outcome: ApprovalOutcome) {
     audit::asked(&subject, outcome);
 }
 
-/// The parameters of the `elicitation/create` that asks for a call of a pool's tool.
+/// Writes the parameters of the `elicitation/create` that asks for approval of a tool call.
 ///
 /// # Errors
-/// The answer to a call that nobody can be asked about.
+/// The answer to the call, if its client cannot ask a person.
 pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, CallOutcome> {
     let caller = &call.caller;
     if !declares(&caller.capabilities, ClientCapability::ElicitationForm) {
@@ -135,12 +132,11 @@ pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, 
     let message = format!("Allow one call of the tool {name}{title} of {server}?\n\n{arguments}");
     Ok(RawJson::of(&json!({
         "message": message,
-        // To accept is the answer: there is nothing to fill in.
+        // The person only accepts or declines, so the form has no fields.
         "requestedSchema": { "type": "object", "properties": {} },
     })))
 }
 
-/// The error for a client that cannot ask a person.
 fn unable(caller: &Caller) -> RpcError {
     let needed = ClientCapability::ElicitationForm;
     let mut error = match caller.revision.era() {

@@ -1,4 +1,4 @@
-//! What the audit trail has of calls.
+//! Writes audit events about calls.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use shoal_telemetry::audit::{self, Event, Kind, keys};
 use shoal_telemetry::metrics::{ApprovalOutcome, CountedOutcome, PolicyOutcome};
 use shoal_telemetry::trace::attributes;
 
-/// Whose call it is, and what it does.
+/// The call that an audit event is about.
 pub(crate) struct Subject<'a> {
     pub(crate) id: CallId,
-    /// The call that it goes on with, if its client was asked something before.
+    /// The earlier call that this call continues after a question to its client.
     pub(crate) continues: Option<CallId>,
-    /// The policy rule that allowed it, if that is known here.
+    /// The policy rule that allowed the call, if this node knows it.
     pub(crate) rule: Option<&'a str>,
     pub(crate) method: &'a Method,
     pub(crate) params: Option<&'a RawJson>,
@@ -35,7 +35,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A call has ended for whoever follows it here. How it is counted is asked only if it is recorded.
+/// Records the end of a call. The outcome is computed only if it is recorded.
 pub(crate) fn ended(
     call: &Subject<'_>,
     took: Duration,
@@ -55,7 +55,8 @@ pub(crate) fn ended(
     });
 }
 
-/// Nobody follows a call here any more: it goes on where its session's next owner is, or its reader has left.
+/// Records that this node stops following a call, because another node owns its session or its
+/// reader has left.
 pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     audit::record(Kind::Call, |event| {
         event.set(attributes::OUTCOME, "left");
@@ -64,7 +65,7 @@ pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     });
 }
 
-/// The rules have allowed a call that does not begin all the same.
+/// Records a call that the rules allow but that does not begin.
 pub(crate) fn allowed(call: &Subject<'_>) {
     audit::record(Kind::Policy, |event| {
         event.set(attributes::OUTCOME, PolicyOutcome::Allowed.as_str());
@@ -72,7 +73,7 @@ pub(crate) fn allowed(call: &Subject<'_>) {
     });
 }
 
-/// A person was asked whether a call may begin, and this came of it.
+/// Records the outcome of an approval.
 pub(crate) fn asked(call: &Subject<'_>, outcome: ApprovalOutcome) {
     audit::record(Kind::Approval, |event| {
         event.set(attributes::OUTCOME, outcome.as_str());

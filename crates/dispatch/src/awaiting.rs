@@ -1,4 +1,5 @@
-//! Calls that wait for their pool to have a worker, counted: a scaler reads how many there are, and they have limits.
+//! Counts and limits the calls that wait for a worker of their pool. An autoscaler reads the
+//! counts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,14 +11,14 @@ use shoal_ports::{CallFailure, Principal};
 use crate::config::ScaleToZero;
 use crate::shares::{Full, Shares};
 
-/// When to come back where too many wait.
+/// The `Retry-After` of a call that is refused because too many wait.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// The calls that wait, by pool.
+/// The waiting calls, by pool.
 #[derive(Default)]
 pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, Shares>>>);
 
-/// A call that waits, until it is dropped.
+/// A waiting call's place, which is freed on drop.
 pub(crate) struct AwaitingCall {
     all: Arc<Mutex<HashMap<Arc<str>, Shares>>>,
     pool: Arc<str>,
@@ -25,10 +26,10 @@ pub(crate) struct AwaitingCall {
 }
 
 impl Awaiting {
-    /// Has a call wait.
+    /// Counts a call as waiting.
     ///
     /// # Errors
-    /// As many wait as may.
+    /// The limit on waiting calls is reached.
     pub(crate) fn enter(
         &self,
         pool: &Arc<str>,
@@ -58,14 +59,12 @@ impl Awaiting {
         })
     }
 
-    /// Whether a call of this principal waits for a pool.
     pub(crate) fn has(&self, pool: &str, principal: &Principal) -> bool {
         let all = self.0.lock();
         all.get(pool)
             .is_some_and(|waiting| waiting.of(principal) > 0)
     }
 
-    /// How many wait for a pool.
     pub(crate) fn of(&self, pool: &str) -> usize {
         self.0.lock().get(pool).map_or(0, Shares::len)
     }
@@ -83,7 +82,6 @@ impl Drop for AwaitingCall {
     }
 }
 
-/// The failure of a call for which no worker came in time.
 pub(crate) fn nobody_came(pool: &str, waited: Duration) -> CallFailure {
     CallFailure::NotReady {
         reason: format!(

@@ -1,4 +1,4 @@
-//! The bridge between the protocol's eras: how a caller of either era sees a call of either kind.
+//! Bridges the protocol's eras: shows a caller of either era a call to a backend of either kind.
 //!
 //! | client ↓ backend → | asks mid-call | returns `InputRequiredResult` |
 //! |---|---|---|
@@ -31,18 +31,17 @@ use crate::worker_call::WorkerCall;
 
 /// A call as its caller sees it.
 pub(crate) trait Bridge: Send + 'static {
-    /// The next event; `None` after `Finished`.
+    /// Returns the next event, or `None` after `Finished`.
     fn next(&mut self) -> impl Future<Output = Option<CallEvent>> + Send;
 }
 
-/// Runs the bridge over a call inside the reader of its events.
+/// Runs the bridge inside the event stream that the caller reads.
 pub(crate) fn running<B: Bridge>(
     worker_call: WorkerCall,
     bridge: impl FnOnce(WorkerCall) -> B,
 ) -> RunningCall {
     let worker = worker_call.worker().clone();
     let control: Arc<dyn CallControl> = worker_call.handle.clone();
-    // Boxed, because the state moves in and out of the stream with every event.
     let bridge = Box::new(bridge(worker_call));
     let events = futures::stream::unfold(bridge, |mut bridge| async move {
         let event = bridge.next().await?;
@@ -55,7 +54,7 @@ pub(crate) fn running<B: Bridge>(
     }
 }
 
-/// A call that the dispatcher answers itself.
+/// Wraps the outcome of a call that the dispatcher answers itself.
 pub(crate) fn answered(outcome: CallOutcome) -> RunningCall {
     RunningCall::ended(outcome, None)
 }

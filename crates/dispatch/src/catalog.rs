@@ -1,4 +1,4 @@
-//! The merged catalog of all pools: who has what, under which name.
+//! The merged catalog of all pools: which pool offers which item under which name.
 
 mod budget;
 mod checker;
@@ -52,45 +52,46 @@ pub(crate) use tool::Tool;
 use crate::access::Access;
 use crate::shape::Shaping;
 
-/// A URI as servers may read it.
+/// The spellings as which servers may read a URI.
 pub(crate) struct Readings {
-    /// As most do.
+    /// The spellings that most servers read.
     pub(crate) whole: Vec<String>,
-    /// As some may, in lower case.
+    /// The lower-case spellings that some servers read.
     pub(crate) loose: Vec<String>,
 }
 
-/// A pool and what it offers.
+/// A pool and its offer.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     pub(crate) name: Arc<str>,
     pub(crate) compiled: Arc<CompiledPool>,
 }
 
-/// Everything that the server offers; immutable, replaced as a whole.
+/// Everything that the server offers. A catalog is immutable and is replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    /// No two have the same.
+    /// Unique among all catalogs.
     number: u64,
     tools: HashMap<String, OfferedTool, RandomState>,
     prompts: HashMap<String, OfferedPrompt>,
     /// By URI.
     resources: HashMap<String, Arc<str>>,
     templates: Vec<(UriTemplate, Arc<str>)>,
-    /// Pools that have resources at all.
+    /// Pools that offer or declare resources.
     resource_pools: Vec<Arc<str>>,
-    /// Pools that have prompts at all.
+    /// Pools that offer or declare prompts.
     prompt_pools: Vec<Arc<str>>,
-    /// Which of a pool's resources are offered, where not all are.
+    /// The filters of pools that offer only some of their resources.
     resource_filters: HashMap<Arc<str>, ResourceFilter>,
-    /// What pools' servers call themselves, for people.
+    /// The titles that pools' servers give themselves.
     titles: HashMap<Arc<str>, String>,
     completes: bool,
     extension_pools: Vec<ExtensionPool>,
-    /// Whether a tool cannot be called without tasks.
+    /// Whether some tool requires tasks.
     pub(crate) requires_tasks: bool,
     lists: Lists,
-    /// What the lists of tools, resources and prompts say, as numbers that are the same on every node that offers the same.
+    /// Digests of the lists of tools, resources and prompts, equal on every node that offers the
+    /// same.
     pub(crate) versions: [u64; 3],
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) degraded: Vec<Degraded>,
@@ -100,22 +101,19 @@ pub(crate) struct Catalog {
     pub(crate) instructions: Option<String>,
 }
 
-/// A tool under the name that clients use.
 #[derive(Clone, Debug)]
 pub(crate) struct OfferedTool {
     pub(crate) pool: Arc<str>,
     pub(crate) tool: Arc<Tool>,
 }
 
-/// A prompt under the name that clients use.
 #[derive(Clone, Debug)]
 pub(crate) struct OfferedPrompt {
     pub(crate) pool: Arc<str>,
-    /// The backend's name for it.
     pub(crate) name: String,
 }
 
-/// The four lists; `None` where no pool has the capability.
+/// The four lists, with `None` for a capability that no pool has.
 #[derive(Debug, Default)]
 struct Lists {
     tools: Option<List>,
@@ -125,27 +123,26 @@ struct Lists {
 }
 
 impl Catalog {
-    /// The tool that clients call `name`.
+    /// Finds the tool that clients call `name`.
     pub(crate) fn tool(&self, name: &str) -> Option<&OfferedTool> {
         self.tools.get(name)
     }
 
-    /// What the tool that clients call `name` calls itself, for people.
+    /// The title that the tool `name` gives itself.
     pub(crate) fn title_of_tool(&self, name: &str) -> Option<String> {
         self.tool(name)?.tool.raw.member("title")?.string()
     }
 
-    /// What the server of a pool calls itself, for people.
+    /// The title that a pool's server gives itself.
     pub(crate) fn title_of_pool(&self, pool: &str) -> Option<&str> {
         self.titles.get(pool).map(String::as_str)
     }
 
-    /// The prompt that clients call `name`.
     pub(crate) fn prompt(&self, name: &str) -> Option<&OfferedPrompt> {
         self.prompts.get(name)
     }
 
-    /// The only pool that has prompts at all, whose backend may know more than it lists.
+    /// The only pool with prompts, whose backend may know prompts that it does not list.
     pub(crate) fn only_pool_of_prompts(&self) -> Option<&Arc<str>> {
         match self.prompt_pools.as_slice() {
             [only] => Some(only),
@@ -153,8 +150,8 @@ impl Catalog {
         }
     }
 
-    /// The pool to ask for a URI: the one that lists it, else the first with a template that fits, else
-    /// the only one that has resources at all, whose backend may know more than it lists.
+    /// Finds the pool for a URI: the pool that lists it, else the first with a matching template,
+    /// else the only pool with resources, whose backend may know resources that it does not list.
     pub(crate) fn resource(&self, uri: &str) -> Option<&Arc<str>> {
         let of_template = || {
             self.template_pool(|template, pool| template.matches(uri) && self.offers_of(pool, uri))
@@ -166,13 +163,13 @@ impl Catalog {
         self.resources.get(uri).or_else(of_template).or_else(only)
     }
 
-    /// Whether a resource of the pool may be had.
+    /// Whether the pool's resource rules admit the URI.
     pub(crate) fn offers_of(&self, pool: &str, uri: &str) -> bool {
         let filter = self.resource_filters.get(pool);
         filter.is_none_or(|filter| filter.admits(uri))
     }
 
-    /// The pool to ask for completions of a resource reference, which is a template or a URI.
+    /// Finds the pool that completes a resource reference, which is a template or a URI.
     pub(crate) fn resource_reference(&self, reference: &str) -> Option<&Arc<str>> {
         self.template(reference)
             .or_else(|| self.resource(reference))
@@ -184,7 +181,7 @@ impl Catalog {
         found.map(|(_, pool)| pool)
     }
 
-    /// The pool that lists what a call names, by its name or URI alone.
+    /// Finds the pool that lists the item of a call by its name or URI alone.
     pub(crate) fn lister(&self, method: &Method, named: &str) -> Option<&Arc<str>> {
         match method {
             Method::ToolsCall => Some(&self.tool(named)?.pool),
@@ -194,7 +191,7 @@ impl Catalog {
         }
     }
 
-    /// About how many bytes it takes, without what it has in common with its pools.
+    /// Estimates the catalog's size in bytes, without data that it shares with its pools.
     pub(crate) fn bytes(&self) -> usize {
         const EACH: usize = 256;
         let tools = self.tools.keys().map(|name| 3 * name.len() + EACH);
@@ -213,7 +210,7 @@ impl Catalog {
             + conflicts.sum::<usize>()
     }
 
-    /// The pages of a list method, as the caller may see them; `None` where no pool has the capability.
+    /// Returns the pages of a list method for a caller, or `None` if no pool has the capability.
     pub(crate) fn list(&self, method: &Method, access: &Access) -> Option<Arc<Pages>> {
         let list = match method {
             Method::ToolsList => self.lists.tools.as_ref(),
@@ -225,7 +222,6 @@ impl Catalog {
         Some(list?.pages(access, self.number))
     }
 
-    /// What tells this catalog from all others.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -235,18 +231,19 @@ impl Catalog {
         self.resources.contains_key(uri)
     }
 
-    /// All that servers may take a URI for that none lists; `None` where that leads to different things.
+    /// Returns the spellings as which servers may read an unlisted URI, or `None` if they lead to
+    /// different resources.
     pub(crate) fn readings(uri: &str) -> Option<Readings> {
         let ResourceUri { whole, loose, .. } = ResourceUri::read(uri)?;
         Some(Readings { whole, loose })
     }
 
-    /// The template that is written so, and its pool.
+    /// Finds the pool with exactly this template.
     pub(crate) fn template(&self, reference: &str) -> Option<&Arc<str>> {
         self.template_pool(|template, _| template.as_str() == reference)
     }
 
-    /// The pool whose item is served under this name, or as this URI or template.
+    /// Finds the pool that serves an item under this name, URI or template.
     fn holder(&self, kind: ItemKind, name: &str) -> Option<&str> {
         let pool = match kind {
             ItemKind::Tool => &self.tool(name)?.pool,
@@ -257,7 +254,7 @@ impl Catalog {
         Some(pool)
     }
 
-    /// Whether no pool offers anything.
+    /// Whether the catalog offers no items.
     pub(crate) fn is_empty(&self) -> bool {
         let Lists {
             tools,
@@ -269,7 +266,7 @@ impl Catalog {
         lists.iter().all(|list| list.is_none()) && !self.completes
     }
 
-    /// Whether some pool has the capability that a backend method needs.
+    /// Whether some pool has the capability that a method needs.
     pub(crate) fn supports(&self, method: &Method) -> bool {
         match method {
             Method::ToolsCall => self.lists.tools.is_some(),
@@ -280,19 +277,19 @@ impl Catalog {
         }
     }
 
-    /// The names of all tools, as clients and as their backends call them.
+    /// The names of all tools, both the clients' and the backends'.
     pub(crate) fn tool_names(&self) -> impl Iterator<Item = &str> {
         let tools = self.tools.iter();
         tools.flat_map(|(name, offered)| [name.as_str(), &offered.tool.name])
     }
 
-    /// The names of all prompts, as clients and as their backends call them.
+    /// The names of all prompts, both the clients' and the backends'.
     pub(crate) fn prompt_names(&self) -> impl Iterator<Item = &str> {
         let prompts = self.prompts.iter();
         prompts.flat_map(|(name, offered)| [name.as_str(), &offered.name])
     }
 
-    /// How many tools, prompts, resources and templates the pool serves here.
+    /// Counts the tools, prompts, resources and templates that the pool serves.
     pub(crate) fn counts(&self, pool: &str) -> [usize; 4] {
         let of = |name: &Arc<str>| name.as_ref() == pool;
         [

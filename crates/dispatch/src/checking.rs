@@ -1,4 +1,4 @@
-//! Checks of arguments that take long: on blocking threads, few at a time, with a share for each principal.
+//! Runs slow argument checks on a few blocking threads, with a share for each principal.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -14,46 +14,41 @@ use crate::catalog::{Budget, Tool, Verdict};
 use crate::config::ArgumentPolicy;
 use crate::shares::Shares;
 
-/// What a check may take where the call is: about as long as the rest of its way.
+/// The budget of a check on the call's own thread, about as long as the rest of the call's path.
 pub(crate) const AT_ONCE: Budget = Budget {
     steps: 20_000,
     stack: 256 << 10,
     time: Duration::from_millis(20),
 };
-/// What a check may take of a blocking thread besides its steps; the time is that of a processor.
+/// The limits of a check on a blocking thread, besides its steps. The time is processor time.
 const STACK: usize = 1 << 20;
 const TIME: Duration = Duration::from_secs(5);
-/// Checks that run or wait: more are refused, of one principal sooner.
+/// Maximum checks that run or wait, in total and per principal.
 const MOST: usize = 64;
 const MOST_OF_PRINCIPAL: usize = 16;
-/// When a refused call may come again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Arguments that wait to be checked.
 pub(crate) struct Check {
     pub(crate) tool: Arc<Tool>,
-    /// As the client calls it.
     pub(crate) name: String,
     pub(crate) arguments: RawJson,
     pub(crate) policy: ArgumentPolicy,
 }
 
-/// The node's room for checks that take long.
+/// The node's room for slow checks.
 pub(crate) struct Checking {
-    /// What such a check may take.
     budget: Budget,
     threads: Arc<Semaphore>,
     under_way: Mutex<Shares>,
 }
 
-/// A check's room, until it is done or nobody waits for its turn any more.
 struct CheckPermit {
     checking: Arc<Checking>,
     principal: Principal,
 }
 
 impl Check {
-    /// Checks as far as is quick; `None` where it takes longer than that.
+    /// Checks within the quick budget, or returns `None` if that is too small.
     pub(crate) fn at_once(&self) -> Option<Result<(), CallOutcome>> {
         match self.run(AT_ONCE) {
             Ok(Verdict::TooComplex) => None,
@@ -102,10 +97,11 @@ impl Checking {
         })
     }
 
-    /// Checks arguments on a blocking thread. The inner error is the answer to a call that is at fault itself.
+    /// Checks arguments on a blocking thread. The inner error is the answer to a call with invalid
+    /// arguments.
     ///
     /// # Errors
-    /// When too many wait for that.
+    /// Too many checks are waiting.
     pub(crate) async fn run(
         self: &Arc<Self>,
         check: Check,
@@ -121,7 +117,7 @@ impl Checking {
         let thread = thread.expect("the semaphore is never closed");
         let budget = self.budget;
         let checked = spawn_blocking(move || {
-            // Both are given back when the check ends, whoever waits for it.
+            // The check holds both until it ends, even if the caller stops waiting.
             let _held = (thread, room);
             check.answer(check.run(budget))
         });

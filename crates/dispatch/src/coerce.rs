@@ -1,5 +1,6 @@
-//! Arguments of pools that coerce them. They are rewritten in the client's message, before anybody reads it: the person who is
-//! asked, the digest in a `requestState`, the journal, the audit trail and the server all have the same text (ADR 49).
+//! Coerces the arguments of pools that ask for it. Shoal rewrites the client's message first of
+//! all, so that approvals, sealed states, the journal, the audit trail and the server see the same
+//! text (ADR 49).
 
 use shoal_protocol::{Body, Message, Method, RawJson, RawObject};
 
@@ -7,7 +8,8 @@ use crate::checking::AT_ONCE;
 use crate::config::ArgumentPolicy;
 use crate::pools::View;
 
-/// Rewrites the arguments of the calls in a message. What takes long to check stays as it is.
+/// Rewrites the arguments of the calls in a message. Arguments that take long to check stay as they
+/// are.
 pub(crate) fn body(view: &View, body: &mut Body) {
     match body {
         Body::Single(message) => coerce(view, message),

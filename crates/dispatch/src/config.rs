@@ -160,7 +160,7 @@ pub enum ArgumentPolicy {
 }
 
 impl ArgumentPolicy {
-    /// Whether arguments pass that differ only as those of common clients do.
+    /// Whether common deviations of clients are accepted.
     pub(crate) const fn forgives(self) -> bool {
         matches!(self, Self::Pass | Self::Coerce)
     }
@@ -213,16 +213,14 @@ pub struct ServerInfo {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolSettings {
     pools: BTreeMap<String, PoolConfig>,
-    /// Whether any of them coerces arguments: else no call is looked at for that.
     coerces: bool,
-    /// Those of them that are not named any more. They stay for as long as the pool is offered: what its rules hide must not
-    /// appear because its workers learn later that it is no more.
+    /// Pools that the configuration no longer names. Their settings stay while the pool is offered,
+    /// so that items hidden by the rules stay hidden.
     dropped: BTreeSet<String>,
-    /// Whether pools that are not named take no calls.
+    /// Whether unnamed pools take no calls.
     only_named: bool,
 }
 
-/// The settings of pools that the configuration does not name.
 static DEFAULTS: LazyLock<PoolConfig> = LazyLock::new(PoolConfig::default);
 
 impl Config {
@@ -247,7 +245,6 @@ impl PoolSettings {
         self.coerces = pools.any(|pool| pool.arguments == ArgumentPolicy::Coerce);
     }
 
-    /// Whether any pool coerces arguments.
     pub(crate) fn coerces(&self) -> bool {
         self.coerces
     }
@@ -257,24 +254,25 @@ impl PoolSettings {
         !self.only_named || self.pools.contains_key(name) && !self.is_dropped(name)
     }
 
-    /// How calls of a pool wait for a worker, if it may have none: unless it is not named any more, and only ends.
+    /// How calls wait for a worker of a pool that may scale to zero, or `None` if the configuration
+    /// no longer names the pool.
     pub(crate) fn scale_to_zero(&self, name: &str) -> Option<&ScaleToZero> {
         let settings = self.pools.get(name)?;
         (settings.scale_to_zero.as_ref()).filter(|_| !self.is_dropped(name))
     }
 
-    /// The pools that may have no worker.
+    /// The pools that may scale to zero.
     pub(crate) fn may_be_vacant(&self) -> impl Iterator<Item = &String> {
         let names = self.pools.keys();
         names.filter(|name| self.scale_to_zero(name).is_some())
     }
 
-    /// The settings of a pool.
     pub(crate) fn of(&self, name: &str) -> &PoolConfig {
         self.pools.get(name).unwrap_or(&DEFAULTS)
     }
 
-    /// Takes other settings of these pools over; none where a pool is not named any more.
+    /// Replaces the settings of these pools. `None` means that the configuration no longer names
+    /// the pool.
     pub(crate) fn change(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         for (name, settings) in pools {
             match settings {
@@ -291,17 +289,15 @@ impl PoolSettings {
         self.note();
     }
 
-    /// The pools that are not named any more.
     pub(crate) fn dropped(&self) -> impl Iterator<Item = &String> {
         self.dropped.iter()
     }
 
-    /// Whether the pool was named, and is not any more.
     pub(crate) fn is_dropped(&self, name: &str) -> bool {
         self.dropped.contains(name)
     }
 
-    /// Forgets a pool that is neither named nor offered.
+    /// Drops the settings of a pool that is neither named nor offered.
     pub(crate) fn forget(&mut self, name: &str) {
         self.dropped.remove(name);
         self.pools.remove(name);

@@ -1,4 +1,4 @@
-//! The public face: workers come and go, and calls run on them.
+//! The public interface: workers join and leave, and calls run on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::shared::Shared;
 use crate::status::Status;
 use crate::subscriptions::Subscriptions;
 
-/// Runs calls on any number of workers; a cheap handle.
+/// Runs calls on any number of workers. A cheap handle.
 #[derive(Clone)]
 pub struct Dispatch {
     pub(crate) shared: Arc<Shared>,
 }
 
 impl Dispatch {
-    /// A dispatcher without workers. `keys` seal what multi round-trip requests carry through clients;
-    /// every node must have the same.
+    /// Creates a dispatcher without workers. `keys` seal the state of multi round-trip requests and
+    /// must be the same on every node.
     pub fn new(config: Config, keys: KeyRing) -> Self {
         Self {
             shared: Arc::new_cyclic(|own| Shared::new(config, keys, own)),
         }
     }
 
-    /// Takes a worker in, and follows what it says until it is removed. A worker of the same id is
-    /// replaced; its running calls go on.
+    /// Adds a worker and follows its announcements until it is removed. A worker with the same id
+    /// is replaced, and its running calls continue.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -45,12 +45,12 @@ impl Dispatch {
         let said = announcements.borrow_and_update().clone();
         let (id, pool) = (said.worker.clone(), said.pool.clone());
         match worker.here() {
-            // It came with the process, and is no news.
+            // A worker of this process is not worth an info message.
             Some(_) => tracing::debug!(worker = %id, %pool, "a worker joined"),
             None => tracing::info!(worker = %id, %pool, "a worker joined"),
         }
         let ready = said.catalog.is_some();
-        // Registered before it is followed, so that no announcement is heard of a stranger.
+        // Registered first, so that announcements always come from a known worker.
         self.shared.add(worker.clone(), said);
         let weak = Arc::downgrade(&self.shared);
         let forward = crate::watch::resource_updates(weak.clone(), pool.clone(), updates);
@@ -68,8 +68,8 @@ impl Dispatch {
         self.shared.keep(&id, tasks);
     }
 
-    /// Lets a worker go; nothing new is started on it, and what runs there goes on. Returns whether it was
-    /// there.
+    /// Removes a worker. Its running calls continue, but it gets no new ones. Returns whether the
+    /// worker was registered.
     pub fn remove_worker(&self, worker: &WorkerId) -> bool {
         let (removed, lingers) = self.shared.remove(worker);
         if removed {
@@ -87,113 +87,116 @@ impl Dispatch {
         removed
     }
 
-    /// Goes by other settings of these pools: from now on, for all that is planned. `None` stands for a pool that the
-    /// configuration does not name any more: it keeps its settings for as long as workers offer it. Clients are told of lists
-    /// that read differently.
+    /// Replaces the settings of these pools for all calls planned from now on. With `None`, the
+    /// configuration no longer names a pool, which keeps its settings while workers offer it.
+    /// Clients are told about changed lists.
     pub fn configure(&self, pools: BTreeMap<String, Option<PoolConfig>>) {
         if !pools.is_empty() {
             self.shared.configure(pools);
         }
     }
 
-    /// Notes which pools other nodes know, all of them. One that is yet to come here is waited for, for as long as one
-    /// whose last worker has gone stays listed: what is unknown is refused as safe to send again meanwhile.
+    /// Sets the pools that other nodes know. While such a pool is expected here, unknown names are
+    /// refused as safe to retry. An expected pool is waited for as long as a pool without workers
+    /// stays listed.
     pub fn expect(&self, pools: &BTreeSet<String>) {
         self.shared.expect(pools);
     }
 
-    /// Lists what pools offered when they had a worker last, where they may have none and are not known yet.
+    /// Lists the remembered offers of pools that are scaled to zero and not known here yet.
     pub fn recall(&self, pools: Vec<(String, Arc<PoolCatalog>)>) {
         self.shared.recall(pools);
     }
 
-    /// Returns the catalogs of the pools that may scale to zero, to be remembered for nodes that start.
+    /// Returns the catalogs of the pools that may scale to zero, for nodes that start later.
     pub fn to_remember(&self) -> Vec<Memorable> {
         self.shared.to_remember()
     }
 
-    /// Returns the pools that may scale to zero and that their workers have removed. They are listed no more until a worker comes.
+    /// Returns the pools that may scale to zero and that their workers have removed. They stay
+    /// unlisted until a worker joins.
     pub fn to_forget(&self) -> Vec<Arc<str>> {
         self.shared.to_forget()
     }
 
-    /// The pools that may have no worker, and of which nothing is known.
+    /// Returns the pools that may scale to zero and whose catalogs are unknown.
     pub fn unknown_scaled_pools(&self) -> Vec<String> {
         self.shared.unknown_scaled_pools()
     }
 
-    /// Wakes when the pools or their workers have changed.
+    /// Wakes when the pools or their workers change.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.shared.changes()
     }
 
-    /// Goes by what the nodes have agreed on: which pool keeps a name that several offer, by the keys of
+    /// Applies the nodes' agreement on which pool keeps a contested name, by the keys of
     /// [`contested`](Self::contested).
     pub fn agree(&self, names: &BTreeMap<String, String>) {
         self.shared.agree(names);
     }
 
-    /// The names that several pools offer, each with the pool that keeps it here: for the nodes to agree on.
+    /// Returns the names that several pools offer, each with the pool that keeps it here.
     pub fn contested(&self) -> BTreeMap<String, String> {
         contested(&self.shared.view().catalog.conflicts)
     }
 
-    /// Tells clients that their lists may have changed, after other [rules](Config::policies) have come into force. Calls and
-    /// lists follow those at once.
+    /// Tells clients that their lists may have changed because new [rules](Config::policies) are in
+    /// force.
     pub fn rules_changed(&self) {
         self.shared.rules_changed();
     }
 
-    /// The pools whose tools are known here.
+    /// Returns the pools whose tools are known here.
     pub fn known_pools(&self) -> BTreeSet<String> {
         let view = self.shared.view();
         view.known_pools().map(ToString::to_string).collect()
     }
 
-    /// Whether every pool that other nodes know has come.
+    /// Whether every pool that other nodes know has joined.
     pub fn is_whole(&self) -> bool {
         self.shared.view().is_whole()
     }
 
-    /// What two pools both claim, for `/readyz` and the status.
+    /// Returns the conflicts between pools, for `/readyz` and the status.
     pub fn conflicts(&self) -> Vec<Conflict> {
         self.shared.view().catalog.conflicts.clone()
     }
 
-    /// The tools whose name, title or pool contains `filter`, in any case and in no order, for operators. Nothing is told of
-    /// their calls.
+    /// Reports the tools whose name, title or pool contains `filter`, in any case and without
+    /// order.
     pub fn tools(&self, filter: &str) -> Vec<ToolReport> {
         self.shared.view().catalog.reports(filter)
     }
 
-    /// The tool that clients call `name`.
+    /// Reports the tool that clients call `name`.
     pub fn tool(&self, name: &str) -> Option<ToolDetail> {
         self.shared.view().catalog.detail(name)
     }
 
-    /// How many calls are in flight here, of either era.
+    /// Counts the calls in flight on this node.
     pub fn in_flight(&self) -> usize {
         self.shared.in_flight.len()
     }
 
-    /// The calls in flight here, the oldest first; those of one session only, if one is given.
+    /// Lists the calls in flight on this node, the oldest first. With `session`, only that
+    /// session's calls.
     pub fn calls(&self, session: Option<&SessionId>, limit: usize) -> Listing<CallReport> {
         self.shared.in_flight.list(session, limit)
     }
 
-    /// Tells a call in flight to stop, whoever began it; `false` when it is not here. Its caller sees it end
-    /// as one that was cancelled.
+    /// Cancels a call in flight, whoever started it. Returns `false` if the call is not on this
+    /// node. Its caller sees a cancelled call.
     pub fn cancel(&self, call: CallId, reason: &str) -> bool {
         self.shared.in_flight.cancel(call, reason)
     }
 
-    /// Stops all calls that belong to no session, and each that begins from now on, since this process ends; how many there
-    /// were. Their callers are told so at once, and the tools are told to stop.
+    /// Stops all calls without a session, now and from now on, because this process ends. Returns
+    /// their number. Callers get an answer at once, and the tools are told to stop.
     pub fn stop_without_session(&self) -> usize {
         self.shared.in_flight.stop_without_session()
     }
 
-    /// What an operator can see.
+    /// Returns the state for operators.
     pub fn status(&self) -> Status {
         let Shared {
             lot, subscriptions, ..

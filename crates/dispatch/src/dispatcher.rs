@@ -1,4 +1,4 @@
-//! What edges and sessions ask of the dispatcher.
+//! The interface of the dispatcher to edges and sessions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::route::unknown_resource;
 use crate::start::{Resumed, instead};
 use crate::subscriptions::Subscriptions;
 
-/// How long a subscription waits for what its server lists to the caller.
+/// How long a subscription waits for the caller's own lists.
 const LISTS_WITHIN: Duration = Duration::from_secs(10);
 
 #[async_trait]
@@ -55,7 +55,7 @@ impl Dispatcher for Dispatch {
             let headers = tool(&view, access, params)?.tool.headers.as_ref().ok();
             headers.filter(|headers| !headers.is_empty())
         };
-        // Hardly any tool has some, and then no rules are asked.
+        // Few tools have such headers, so the rules are evaluated only if needed.
         let Some(headers) = headers_of(&Access::granted())
             .and_then(|_| headers_of(&Access::of(&self.shared.config, caller)))
         else {
@@ -79,7 +79,7 @@ impl Dispatcher for Dispatch {
 
     fn requires_task(&self, caller: &Caller, params: Option<&RawJson>) -> bool {
         let view = self.view_of_tool(caller, params);
-        // Hardly any tool does, and then none is looked for.
+        // Few tools do, so the tool is looked up only if some tool does.
         view.catalog.requires_tasks
             && tool(&view, &Access::of(&self.shared.config, caller), params)
                 .is_some_and(|offered| offered.tool.task_support == Some(TaskSupport::Required))
@@ -87,7 +87,8 @@ impl Dispatcher for Dispatch {
 
     fn may_be_task(&self, params: Option<&RawJson>) -> bool {
         let view = self.shared.view();
-        // Whether its caller may use it is asked when it is planned, and whether there is one that only the caller sees.
+        // Planning checks whether the caller may use the tool, and whether the tool is the caller's
+        // own.
         tool(&view, &Access::granted(), params).map_or(!view.own.is_empty(), |offered| {
             offered.tool.task_support != Some(TaskSupport::Forbidden)
         })
@@ -159,7 +160,7 @@ impl Dispatcher for Dispatch {
                 let running = self.resume_legacy(call, after).await;
                 let running = match place.unless_failed(running)? {
                     Resumed::Running(running) => running,
-                    // It has a place of its own.
+                    // The call has a place of its own.
                     Resumed::Asking(running) => {
                         place.is_told_elsewhere();
                         return Ok(running);
@@ -168,7 +169,7 @@ impl Dispatcher for Dispatch {
                 let pool = self.counted(&running);
                 Ok(place.follow(running, pool))
             }
-            // Nobody owns such a call: whoever has it begins it.
+            // Such a call has no session owner, so it starts here.
             _ => match self.plan(call).await {
                 Ok(plan) => self.start(&plan).await,
                 Err(outcome) => instead(outcome),
@@ -195,7 +196,7 @@ impl Dispatcher for Dispatch {
         }
     }
 
-    // Rules of a file may begin to look at grants at any time, and not on all nodes at once.
+    // Rules in a file may start to refer to grants at any time, and not on all nodes at once.
     fn asks_of_grants(&self) -> bool {
         self.shared.config.policies.is_some()
     }
@@ -236,24 +237,23 @@ impl Dispatcher for Dispatch {
 }
 
 impl Dispatch {
-    /// The pool that a call is counted for, if anybody counts.
+    /// The pool to count a call for, if metrics are on.
     pub(crate) fn counted(&self, running: &RunningCall) -> Option<Arc<str>> {
         let worker = running.worker.as_ref().filter(|_| metrics::enabled())?;
         let view = self.shared.view();
-        // A worker that has left meanwhile took its pool's name along.
+        // A worker that has left is no longer in the view.
         Some(view.member(worker)?.pool.clone())
     }
 }
 
-/// Workers are subscribed for all callers at once. Where a server shows each caller its own resources, one caller's would be named
-/// to it in another's name, and a change told in one caller's session would reach another.
+/// Refuses a subscription to a pool whose lists differ by caller. Workers subscribe once for all
+/// callers, so one caller's resources and changes would reach others.
 fn not_to_be_watched() -> RpcError {
     let told = "this server lists to each caller its own resources (lists = \"principal\"), and Shoal cannot subscribe in one \
                 caller's name: read the resource again instead";
     RpcError::new(code::METHOD_NOT_FOUND, told)
 }
 
-/// The tool that a call names, if its caller may use it.
 fn tool<'v>(view: &'v View, access: &Access, params: Option<&RawJson>) -> Option<&'v OfferedTool> {
     let name = params?.member("name")?.string()?;
     let offered = view.catalog.tool(&name);

@@ -1,4 +1,4 @@
-//! What metrics read of a dispatcher when somebody collects them, and the names that they may use.
+//! Gauges that metrics read from a dispatcher, and the names that they may use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -9,13 +9,12 @@ use crate::catalog::Catalog;
 use crate::pools::{CircuitState, Member, View};
 use crate::shared::Shared;
 
-/// Keeps the readings up; they read nothing once the dispatcher is gone.
+/// Keeps the gauges registered. They report no values once the dispatcher is gone.
 pub(crate) struct Gauges {
     _registrations: [Registration; 6],
 }
 
 impl Gauges {
-    /// Lets metrics read the dispatcher behind `shared`.
     pub(crate) fn register(shared: &Weak<Shared>) -> Self {
         let (pools, catalog) = (&metrics().pools, &metrics().catalog);
         let of = || shared.clone();
@@ -41,7 +40,7 @@ impl Gauges {
     }
 }
 
-/// Calls by the pool of their worker; one that is looked for has none.
+/// Counts calls by their worker's pool. A call without a worker is not counted.
 fn in_flight(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
     let Some(shared) = shared.upgrade() else {
         return;
@@ -58,7 +57,6 @@ fn in_flight(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
     }
 }
 
-/// Calls by the pool whose worker they wait for.
 fn await_workers(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
     let Some(shared) = shared.upgrade() else {
         return;
@@ -68,7 +66,7 @@ fn await_workers(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
     }
 }
 
-/// Workers by pool and by what `of` says of each, and of whether it takes calls.
+/// Counts workers by pool, by readiness, and by what `of` returns for each.
 fn count<L: Copy + Eq + std::hash::Hash>(
     shared: &Weak<Shared>,
     of: impl Fn(&Member, bool) -> L,
@@ -128,9 +126,8 @@ fn list(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
     }
 }
 
-/// Lets metrics, and names of spans, use the names of a new view: those that clients call tools and prompts by, and those
-/// that their backends do. What was known stays known, since some of what is said of it comes late, and a process may
-/// have several dispatchers.
+/// Allows metrics and spans to use the names of a new view. Old names stay allowed, because some
+/// reports come late and a process may have several dispatchers.
 pub(crate) fn name(view: &View, before: &Arc<Catalog>) {
     let known = &metrics().known;
     known.add(NameKind::Pool, view.pools.keys().map(Arc::clone));

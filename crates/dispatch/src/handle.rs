@@ -1,4 +1,4 @@
-//! The caller's end of a call whose worker may change beneath it.
+//! The caller's handle of a call whose worker may change.
 
 mod answer_relay;
 
@@ -15,33 +15,32 @@ use answer_relay::AnswerRelay;
 
 use crate::bridge::Allowance;
 
-/// Passes cancellations and answers on to wherever the call runs now, and collects the answers to
-/// questions that Shoal itself put.
+/// Passes cancellations and answers to the worker that runs the call, and collects the answers to
+/// Shoal's own questions.
 pub(crate) struct CallHandle {
     state: Mutex<HandleState>,
     changed: Notify,
-    /// Where a call without a session began to run for this caller.
+    /// Where a call without a session first ran for this caller.
     bound: OnceLock<Bound>,
-    /// What time it has, if open questions stop that.
+    /// The call's time limit, if open questions pause it.
     allowance: OnceLock<Arc<Allowance>>,
 }
 
 struct HandleState {
-    /// The way to where the call runs; `None` when somebody else steers it.
+    /// The path to the worker, or `None` if another reader controls the call.
     below: Option<Arc<AnswerRelay>>,
-    /// What is subtracted from an ask's id on its way down: every round has its own range.
+    /// Subtracted from an ask id on its way to the worker, because every round has its own range.
     base: u64,
     round: Option<Round>,
     cancelled: Option<String>,
 }
 
-/// Questions of Shoal's own and the answers that have come.
+/// Shoal's own questions and the answers so far.
 struct Round {
     open: Vec<AskId>,
     answers: HashMap<AskId, Outcome>,
 }
 
-/// Why there will be no answers.
 #[derive(Debug)]
 pub(crate) struct CancelledByCaller;
 
@@ -64,26 +63,24 @@ impl CallHandle {
         })
     }
 
-    /// The call runs there. What is safe to repeat may run elsewhere later.
+    /// Notes where the call runs. A call that is safe to repeat may move later.
     pub(crate) fn runs_at(&self, bound: Bound) {
-        // Said once for each caller.
         let _ = self.bound.set(bound);
     }
 
-    /// Tells of each answer there.
+    /// Counts answers in this allowance.
     pub(crate) fn counts_by(&self, allowance: Arc<Allowance>) {
-        // Said once for each caller.
         let _ = self.allowance.set(allowance);
     }
 
-    /// Points to where the same call is read now: answers of which nobody knows whether they arrived, and a
-    /// cancellation, go there again.
+    /// Follows the same run to another control, and repeats a cancellation and unconfirmed answers
+    /// there.
     pub(crate) fn reattached(&self, below: Arc<dyn CallControl>) {
         self.follow(below, true);
     }
 
-    /// Points to another run of the call, or its next round. A cancellation goes on there, answers do not:
-    /// they were not meant for it.
+    /// Follows another run or the next round. A cancellation is repeated there, but answers belong
+    /// to the old run.
     pub(crate) fn restarted(&self, below: Arc<dyn CallControl>) {
         self.follow(below, false);
     }
@@ -101,21 +98,21 @@ impl CallHandle {
         }
     }
 
-    /// Somebody else steers the call. What is on its way there arrives by nobody's word.
+    /// Gives up control to another reader. Answers on their way stay unconfirmed.
     pub(crate) fn superseded(&self) {
         if let Some(relay) = self.state.lock().below.take() {
             relay.closed();
         }
     }
 
-    /// Nobody will mend the way any more.
+    /// Notes that the path to the worker will not be restored.
     pub(crate) fn closed(&self) {
         if let Some(relay) = &self.state.lock().below {
             relay.closed();
         }
     }
 
-    /// Makes the worker's ask ids begin at `base` for the caller.
+    /// Offsets the worker's ask ids by `base` for the caller.
     pub(crate) fn rebase(&self, base: u64) {
         self.state.lock().base = base;
     }
@@ -124,26 +121,29 @@ impl CallHandle {
         self.state.lock().cancelled.is_some()
     }
 
-    /// What its caller has said, if it has cancelled the call.
+    /// The reason that the caller gave, if it has cancelled the call.
     pub(crate) fn why_cancelled(&self) -> Option<String> {
         self.state.lock().cancelled.clone()
     }
 
-    /// Returns once the caller has cancelled the call. Cancellation safe.
+    /// Waits until the caller cancels the call.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub(crate) async fn cancelled(&self) {
         while !self.is_cancelled() {
             self.changed.notified().await;
         }
     }
 
-    /// Ends this caller's hold on the call and gives it to a next one, unless the caller has cancelled.
+    /// Ends this caller's control and creates the next caller's handle, unless the caller has
+    /// cancelled.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;
         state.cancelled.is_none().then(|| Self::along(below))
     }
 
-    /// Opens a round of questions.
     pub(crate) fn open_round(&self, asks: Vec<AskId>) {
         self.state.lock().round = Some(Round {
             open: asks,
@@ -151,7 +151,10 @@ impl CallHandle {
         });
     }
 
-    /// Waits until every question of the round has its answer. Cancellation safe.
+    /// Waits until every question of the round has its answer.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub(crate) async fn answers(&self) -> Result<HashMap<AskId, Outcome>, CancelledByCaller> {
         loop {
             {
@@ -164,7 +167,7 @@ impl CallHandle {
                     _ => return Ok(state.round.take().map(|r| r.answers).unwrap_or_default()),
                 }
             }
-            // A notification between the look and the wait leaves a permit behind.
+            // A notification between the check and the wait leaves a permit behind.
             self.changed.notified().await;
         }
     }
@@ -245,7 +248,6 @@ mod tests {
 
     use super::CallHandle;
 
-    /// A way that is broken.
     struct Silent;
 
     impl CallControl for Silent {

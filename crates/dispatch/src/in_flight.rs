@@ -1,8 +1,8 @@
-//! The calls that are in flight here, of both eras: what operators see of them, and how they stop one.
+//! The calls in flight on this node, which operators list and cancel.
 //!
-//! Every call passes [`Dispatcher::start`](shoal_ports::Dispatcher::start) or `resume`, so this is the one
-//! place that knows them all. A call is entered before a worker is looked for, and leaves when whoever reads
-//! its events has seen the last one, or reads no more.
+//! Every call passes [`Dispatcher::start`](shoal_ports::Dispatcher::start) or `resume`. A call
+//! enters before Shoal chooses a worker, and leaves when its last event is read or its reader
+//! stops.
 
 mod stop;
 
@@ -25,29 +25,28 @@ use tokio::time::Instant;
 use self::stop::Stop;
 use crate::audit;
 
-/// Characters of a tool's name or a resource's URI that are shown.
+/// Maximum characters of a tool's name or a resource's URI in a report.
 const LONGEST_TARGET: usize = 160;
 
-/// The calls in flight. Ids of calls grow with time, so the oldest comes first.
+/// The calls in flight. Call ids grow with time, so the oldest call comes first.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
     calls: BTreeMap<Key, Arc<CallEntry>>,
-    /// Whether calls without a session have been stopped, and so is each that comes later.
+    /// Whether calls without a session are stopped, now and from now on.
     stopped: bool,
 }
 
-/// A call may be begun anew while the one before is still read: by the next owner of its session, in the
-/// same process.
+/// The same call may be in flight twice in one process: the next owner of its session may start it
+/// while the earlier run is still read.
 type Key = (CallId, u64);
 
 struct CallEntry {
     id: CallId,
-    /// The call that it goes on with, once its state has been opened.
+    /// The call that this one continues, once its state is opened.
     continues: OnceLock<CallId>,
-    /// The policy rule that allowed it, once that is known.
     rule: OnceLock<Arc<str>>,
     method: Method,
     params: Option<RawJson>,
@@ -64,11 +63,10 @@ struct CallEntryState {
     worker: Option<WorkerId>,
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
-    /// Whether its end has been told.
     has_ended: bool,
 }
 
-/// A call's place among those in flight; leaves when it is dropped.
+/// A call's place among the calls in flight. Dropping it removes the call.
 pub(crate) struct InFlightCall {
     table: Arc<InFlight>,
     key: Key,
@@ -76,7 +74,6 @@ pub(crate) struct InFlightCall {
 }
 
 impl InFlight {
-    /// Enters a call.
     pub(crate) fn enter(self: &Arc<Self>, call: &Call) -> InFlightCall {
         let entry = Arc::new(CallEntry {
             id: call.id,
@@ -110,12 +107,11 @@ impl InFlight {
         }
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().calls.len()
     }
 
-    /// How many there are at each worker.
+    /// Counts the calls at each worker.
     pub(crate) fn by_worker(&self) -> HashMap<WorkerId, u64> {
         let mut counts = HashMap::new();
         for entry in self.0.lock().calls.values() {
@@ -126,7 +122,6 @@ impl InFlight {
         counts
     }
 
-    /// The calls, the oldest first; those of one session only, if one is given.
     pub(crate) fn list(&self, session: Option<&SessionId>, limit: usize) -> Listing<CallReport> {
         let table = self.0.lock();
         let of_session =
@@ -144,7 +139,7 @@ impl InFlight {
         }
     }
 
-    /// Tells a call to stop, now or as soon as it can be told; whether it is here.
+    /// Cancels a call, now or once it has a control. Returns whether the call is here.
     pub(crate) fn cancel(&self, call: CallId, reason: &str) -> bool {
         let found: Vec<_> = {
             let table = self.0.lock();
@@ -157,7 +152,7 @@ impl InFlight {
         !found.is_empty()
     }
 
-    /// Stops all calls that belong to no session, and each that begins from now on; how many there were. Each ends at once.
+    /// Stops all calls without a session, now and from now on. Returns their number.
     pub(crate) fn stop_without_session(&self) -> usize {
         let found: Vec<_> = {
             let mut table = self.0.lock();
@@ -235,24 +230,21 @@ impl CallEntry {
 }
 
 impl InFlightCall {
-    /// The call goes on with this one.
+    /// Notes that this call continues another.
     pub(crate) fn continues(&self, call: CallId) {
         let _ = self.entry.continues.set(call);
     }
 
-    /// The call goes this way.
     pub(crate) fn takes(&self, route: &Route) {
         if let Some(rule) = &route.rule {
             let _ = self.entry.rule.set(Arc::clone(rule));
         }
     }
 
-    /// Who steers the call by now.
     pub(crate) fn runs(&self, running: &RunningCall) {
         self.entry.started(running);
     }
 
-    /// The call has ended.
     pub(crate) fn ended(&self, outcome: &CallOutcome) {
         let entry = &self.entry;
         entry.state.lock().has_ended = true;
@@ -261,13 +253,12 @@ impl InFlightCall {
         });
     }
 
-    /// Sees the call started, unless it is stopped before that is done.
     pub(crate) async fn unless_stopped(
         &self,
         starting: impl Future<Output = Result<RunningCall, CallFailure>>,
     ) -> Result<RunningCall, CallFailure> {
         let stop = &self.entry.stop;
-        // Those of sessions go on elsewhere.
+        // Calls with a session continue on another node.
         if self.entry.caller.session.is_some() {
             return starting.await;
         }
@@ -281,29 +272,29 @@ impl InFlightCall {
         }
     }
 
-    /// Passes on what came of starting it, which may be its end.
+    /// Notes the end of a call that failed to start.
     pub(crate) fn unless_failed<T>(
         &self,
         started: Result<T, CallFailure>,
     ) -> Result<T, CallFailure> {
         started.inspect_err(|failure| match failure {
-            // It begins or goes on elsewhere.
+            // The call begins or continues elsewhere.
             CallFailure::Superseded { .. } | CallFailure::WorkerAway { .. } => {}
             _ => self.ended(&CallOutcome::Failed(failure.clone())),
         })
     }
 
-    /// Somebody else tells of its end.
+    /// Leaves reporting the end to another place.
     pub(crate) fn is_told_elsewhere(&self) {
         self.entry.state.lock().has_ended = true;
     }
 
-    /// Keeps this entry for as long as the call's events are read, and counts the call's end for `pool`, if one is given.
+    /// Keeps the entry while the call's events are read, and counts the call's end for `pool`.
     pub(crate) fn follow(self, running: RunningCall, pool: Option<Arc<str>>) -> RunningCall {
         self.entry.started(&running);
         let entry = Arc::clone(&self.entry);
         let has_session = entry.caller.session.is_some();
-        // What the dispatcher answers itself has ended already.
+        // A call that the dispatcher answered itself has already ended.
         if running.worker.is_none() {
             running
                 .events
@@ -312,7 +303,7 @@ impl InFlightCall {
             return running;
         }
         let count = move |outcome: &CallOutcome| {
-            // It is captured whole, and so stays.
+            // Makes the closure capture all of `self`, which keeps the entry.
             let call = &self;
             call.ended(outcome);
             if let Some(pool) = &pool {
@@ -324,7 +315,7 @@ impl InFlightCall {
             count(outcome);
             return running;
         }
-        // Those of sessions go on elsewhere.
+        // Calls with a session continue on another node.
         if has_session {
             let events = running.events.map(move |event| {
                 if let CallEventKind::Finished(outcome) = &event.kind {
@@ -343,7 +334,6 @@ impl InFlightCall {
                 return Poll::Ready(None);
             }
             let event = match events.poll_next_unpin(cx) {
-                // The worker's word that it has stopped, as it was told.
                 Poll::Ready(Some(event)) if is_cancelled(&event) && entry.stop.has_fired() => {
                     let failure = stop::amid(entry.repeat);
                     Some(CallEvent {
@@ -394,7 +384,6 @@ fn is_cancelled(event: &CallEvent) -> bool {
     )
 }
 
-/// What a call names.
 fn target(method: &Method, params: Option<&RawJson>) -> Option<String> {
     let named = method.named()?;
     let target = params?.member(named.as_str())?.string()?;

@@ -1,21 +1,21 @@
 //! Catalog, pools, balancing, and the bridge between the protocol's eras.
 //!
-//! [`Dispatch`] stands between whoever has a request and the workers:
+//! [`Dispatch`] runs requests on workers:
 //!
-//! | step | where |
+//! | step | module |
 //! |---|---|
-//! | what there is, from all pools | `catalog` |
-//! | what of that a caller may use | `access` |
-//! | what a person must agree to first | `approval` |
-//! | what is settled of a call before it starts | `plan`, `placing` |
+//! | the merged catalog of all pools | `catalog` |
+//! | the items that a caller may use | `access` |
+//! | a person's approval | `approval` |
+//! | the plan of a call before it starts | `plan`, `placing` |
 //! | lists that differ by caller | `own` |
 //! | checks, and the pool for a call | `route` |
-//! | checks that take long | `checking` |
+//! | slow checks | `checking` |
 //! | the worker for a call: load, affinity, circuits | `pools` |
-//! | starting a call, and going on with it under another owner | `start` |
-//! | whether what is unknown may exist all the same | `picture` |
-//! | calls that end where they are begun | `now` |
-//! | what happens when a worker is lost | `worker_call` |
+//! | starting and resuming a call | `start` |
+//! | whether an unknown item may exist | `picture` |
+//! | calls that end where they begin | `now` |
+//! | recovery from a lost worker | `worker_call` |
 //! | callers and backends of different eras | `bridge` |
 //! | the result's form | `shape` |
 

@@ -1,7 +1,7 @@
-//! The first turn of a call, at a worker in this process that takes it without being waited for.
+//! Runs a call at a worker of this process that accepts it without waiting.
 //!
-//! Most calls there have ended when it returns. Nobody steers such a call, attaches to it, or sees it run, so it needs
-//! nothing of what follows a call around: it is answered from where it was asked.
+//! Most such calls have ended when [`Dispatch::start_here`] returns. They need no control,
+//! reattachment or event stream, so the dispatcher answers them directly.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::pools::{CircuitState, Member, Wanted};
 use crate::worker_call::{Origin, WorkerCall};
 
 impl Dispatch {
-    /// Starts a call where that takes no waiting; `None`, with nothing executed, where it does, and where its worker
-    /// takes nothing now: the other way asks again, and does what is to be done then.
+    /// Starts a call if this takes no waiting. Returns `None` without side effects if the call
+    /// would wait or its worker refuses it, and the normal path then starts it.
     pub(crate) fn start_here(&self, plan: &CallPlan) -> Option<RunningCall> {
         let CallPlan {
             call,
@@ -39,7 +39,7 @@ impl Dispatch {
             key: None,
             call: Some(call),
         };
-        // Whoever asks a worker on trial has to wait for its word.
+        // A worker on trial must be waited for.
         if member.circuit_of(&wanted) != CircuitState::Closed {
             return None;
         }
@@ -55,7 +55,7 @@ impl Dispatch {
         let shaping = &view.catalog.shaping;
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome, typed);
         if let Some(began) = began {
-            // It is searched once for both, and has been found complete above.
+            // The result was found to be complete above.
             let counted = CountedOutcome::of_complete(&outcome);
             if audit::enabled() {
                 let subject = Subject {
@@ -71,7 +71,7 @@ impl Dispatch {
         Some(RunningCall::ended(outcome, started.worker))
     }
 
-    /// Follows a call that runs, or has ended in a way that does not end it for its caller.
+    /// Follows a call that still runs, or whose end at the worker is not its end for the caller.
     fn goes_on(
         &self,
         call: &Call,

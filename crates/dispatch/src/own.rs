@@ -1,16 +1,17 @@
-//! Lists that differ by caller: of servers that list to each caller what that one may use, and of a session's own process that
-//! has changed its lists.
+//! Lists that differ by caller: a server may list other items to each caller, and a session's own
+//! process may have changed its lists.
 //!
-//! The workers say who sees other lists. A caller who does is asked for nothing: Shoal calls the list methods in the caller's
-//! name, over the way that calls go, and keeps the answers for that caller. Whatever else a caller sees is what all see.
+//! Workers announce which callers have their own lists. For such a caller, Shoal calls the list
+//! methods in the caller's name and keeps the answers for that caller. All other items come from
+//! the shared catalog.
 //!
 //! | file | its part |
 //! |---|---|
-//! | `sight` | whose lists are others, and which |
-//! | `question` | asking the workers, once for all who wait |
-//! | `known` | what came of it, and the catalog that the caller sees |
-//! | `views` | what is kept for all callers, bounded |
-//! | `plan` | what planning and listing ask |
+//! | `sight` | which callers have their own lists, and which lists |
+//! | `question` | asking the workers, once for all waiting requests |
+//! | `known` | the answers, and the caller's catalog made from them |
+//! | `views` | the bounded cache for all callers |
+//! | `plan` | the queries of planning and listing |
 
 mod known;
 mod plan;

@@ -1,8 +1,8 @@
-//! How whole this node's picture of the pools is: whether what it does not know does not exist.
+//! Tracks whether this node knows all pools, so that an unknown name is certain not to exist.
 //!
-//! Workers dial nodes, each in its own time, so a node that has just started knows some pools before others. What
-//! it does not find in its catalog then is refused as safe to send again, and lists wait. Both end by themselves:
-//! a pool that was removed for good is waited for no longer than one whose last worker has gone stays listed.
+//! Workers connect to each node in their own time, so a starting node knows some pools before
+//! others. Until all are known, unknown names are refused as safe to retry, and lists wait. Both
+//! end after a limited time, even if an expected pool was removed for good.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,27 +13,28 @@ use tokio::time::Instant;
 
 use crate::config::{Config, PoolSettings};
 
-/// How long no pool may have come for the lists to be whole: workers dial all nodes at about the same time.
+/// How long no new pool may join before the lists count as whole. Workers connect to all nodes at
+/// about the same time.
 const QUIET: Duration = Duration::from_millis(700);
-/// When to come back to a node that waits for a pool.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// Why a name is not known yet, without the pool that may offer it.
+/// Refuses an unknown name without naming the pool that may offer it.
 pub(crate) const NOT_WHOLE: &str = "this node does not know every pool yet; try again";
 
-/// What is known of the pools that there should be.
+/// The state of knowledge about the pools.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
-    /// Until when what is unknown may exist all the same, unless all is known that others know, and lists may wait.
+    /// Until when unknown names may exist and lists may wait, unless all expected pools join
+    /// earlier.
     learns_until: Instant,
     settles_until: Instant,
-    /// When a pool said last what it offers that had not before.
+    /// When a pool last announced its first catalog.
     newest: Option<Instant>,
-    /// Pools that others know, and until when each is waited for here.
+    /// Pools that other nodes know, and until when this node expects each.
     expected: Arc<BTreeMap<Arc<str>, Instant>>,
 }
 
 impl Picture {
-    /// Of a node that starts now.
+    /// The state of a node that starts now.
     pub(crate) fn new(config: &Config) -> Self {
         let now = Instant::now();
         Self {
@@ -44,12 +45,12 @@ impl Picture {
         }
     }
 
-    /// A pool has said what it offers.
     pub(crate) fn came(&mut self, now: Instant) {
         self.newest = Some(now);
     }
 
-    /// Notes which pools others know; whether that is news. One that was named before is waited for no longer.
+    /// Sets the pools that other nodes know, and returns whether they changed. A repeated pool
+    /// keeps its time limit.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, settings: &PoolSettings) -> bool {
         let named = |(pool, known): (&String, &Arc<str>)| pool.as_str() == known.as_ref();
         if pools.len() == self.expected.len() && pools.iter().zip(self.expected.keys()).all(named) {
@@ -65,7 +66,7 @@ impl Picture {
         true
     }
 
-    /// A pool that others know and that is yet to come here.
+    /// Finds an expected pool that has not joined.
     pub(crate) fn missing(
         &self,
         now: Instant,
@@ -76,12 +77,12 @@ impl Picture {
         Some((missing.0, *missing.1))
     }
 
-    /// Until when a pool is waited for that others know, unless it is here.
+    /// Until when a pool is expected, unless it has joined.
     pub(crate) fn waits_until(&self, pool: &str) -> Option<Instant> {
         self.expected.get(pool).copied()
     }
 
-    /// Why something may exist that this node does not know.
+    /// The reason why an unknown name may still exist.
     pub(crate) fn why_not(
         &self,
         now: Instant,
@@ -92,7 +93,7 @@ impl Picture {
                 format!("the pool {pool}, which other nodes know, has not joined this one yet");
             return Some(not_ready(reason));
         }
-        // Who knows all that others know, or knew before this node started, has learnt.
+        // The node knows every pool that other nodes know.
         if !self.expected.is_empty() && self.expected.keys().all(|pool| is_known(pool)) {
             return None;
         }
@@ -103,7 +104,7 @@ impl Picture {
         })
     }
 
-    /// How long the lists are not whole unless something comes; `None` when they are.
+    /// How long to wait until the lists count as whole, or `None` if they do now.
     pub(crate) fn unsettled(
         &self,
         now: Instant,
@@ -120,7 +121,6 @@ impl Picture {
     }
 }
 
-/// The failure of what this node may know soon.
 pub(crate) fn not_ready(reason: String) -> CallFailure {
     CallFailure::NotReady {
         reason,

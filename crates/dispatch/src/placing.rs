@@ -1,4 +1,4 @@
-//! The worker for a planned call.
+//! Chooses the worker for a planned call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::route::Routed;
 use crate::shared::Shared;
 
 impl Dispatch {
-    /// Another worker for a call, by the way that was found for it.
+    /// Chooses another worker for a routed call.
     pub(crate) fn place_again(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
         if tried.len() >= self.shared.config.start_attempts.max(1) {
             return None;
@@ -24,8 +24,8 @@ impl Dispatch {
         self.place(&view, &plan.call, route, tried).ok()
     }
 
-    /// Waits for a worker, up to `reconnect_wait` or, for a pool that may scale to zero, its `wait` if that is longer. The caller that
-    /// polls the future owns all of it.
+    /// Waits for a worker, up to `reconnect_wait` or, for a pool that may scale to zero, its `wait`
+    /// if that is longer. The caller that polls the future owns all of it.
     pub(crate) async fn worker_in_time(
         &self,
         call: &Call,
@@ -43,7 +43,7 @@ impl Dispatch {
         }
     }
 
-    /// The worker that is offered a call next, or why there is none.
+    /// Chooses the next worker to offer a call to.
     pub(crate) fn place(
         &self,
         view: &View,
@@ -58,7 +58,7 @@ impl Dispatch {
             key: AffinityKey::of(affinity, route.params.as_ref(), session, Some(principal)),
             call: Some(call),
         };
-        // What only this caller sees is there and nowhere else.
+        // The caller's own items exist only at this worker.
         let own = view.own.worker(&route.pool, &call.caller);
         let own = own.filter(|worker| !tried.contains(worker));
         let own = own.and_then(|worker| view.member(worker));
@@ -77,10 +77,10 @@ impl Dispatch {
 }
 
 impl Shared {
-    /// Waits until a pool at zero that may have what a call names has a worker, as its calls do.
+    /// Waits for a worker of a pool at zero that may know the call's target.
     ///
     /// # Errors
-    /// The answer in the call's place: none came in time, or as many calls wait as may.
+    /// The answer to the call: no worker came in time, or too many calls wait.
     pub(crate) async fn worker_of(&self, pool: &Arc<str>, call: &Call) -> Result<(), CallOutcome> {
         let waited = self
             .in_time(pool, call, |view| any_worker(view, pool))
@@ -88,7 +88,8 @@ impl Shared {
         waited.map_err(|(failure, reason)| shed(pool, failure, reason))
     }
 
-    /// Has a scaler see that somebody needs a worker of a pool at zero, unless the caller waits for one already.
+    /// Signals to the autoscaler that a pool at zero needs a worker, unless the caller already
+    /// waits for one.
     pub(crate) fn wake(self: &Arc<Self>, pool: &Arc<str>, principal: &Principal) {
         if self.awaiting.has(pool, principal) {
             return;
@@ -96,7 +97,7 @@ impl Shared {
         let (shared, pool, principal) = (self.clone(), pool.clone(), principal.clone());
         tokio::spawn(async move {
             let look = |view: &View| any_worker(view, &pool);
-            // Nobody waits for the worker, so nobody is told that none came.
+            // The result is ignored, because the request does not wait for the worker.
             let _ = shared.patiently(&pool, &principal, None, look).await;
         });
     }
@@ -111,7 +112,7 @@ impl Shared {
         (self.patiently(pool, principal, Some(call.deadline), look)).await
     }
 
-    /// Looks for something of a pool at each change, for as long as it fails with [`ShedReason::NoWorker`].
+    /// Retries `look` at each change while it fails with [`ShedReason::NoWorker`].
     async fn patiently<T>(
         &self,
         pool: &Arc<str>,
@@ -120,7 +121,8 @@ impl Shared {
         mut look: impl FnMut(&View) -> Result<T, (CallFailure, ShedReason)>,
     ) -> Result<T, (CallFailure, ShedReason)> {
         let began = Instant::now();
-        // A view would keep what was there when the call came for as long as it waits.
+        // Fetches the view anew each time, because a held view would keep old data in memory for
+        // the whole wait.
         let scale = self.view().settings.scale_to_zero(pool).cloned();
         let mut patience = self.config.reconnect_wait();
         let _awaiting = match &scale {
@@ -143,7 +145,7 @@ impl Shared {
                 }
                 found => return found,
             }
-            // Either way it is looked at again.
+            // Checks again after a change and after the timeout.
             let _ = timeout_at(until, changes.changed()).await;
         }
     }

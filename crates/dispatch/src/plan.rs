@@ -1,7 +1,7 @@
-//! The plan of a call: everything that is settled of it before anything is journaled or started.
+//! Plans a call: settles everything before the call is journaled or started.
 //!
-//! Mostly that takes no waiting. What may be waited for: the lists of a node that has just started, a check of arguments
-//! that takes long, and a worker for a call that its session's owner journals, since the journal must name one.
+//! Planning seldom waits. It may wait for the lists of a starting node, a slow check of arguments,
+//! or a worker for a journaled call, because the journal must name the worker.
 
 use std::sync::Arc;
 
@@ -26,33 +26,33 @@ use crate::route::{Arguments, RouteError, Routed, route};
 use crate::settling::STARTS_WITHIN;
 use crate::shape::Typed;
 
-/// What a plan finds.
+/// The result of planning.
 pub(crate) struct Found {
     pub(crate) route: Route,
     pub(crate) repeat: Repeat,
-    /// Whether a person must agree before it starts.
+    /// Whether a person must approve the call.
     pub(crate) asks: bool,
     pub(crate) worker: Option<Binding>,
 }
 
-/// How far a plan has come.
+/// The state of planning.
 enum Finding {
-    /// It is found, or answered.
     Done(Result<Found, CallOutcome>),
-    /// Arguments are to be checked that take long.
+    /// Slow argument checks remain.
     Check(Check, Routed),
-    /// A worker is to be waited for.
+    /// The call must wait for a worker.
     Worker(Routed),
-    /// The servers are to be asked what they list to the caller.
+    /// The servers must be asked for the caller's lists.
     Lists,
-    /// A worker of this pool at zero is to be waited for, which may know what is called.
+    /// The call must wait for a worker of this pool at zero, which may know the target.
     Vacant(Arc<str>),
-    /// A server is being started, which may know what is called.
+    /// A starting server may know the target.
     Start(CallFailure),
 }
 
 impl Dispatch {
-    /// Plans a call ahead of its session's owner. Where that one plans it anew, it tells what the rules say.
+    /// Plans a call at the edge, before its session owner does. If the owner plans again, only the
+    /// owner records the policy decision.
     pub(crate) fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
         let access = self.access(&call).held_back();
         let Either::Left(planned) = self.plan_call(&access, call) else {
@@ -84,13 +84,13 @@ impl Dispatch {
         let params = given.as_ref().map(RawJson::index);
         let params = params.as_ref();
         if call.caller.revision.era() == Era::Modern && may_continue(&call.method, params) {
-            // Nothing of it is begun before it is found again, and then the rules are asked.
+            // A continued call is routed again before it runs, and that step asks the rules.
             let access = Access::granted();
             let own = self.view_of(&call.caller);
             let routed = self.route(&own, &access, &call, Arguments::Trusted, params);
             let repeat = match routed {
                 Ok(routed) => routed.repeat,
-                // What is unknown here will only be refused, unless it is the caller's own.
+                // An unknown target is only refused, unless the caller has its own lists.
                 Err(_) if own.own.is_empty() => Repeat::Safe,
                 Err(_) => Repeat::Never,
             };
@@ -113,10 +113,10 @@ impl Dispatch {
         }
     }
 
-    /// Finds where a call goes that is begun, or begun anew, with the parameters that it has now.
+    /// Routes a call that starts or restarts with its current parameters.
     ///
     /// # Errors
-    /// The answer in its place.
+    /// The answer to the call.
     pub(crate) async fn find_surely(
         &self,
         access: Access,
@@ -129,12 +129,10 @@ impl Dispatch {
         self.find_in_time(access, call, finding).await
     }
 
-    /// What a call's caller may use.
     pub(crate) fn access(&self, call: &Call) -> Access {
         Access::of_call(&self.shared.config, call)
     }
 
-    /// Where a call goes by this view.
     pub(crate) fn route(
         &self,
         view: &View,
@@ -201,7 +199,8 @@ impl Dispatch {
             Some(_) => None,
             None => match self.place(view, call, &routed.route, &[]) {
                 Ok(worker) => Some(worker),
-                // A call that is not journaled is refused at once, unless its pool may scale to zero.
+                // A call that is not journaled is refused at once, unless its pool may scale to
+                // zero.
                 Err((_, ShedReason::NoWorker))
                     if is_journaled(call, routed.repeat)
                         || view.settings.scale_to_zero(&routed.route.pool).is_some() =>
@@ -245,7 +244,7 @@ impl Dispatch {
                         tell_allowed(call, access.rule());
                         return Err(refused);
                     }
-                    // The worker may list something else than what was known.
+                    // The new worker may list other items.
                     Finding::Lists
                 }
                 Finding::Start(failure) => {
@@ -304,7 +303,8 @@ impl Found {
     }
 }
 
-/// A call is refused before it begins: it has no event, which would say the rule that allowed it.
+/// Records that the rules allowed a call that is refused before it begins, because such a call has
+/// no event of its own.
 pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     if let Some(rule) = rule {
         let subject = audit::Subject {
@@ -315,12 +315,11 @@ pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     }
 }
 
-/// Whether the call is one that its session's owner journals before it starts.
 fn is_journaled(call: &Call, repeat: Repeat) -> bool {
     repeat == Repeat::Never && call.caller.revision.era() == Era::Legacy
 }
 
-/// The answer to a call that goes nowhere.
+/// Converts a routing error to the answer.
 pub(crate) fn refuse(view: &View, call: &Call, refused: RouteError) -> CallOutcome {
     match refused {
         RouteError::Answer(outcome) => {
@@ -332,13 +331,13 @@ pub(crate) fn refuse(view: &View, call: &Call, refused: RouteError) -> CallOutco
                 CallFailure::Overloaded { .. } => ShedReason::QueueFull,
                 _ => ShedReason::NoWorker,
             };
-            // No pool was found for it.
+            // The call has no pool.
             shed("", failure, reason)
         }
     }
 }
 
-/// The answer to a call that is turned away.
+/// Counts and returns the refusal of a call.
 pub(crate) fn shed(pool: &str, failure: CallFailure, reason: ShedReason) -> CallOutcome {
     metrics().pools.shed(pool, reason);
     CallOutcome::Failed(failure)

@@ -1,4 +1,4 @@
-//! The workers that there are, and the view of them that calls are dispatched by.
+//! The registered workers, and the view that calls are dispatched by.
 
 mod affinity;
 mod balance;
@@ -30,22 +30,22 @@ use crate::config::PoolSettings;
 use crate::own::OwnPools;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};
 
-/// What calls are dispatched by; immutable, replaced as a whole when a worker changes.
+/// The data that calls are dispatched by. A view is immutable and is replaced as a whole when a
+/// worker changes.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     fleet: Arc<Fleet>,
 }
 
-/// What a view has whoever looks at the catalog.
+/// The part of a view that all callers share.
 pub(crate) struct Fleet {
     pub(crate) pools: BTreeMap<Arc<str>, PoolView>,
-    /// What the configuration says of the pools.
     pub(crate) settings: Arc<PoolSettings>,
-    /// Whose lists are others than those in the catalog of all.
+    /// The callers with their own lists.
     pub(crate) own: OwnPools,
-    /// What the catalog of all is made of.
+    /// The source of the shared catalog.
     pub(crate) offered: Arc<[Pool]>,
-    /// Which pools keep the names that several offer, as the nodes have agreed.
+    /// The nodes' agreement on which pools keep contested names.
     agreed: Arc<AgreedNames>,
     by_id: HashMap<WorkerId, Arc<Member>, RandomState>,
     picture: Picture,
@@ -59,71 +59,68 @@ impl Deref for View {
     }
 }
 
-/// The workers of one pool.
 #[derive(Default)]
 pub(crate) struct PoolView {
-    /// Those that take calls, by id.
+    /// Workers that take calls, by id.
     pub(crate) ready: Vec<Arc<Member>>,
-    /// Those that do not.
+    /// Workers that take no calls.
     pub(crate) waiting: Vec<Arc<Member>>,
-    /// Whether what the pool offers is known.
+    /// Whether the pool's offer is known.
     pub(crate) announced: bool,
-    /// Whether all its workers have said that it is not to be there any more, and only end what they run.
+    /// Whether all workers have announced the pool's removal and only finish their calls.
     pub(crate) removed: bool,
-    /// Whether it takes no calls since the configuration does not name it.
+    /// Whether the pool takes no calls because the configuration does not name it.
     pub(crate) unnamed: bool,
 }
 
-/// A worker of a pool.
 pub(crate) struct Member {
     pub(crate) id: WorkerId,
     pub(crate) pool: Arc<str>,
     pub(crate) worker: Arc<dyn Worker>,
-    /// Why it is not ready, or what is degraded.
+    /// Why the worker is not ready, or which of its items are degraded.
     pub(crate) detail: Option<String>,
     pub(crate) circuit: Arc<Circuit>,
-    /// The names of its tools, where they are not those that the pool lists.
+    /// The names of its tools, if they differ from the pool's list.
     tools: Option<Arc<HashSet<String>>>,
-    /// The headers that it asks for.
+    /// The request headers that the worker asks for.
     headers: Arc<[Arc<str>]>,
     seed: u64,
 }
 
-/// What a call needs of a worker.
+/// The requirements of a call on its worker.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
     /// The backend's name of the tool.
     pub(crate) tool: Option<&'a str>,
     pub(crate) key: Option<AffinityKey>,
-    /// The call. Failures are held against nobody without one.
+    /// The call, without which failures are not counted.
     pub(crate) call: Option<&'a Call>,
 }
 
 impl Wanted<'_> {
-    /// Whose failures, of what, keep a worker from the call.
     pub(crate) fn failure_key(&self) -> Option<FailureKey> {
         let call = self.call?;
         Some(FailureKey::of(&call.caller, &call.method, self.tool))
     }
 
-    /// Whether its caller cannot be told from others.
+    /// Whether the call's caller is anonymous.
     pub(crate) fn is_anybodys(&self) -> bool {
         self.failure_key().is_some_and(|key| key.is_anybodys())
     }
 }
 
 impl Member {
-    /// Whether the way to it is open.
+    /// Whether the worker's connection is open.
     pub(crate) fn is_reachable(&self) -> bool {
         self.worker.load().capacity > 0
     }
 
-    /// Whether it has said that it takes no more calls.
+    /// Whether the worker has announced that it takes no more calls.
     pub(crate) fn is_leaving(&self) -> bool {
         self.worker.announcement().borrow().is_leaving()
     }
 
-    /// A caller as the worker is told of it: with the headers that it asks for.
+    /// The caller with only the headers that the worker asks for.
     pub(crate) fn told(&self, caller: &Arc<Caller>) -> Arc<Caller> {
         if caller.headers.is_empty() {
             return Arc::clone(caller);
@@ -141,7 +138,7 @@ impl Member {
         }
     }
 
-    /// What its circuit lets through of such calls.
+    /// The state of the worker's circuit for such calls.
     pub(crate) fn circuit_of(&self, wanted: &Wanted<'_>) -> CircuitState {
         if self.circuit.is_well() {
             return CircuitState::Closed;
@@ -150,17 +147,17 @@ impl Member {
         key.map_or(CircuitState::Closed, |key| self.circuit.state_of(&key))
     }
 
-    /// Lets a call through its circuit, or does not.
+    /// Asks the worker's circuit to admit the call.
     pub(crate) fn enter(&self, wanted: &Wanted<'_>) -> bool {
         self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
     }
 
-    /// Whether it can take such a call, whatever came of others.
+    /// Whether the worker can take the call, regardless of its circuit.
     fn can_take(&self, tool: Option<&str>) -> bool {
         self.is_reachable() && self.has(tool)
     }
 
-    /// Why it takes no calls; `None` when it does.
+    /// The reason why the worker takes no such calls, or `None` if it does.
     fn trouble(&self, ready: bool, wanted: &Wanted<'_>) -> Option<String> {
         if !ready {
             return Some(
@@ -183,7 +180,6 @@ impl Member {
 }
 
 impl View {
-    /// A view without workers.
     pub(crate) fn empty(
         catalog: Arc<Catalog>,
         settings: Arc<PoolSettings>,
@@ -210,7 +206,6 @@ impl View {
         }
     }
 
-    /// The same with the catalog of one caller.
     pub(crate) fn with(&self, catalog: Arc<Catalog>) -> Self {
         Self {
             catalog,
@@ -218,7 +213,7 @@ impl View {
         }
     }
 
-    /// Which of these pools, which one caller sees, keep what several of them offer: those that have it in the catalog of all.
+    /// The keepers of contested names among one caller's pools, consistent with the shared catalog.
     pub(crate) fn keepers_of(&self, pools: &[Pool]) -> Keepers {
         let now = Instant::now();
         let is_missing = |name: &str| {
@@ -235,17 +230,16 @@ impl View {
         )
     }
 
-    /// A worker by its id, ready or not.
+    /// Finds a worker, ready or not.
     pub(crate) fn member(&self, id: &WorkerId) -> Option<&Arc<Member>> {
         self.by_id.get(id)
     }
 
-    /// How far the ledger of a worker is.
+    /// The current ledger number of a worker.
     pub(crate) fn ledger(&self, id: &WorkerId) -> Option<LedgerNumber> {
         self.member(id)?.worker.ledger()
     }
 
-    /// Every worker.
     pub(crate) fn members(&self) -> impl Iterator<Item = &Arc<Member>> {
         self.pools.values().flat_map(PoolView::members)
     }
@@ -255,16 +249,15 @@ impl View {
         !self.has_worker(pool) && self.settings.scale_to_zero(pool).is_some()
     }
 
-    /// Whether a worker of the pool takes calls.
     pub(crate) fn has_worker(&self, pool: &str) -> bool {
         let ready = self.pools.get(pool).map(|pool| &pool.ready);
         ready.is_some_and(|ready| ready.iter().any(|member| member.is_reachable()))
     }
 
-    /// The worker to offer a call of `pool` to, other than those in `tried`.
+    /// Chooses a worker of `pool` that is not in `tried`.
     ///
     /// # Errors
-    /// `NotExecuted`, saying why nobody is ready.
+    /// `NotExecuted`, with the reason why no worker is ready.
     pub(crate) fn choose(
         &self,
         pool: &str,
@@ -278,8 +271,8 @@ impl View {
             .ok_or_else(|| CallFailure::not_executed(view.why_not(pool, wanted)))
     }
 
-    /// What it means that nobody in `pool` was [chosen](Self::choose): nobody is there, or the caller's calls failed too
-    /// often at all that are there.
+    /// The reason why [`choose`](Self::choose) found no worker: the pool has no worker, or the
+    /// caller's calls failed too often at all of them.
     pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
         let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);
         match ready.iter().any(|member| member.can_take(wanted.tool)) {
@@ -288,8 +281,8 @@ impl View {
         }
     }
 
-    /// Why something may be missing from the catalog: a pool that has not said yet what it offers, or has not come. Where there
-    /// are rules, which may hide the pool from the caller, it is not named.
+    /// The reason why an item may be missing: a pool has not joined or has not announced its
+    /// catalog. If rules may hide the pool from the caller, the reason does not name it.
     pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
             CallFailure::NotReady { retry_after, .. } if has_rules => Some(CallFailure::NotReady {
@@ -312,13 +305,13 @@ impl View {
         self.picture.why_not(now, |pool| self.knows(pool))
     }
 
-    /// How long the lists may lack a pool unless one comes; `None` when they are whole.
+    /// How long to wait until the lists count as whole, or `None` if they do now.
     pub(crate) fn unsettled(&self) -> Option<Duration> {
         let now = Instant::now();
         self.picture.unsettled(now, |pool| self.knows(pool))
     }
 
-    /// Whether a pool has not said yet what it offers since its server is being started: that may take minutes.
+    /// Whether a pool's server is still starting, which may take minutes.
     pub(crate) fn starts(&self) -> bool {
         self.pools.values().any(PoolView::starts)
     }
@@ -329,7 +322,7 @@ impl View {
         known.map(|(name, _)| name)
     }
 
-    /// Whether every pool that others know is here.
+    /// Whether every pool that other nodes know has joined.
     pub(crate) fn is_whole(&self) -> bool {
         let missing = self
             .picture
@@ -343,7 +336,7 @@ impl View {
 }
 
 impl PoolView {
-    /// Whether there is nothing more to learn of it.
+    /// Whether the pool has announced its catalog or will not do so.
     fn is_settled(&self) -> bool {
         self.announced || self.removed || self.unnamed
     }
@@ -381,7 +374,6 @@ impl PoolView {
     }
 }
 
-/// What is said of a pool that is still listed after its last worker has gone.
 fn vacant(pool: &str) -> String {
     format!("no worker of the pool {pool} is connected; try again")
 }

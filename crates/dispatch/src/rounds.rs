@@ -1,17 +1,17 @@
-//! Rounds of a call whose backend returns `InputRequiredResult`: their identities and their events' numbers.
+//! Rounds of a call whose backend returns `InputRequiredResult`: their ids and event numbers.
 //!
-//! Every round is a call of its own at the worker. Its id follows from the call's and the round, so whoever
-//! goes on with the call starts the same round, and a worker that has begun it does not run it twice. The
-//! events' numbers carry the round above the worker's own number, so the number of the last event that
-//! was seen tells where to go on.
+//! Every round is a separate call at the worker. Its id derives from the call's id and the round,
+//! so any node that continues the call starts the same round, which the worker runs once. Event
+//! numbers contain the round above the worker's own number, so the last seen number tells where to
+//! continue.
 
 use sha2::{Digest as _, Sha256};
 use shoal_ports::CallId;
 
-/// Where the round begins in an event's number; a worker never counts that far in one call.
+/// The bit position of the round in an event number. A worker's own numbers stay below it.
 const ROUND_SHIFT: u32 = 32;
 
-/// A place in a call's events.
+/// A position in a call's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Counted from 0.
@@ -21,7 +21,6 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Reads the number of an event.
     pub(crate) fn of(sequence: u64) -> Self {
         Self {
             round: (sequence >> ROUND_SHIFT) as u32,
@@ -29,13 +28,12 @@ impl Position {
         }
     }
 
-    /// The number of the event here.
     pub(crate) fn sequence(self) -> u64 {
         u64::from(self.round) << ROUND_SHIFT | self.seen
     }
 
-    /// The event before: what is caused by the event here carries that number until the event has done all
-    /// it does, so that a new reader gets it once more.
+    /// The position before this event. Effects of the event carry its number until they are
+    /// complete, so that a new reader receives the event again.
     pub(crate) fn before(self) -> Self {
         Self {
             seen: self.seen.saturating_sub(1),
@@ -44,7 +42,7 @@ impl Position {
     }
 }
 
-/// The identity of a round of a call; the first round is the call itself.
+/// The id of a round. The first round has the call's id.
 pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
     if round == 0 {
         return call;
@@ -55,7 +53,8 @@ pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
         .chain_update(round.to_be_bytes())
         .finalize();
     let mut bytes = *call.as_bytes();
-    // The time stays: by it a worker of an older release tells whether it may have forgotten the call.
+    // The id keeps its time, from which a worker of an older release tells whether it may have
+    // forgotten the call.
     bytes[6..].copy_from_slice(&hash[..10]);
     bytes[6] = 0x70 | bytes[6] & 0x0f;
     bytes[8] = 0x80 | bytes[8] & 0x3f;

@@ -1,4 +1,4 @@
-//! The checks that a call must pass before a worker sees it, and the pool that it goes to.
+//! Checks a call before a worker sees it, and finds its pool.
 
 use std::sync::Arc;
 
@@ -11,31 +11,28 @@ use crate::checking::Check;
 use crate::config::{DurabilityPolicy, PoolSettings};
 use crate::pools::View;
 
-/// Where a call goes, and what is known of it by its way.
 pub(crate) struct Routed {
     pub(crate) route: Route,
-    /// Whether it may be repeated.
     pub(crate) repeat: Repeat,
-    /// Whether a person must agree before it starts.
+    /// Whether a person must approve the call.
     pub(crate) asks: bool,
-    /// What is left to check of its arguments, since that takes long.
+    /// The slow argument checks that remain.
     pub(crate) unchecked: Option<Check>,
 }
 
-/// Whether arguments are checked against the tool's schema.
+/// Whether to check arguments against the tool's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
-    /// They are.
+    /// Check them.
     Checked,
-    /// They are not, because they have been or will be.
+    /// Skip the checks, which happen earlier or later.
     Trusted,
 }
 
-/// Why a call goes nowhere.
 pub(crate) enum RouteError {
-    /// The call's own fault.
+    /// The call itself is wrong.
     Answer(CallOutcome),
-    /// The server is not ready to tell.
+    /// The server cannot decide yet.
     NotReady(CallFailure),
 }
 
@@ -64,15 +61,14 @@ pub(crate) fn route(
     let mut edit = Edit::of(params);
     let of_mcp = !method.may_be_of_extension();
     if of_mcp {
-        // No server's tasks are offered here: a request that asks for one is run as any other.
+        // Shoal does not offer servers' tasks, so a request for one runs as a normal call.
         edit.remove_all(&["task"]);
     }
     if of_mcp && revision.era() == Era::Legacy {
-        // Rounds are a matter between Shoal and the backend there; a state that comes from a legacy
-        // client was sealed by nobody.
+        // Legacy clients do not know rounds, so a state from such a client is not Shoal's.
         edit.remove_all(&["inputResponses", "requestState"]);
     }
-    // What is no tool's only reads.
+    // Methods other than tool calls only read.
     let mut repeat = Repeat::Safe;
     let (mut called, mut unchecked, mut asks) = (None, None, false);
     let pool = match method {
@@ -126,8 +122,8 @@ pub(crate) fn route(
     })
 }
 
-/// How a call of a tool, or of an extension's method, must be carried, if it is `safe` to repeat by what its server says; the most
-/// specific setting wins, and of two that clash the careful one.
+/// Decides whether a call may be repeated. `safe` is the server's declaration. The most specific
+/// setting wins, and the careful one of two conflicting settings.
 fn repeat_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool) -> Repeat {
     let config = settings.of(pool);
     let listed = |names: &[String]| names.iter().any(|name| name == called);
@@ -152,7 +148,7 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
     RpcError::new(code, format!("unknown resource: {uri}")).with_data(data.to_json())
 }
 
-/// Something is not in the catalog: the call's fault, unless the catalog is not complete yet.
+/// An item is missing: the call's error, unless the catalog is incomplete.
 fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
     match view.unannounced(access.has_rules()) {
         Some(failure) => RouteError::NotReady(failure),
@@ -160,7 +156,8 @@ fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
     }
 }
 
-/// The tool that is called, whether a person must agree, and what is left to check of its arguments.
+/// Finds the called tool, whether a person must approve the call, and the argument checks that
+/// remain.
 fn tool<'v>(
     view: &'v View,
     access: &Access,
@@ -195,7 +192,6 @@ fn tool<'v>(
     Ok((offered, asks, None))
 }
 
-/// The pool of a prompt, and its backend's name for the prompt.
 fn prompt<'a>(
     view: &'a View,
     access: &Access,
@@ -203,7 +199,7 @@ fn prompt<'a>(
 ) -> Result<(&'a Arc<str>, &'a str), RouteError> {
     let listed = view.catalog.prompt(name);
     let listed = listed.map(|prompt| (&prompt.pool, prompt.name.as_str()));
-    // Rules name prompts, and a backend may take another spelling for one that they hide.
+    // Rules name prompts, and a backend may read another spelling as a hidden one.
     let may_be_unlisted = !access.has_rules();
     let unlisted = || unlisted_prompt(view, name).filter(|_| may_be_unlisted);
     let found = listed.or_else(unlisted);
@@ -212,8 +208,8 @@ fn prompt<'a>(
     found.ok_or_else(|| absent(view, access, unknown()))
 }
 
-/// Sends a prompt that no pool lists to the only pool that has prompts. While pools are missing, or if lists differ by caller, that pool
-/// is not known.
+/// Sends a prompt that no pool lists to the only pool that has prompts. While pools are missing, or
+/// if lists differ by caller, that pool is not known.
 fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &'a str)> {
     let pool = view.catalog.only_pool_of_prompts()?;
     let settings = view.settings.of(pool);
@@ -222,7 +218,8 @@ fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &
     (view.own.is_empty() && view.unannounced(false).is_none()).then_some((pool, own))
 }
 
-/// The pool that has a method of an extension. A name that it offers a tool or prompt by is the backend's own from here on.
+/// Finds the pool for an extension's method, and translates a tool's or prompt's name to the
+/// backend's name.
 fn extension(
     view: &View,
     access: &Access,
@@ -286,7 +283,7 @@ fn completion(view: &View, access: &Access, edit: &mut Edit) -> Result<Arc<str>,
     }
 }
 
-/// Parameters that are taken apart, and written anew, only if something changes.
+/// Parsed parameters that are serialised again only if they change.
 struct Edit<'a> {
     given: Option<&'a Index<'a>>,
     changed: Option<RawObject>,
@@ -307,7 +304,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// A member that may be left out. Clients that write members without a value as null mean that, and servers refuse it.
+    /// An optional member. Some clients write absent members as null, which servers refuse.
     fn given(&mut self, name: &str) -> Option<RawJson> {
         let value = self.get(name)?;
         if value.is_null() {

@@ -1,4 +1,4 @@
-//! Answers that speak for the whole catalog wait until the node knows all of it: lists, and what the server says of itself.
+//! Delays answers about the whole catalog until this node knows all pools.
 
 use std::time::Duration;
 
@@ -8,24 +8,28 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::dispatch::Dispatch;
 use crate::picture::{NOT_WHOLE, not_ready};
 
-/// How long a request waits for pools that are on their way.
+/// How long a request waits for expected pools.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a request waits for a server that is being started: shorter than the minute for which clients and proxies wait.
+/// How long a request waits for a starting server, below the minute after which clients and proxies
+/// time out.
 pub(crate) const STARTS_WITHIN: Duration = Duration::from_secs(50);
 
 impl Dispatch {
     /// Waits until the lists hold every pool that can be known now, within
-    /// [`settle_within`](crate::Config::settle_within). Cancellation safe.
+    /// [`settle_within`](crate::Config::settle_within).
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub async fn settled(&self) {
         let mut changes = self.shared.changes();
         while let Some(wait) = self.shared.view().unsettled() {
-            // Either way it is looked at again.
+            // Checks again after a change and after the timeout.
             let _ = timeout(wait, changes.changed()).await;
         }
     }
 
-    /// Waits as [`settled`](Self::settled) does, but no longer than a request may.
+    /// Waits like [`settled`](Self::settled), but at most as long as a request may.
     ///
     /// # Errors
     /// `NotReady` if a pool is still missing then.
@@ -35,18 +39,18 @@ impl Dispatch {
         settled.map_err(|_| not_ready(NOT_WHOLE.to_owned()))
     }
 
-    /// As [`Dispatcher::settled_facts`](shoal_ports::Dispatcher::settled_facts) says.
+    /// Implements [`Dispatcher::settled_facts`](shoal_ports::Dispatcher::settled_facts).
     pub(crate) async fn facts_in_time(&self) -> Result<SettledFacts, CallFailure> {
         let lacks = self.anything_by(Instant::now() + STARTS_WITHIN).await?;
         let facts = self.shared.facts.borrow().clone();
         Ok(SettledFacts { facts, lacks })
     }
 
-    /// Waits until the lists are settled and something is in them: an answer from an empty catalog is worse than a late one.
-    /// Returns the refusal for lists that are lacking all the same.
+    /// Waits until the lists are settled and not empty, because a late answer is better than an
+    /// empty one. Returns the refusal if lists are incomplete anyway.
     ///
     /// # Errors
-    /// `NotReady` if there is nothing by then.
+    /// `NotReady` if the lists stay empty.
     pub(crate) async fn anything_by(
         &self,
         deadline: Instant,
@@ -66,7 +70,7 @@ impl Dispatch {
             };
             let until = deadline.min(began + patience);
             let changed = timeout_at(until, changes.changed()).await;
-            // Either way it is looked at again.
+            // Checks again after a change and after the timeout.
             let _ = changed.map_err(|_| why)?;
         }
     }

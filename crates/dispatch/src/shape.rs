@@ -1,4 +1,4 @@
-//! The shape of a result for the era of its caller, spliced into the backend's own text.
+//! Shapes a result for its caller's era by splicing members into the backend's own text.
 
 mod legacy;
 
@@ -12,7 +12,7 @@ use shoal_protocol::{
 
 use crate::config::{CacheScope, Config};
 
-/// From 2026-07-28 on these codes are the specification's own, down to the last.
+/// From 2026-07-28 on, the specification reserves these codes.
 const RESERVED_FIRST: i64 = -32_020;
 const RESERVED_LAST: i64 = -32_099;
 
@@ -23,7 +23,7 @@ pub(crate) enum Typed {
     Perhaps,
 }
 
-/// What is added to results for modern callers; one per catalog.
+/// The additions to results for modern callers, one set per catalog.
 #[derive(Debug)]
 pub(crate) struct Shaping {
     server_info: RawJson,
@@ -52,9 +52,10 @@ impl CacheHint {
 }
 
 impl Shaping {
-    /// For lists that are the same for all callers, or not.
+    /// `is_for_all` tells whether all callers see the same lists.
     pub(crate) fn new(server_info: &RawJson, config: &Config, is_for_all: bool) -> Self {
-        // Where rules or servers say who sees what, nobody may see a copy of somebody else's.
+        // If rules or servers give callers different items, a shared cache could leak one caller's
+        // copy to another.
         let scope = |scope| match config.policies.is_some() || !is_for_all {
             true => CacheScope::Private,
             false => scope,
@@ -69,7 +70,8 @@ impl Shaping {
         }
     }
 
-    /// The outcome as a caller of `revision` gets it; `typed` if it is a result that may have a `resultType`.
+    /// Shapes the outcome for a caller of `revision`. `typed` tells whether it is a result that may
+    /// have a `resultType`.
     pub(crate) fn outcome(
         &self,
         revision: Revision,
@@ -91,15 +93,15 @@ impl Shaping {
         }
     }
 
-    /// A page of a list for modern callers, whose backends let it be kept for `ttl_ms` at most.
+    /// Shapes a page of a list for modern callers. `ttl_ms` is the backends' limit on caching.
     pub(crate) fn list(&self, page: &RawJson, ttl_ms: Option<u64>) -> RawJson {
         let own = ttl_ms.map_or(Duration::MAX, Duration::from_millis);
         let hint = CacheHint::new(self.list_ttl.min(own), self.list_scope);
         self.modern(page, Some(&hint))
     }
 
-    /// Adds what is missing right behind the opening brace; all other bytes stay as they are, except
-    /// for a `_meta`, which gains a member.
+    /// Inserts missing members after the opening brace. All other bytes stay, except that a `_meta`
+    /// gains a member.
     fn modern(&self, result: &RawJson, hint: Option<&CacheHint>) -> RawJson {
         if !result.is_object() {
             return result.clone();
@@ -111,7 +113,7 @@ impl Shaping {
         if !found.result_type {
             out.put_slice(br#""resultType":"complete","#);
         }
-        // Hints belong to complete results only (2026-07-28, Caching).
+        // Only complete results have cache hints (2026-07-28, Caching).
         if let Some(hint) = hint.filter(|_| !found.input_required) {
             if !found.ttl {
                 out.put_slice(hint.ttl.as_bytes());
@@ -154,16 +156,16 @@ impl Shaping {
     }
 }
 
-/// A backend's error with a code that means to a caller of `revision` what it means to the backend.
+/// Replaces a backend's error code that means something else to a caller of `revision`.
 fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
     let is_modern = revision.era() == Era::Modern;
     match error.code {
         code::RESOURCE_NOT_FOUND if is_modern => error.code = code::INVALID_PARAMS,
         code::MISSING_CLIENT_CAPABILITY if is_modern => {}
-        // As whoever asks without the capability is told before 2026-07-28.
+        // Before 2026-07-28, a missing capability has this code.
         code::MISSING_CLIENT_CAPABILITY => error.code = code::INVALID_REQUEST,
         code::URL_ELICITATION_REQUIRED if revision == Revision::V2025_11_25 => {}
-        // What only an edge may say of a request, and what no revision of the caller's era has.
+        // Only an edge may send these codes, or no revision of the caller's era defines them.
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION | code::URL_ELICITATION_REQUIRED => {
             error = foreign(error);
         }
@@ -173,7 +175,7 @@ fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
     error
 }
 
-/// An internal error that holds what the backend said in its data.
+/// Wraps a backend's error in an internal error.
 fn foreign(error: RpcError) -> RpcError {
     let mut said = RawObject::default();
     said.set("code", RawJson::of(&error.code));
@@ -185,12 +187,12 @@ fn foreign(error: RpcError) -> RpcError {
     RpcError::internal(error.message).with_data(data.to_json())
 }
 
-/// Where a member's value lies in the text that it was sliced from.
+/// The offset of a slice in the text that it was cut from.
 fn offset_in(text: &Bytes, value: &Bytes) -> usize {
     value.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// Puts what follows the opening brace; without members, the comma of the added ones goes.
+/// Writes the text after the opening brace, and drops the extra comma if the object was empty.
 fn put_rest(out: &mut BytesMut, rest: &[u8], any: bool) {
     if !any && out.last() == Some(&b',') {
         out.truncate(out.len() - 1);
@@ -198,7 +200,6 @@ fn put_rest(out: &mut BytesMut, rest: &[u8], any: bool) {
     out.put_slice(rest);
 }
 
-/// Which members a result has already.
 #[derive(Default)]
 struct ResultMembers {
     any: bool,

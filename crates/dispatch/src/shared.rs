@@ -1,4 +1,4 @@
-//! What every call, watcher and subscription of one dispatcher has in common.
+//! The state that all calls, watchers and subscriptions of one dispatcher share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -25,40 +25,36 @@ use crate::pools::{Registry, View};
 use crate::remembered::Memorable;
 use crate::subscriptions::Subscriptions;
 
-/// The versions of lists of which nothing is known yet.
 const NOTHING: [u64; 3] = [0; 3];
 
-/// Updates of resources that a receiver may fall behind by before it is told so.
+/// Resource updates that a receiver may fall behind before it is told so.
 const UPDATES: usize = 1024;
 
-/// The dispatcher's state.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) keys: KeyRing,
-    /// Tells this process which resources have changed.
+    /// Broadcasts resource changes in this process.
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
-    /// What sessions and listeners have been told.
+    /// The facts that sessions and listeners have been told.
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
-    /// The versions of the lists that they are to be told.
+    /// The list versions to tell them next.
     newest: Arc<Mutex<[u64; 3]>>,
     pub(crate) lot: Arc<ParkingLot>,
     pub(crate) checking: Arc<Checking>,
-    /// What single callers see.
     pub(crate) own: OwnViews,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) awaiting: Awaiting,
     view: RwLock<Arc<View>>,
-    /// Tells whoever waits for a worker that the view has changed.
+    /// Signals a changed view to calls that wait for a worker.
     changes: watch::Sender<()>,
     registry: Mutex<Registry>,
     _gauges: Gauges,
 }
 
 impl Shared {
-    /// Without workers. It is made within the `Arc` that `own` will point to.
     pub(crate) fn new(mut config: Config, keys: KeyRing, own: &Weak<Self>) -> Self {
-        // They change, unlike the rest.
+        // Unlike the other settings, these may change.
         let settings = Arc::new(PoolSettings::new(
             std::mem::take(&mut config.pools),
             !config.unnamed_pools,
@@ -96,12 +92,11 @@ impl Shared {
         }
     }
 
-    /// What calls are dispatched by now.
     pub(crate) fn view(&self) -> Arc<View> {
         self.view.read().clone()
     }
 
-    /// Wakes when the view has changed, or a worker can be reached again.
+    /// Wakes when the view has changed or a worker is reachable again.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -112,13 +107,12 @@ impl Shared {
         self.refresh(&mut registry);
     }
 
-    /// Ties tasks to a worker: they end when it is removed.
     pub(crate) fn keep(&self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         self.registry.lock().keep(worker, tasks);
     }
 
-    /// Lets a worker go. Whether it was there, and when to [look](Self::look) whether what its pool offers
-    /// is still to be listed, if that was its pool's last worker.
+    /// Removes a worker. Returns whether it was registered and, if it was its pool's last worker,
+    /// when to [check](Self::look) whether to unlist the pool.
     pub(crate) fn remove(&self, worker: &WorkerId) -> (bool, Option<Duration>) {
         let mut registry = self.registry.lock();
         let Some(pool) = registry.remove(worker) else {
@@ -128,12 +122,10 @@ impl Shared {
         (true, registry.lingers(&pool))
     }
 
-    /// Whether a worker was here and has been let go.
     pub(crate) fn has_left(&self, worker: &WorkerId) -> bool {
         self.registry.lock().has_left(worker)
     }
 
-    /// Notes which pools others know.
     pub(crate) fn expect(&self, pools: &BTreeSet<String>) {
         let mut registry = self.registry.lock();
         if registry.expect(pools) {
@@ -141,7 +133,6 @@ impl Shared {
         }
     }
 
-    /// Goes by what the nodes have agreed on.
     pub(crate) fn agree(&self, names: &AgreedNames) {
         let mut registry = self.registry.lock();
         if registry.agree(names) {
@@ -149,7 +140,6 @@ impl Shared {
         }
     }
 
-    /// Lists what pools offered that may have no worker.
     pub(crate) fn recall(&self, pools: Vec<(String, Arc<PoolCatalog>)>) {
         let mut registry = self.registry.lock();
         let mut is_news = false;
@@ -161,43 +151,39 @@ impl Shared {
         }
     }
 
-    /// The pools that may have no worker, and of which nothing is known.
     pub(crate) fn unknown_scaled_pools(&self) -> Vec<String> {
         self.registry.lock().unknown_scaled()
     }
 
-    /// Returns the catalogs of the pools that may scale to zero.
     pub(crate) fn to_remember(&self) -> Vec<Memorable> {
         self.registry.lock().to_remember()
     }
 
-    /// The pools whose workers have removed them.
     pub(crate) fn to_forget(&self) -> Vec<Arc<str>> {
         self.registry.lock().to_forget()
     }
 
-    /// Goes by other settings of these pools; none where a pool is not named any more.
     pub(crate) fn configure(&self, pools: BTreeMap<String, Option<PoolConfig>>) {
         let mut registry = self.registry.lock();
         registry.configure(pools);
         self.refresh(&mut registry);
     }
 
-    /// Drops what has been listed for long enough.
+    /// Unlists pools whose lingering time is over.
     pub(crate) fn look(&self) {
         self.refresh(&mut self.registry.lock());
     }
 
-    /// Tells sessions and listeners that other rules are in force, by which their lists may be others.
+    /// Tells sessions and listeners that their lists may have changed with the rules.
     pub(crate) fn rules_changed(&self) {
         self.refresh(&mut self.registry.lock());
     }
 
-    /// Notes an announcement; whether the worker has become ready by it.
+    /// Notes an announcement, and returns whether the worker became ready.
     pub(crate) fn hear(&self, worker: &Arc<dyn Worker>, announcement: Announcement) -> bool {
         let mut registry = self.registry.lock();
         if registry.has_heard(worker, &announcement) {
-            // It can be reached again: nothing else has changed.
+            // The worker is reachable again, and nothing else has changed.
             self.changes.send_replace(());
             return false;
         }
@@ -208,7 +194,6 @@ impl Shared {
         appears.unwrap_or_default()
     }
 
-    /// Notes who sees other lists at a worker.
     pub(crate) fn hear_own(&self, worker: &Arc<dyn Worker>, own: OwnLists) {
         let mut registry = self.registry.lock();
         if registry.hear_own(worker, own) {
@@ -216,13 +201,13 @@ impl Shared {
         }
     }
 
-    /// Replaces view and facts. Compiling happens here, under the registry's lock, never under the
-    /// view's: calls go on by the old view meanwhile.
+    /// Rebuilds the view and the facts. This holds the registry's lock but not the view's, so calls
+    /// continue with the old view.
     fn refresh(&self, registry: &mut Registry) {
         let before = self.view();
         let (view, facts) = registry.view(&self.config, &before);
         gauges::name(&view, &before.catalog);
-        // Before the view, so that whoever sees a pool there finds its capabilities.
+        // Published before the view, so that the capabilities of a visible pool are known.
         let (versions, own) = (facts.versions, facts.own.clone());
         publish(&self.facts, |known| {
             *known = ServerFacts {
@@ -233,13 +218,13 @@ impl Shared {
         });
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
-        // After the view, which their owners ask for what they are told of.
+        // Published after the view, because owners query the view when they are told.
         publish(&self.facts, |facts| facts.own = own);
         self.tell(versions);
     }
 
-    /// Tells sessions and listeners what the lists are now; what comes after the first time, only when the other nodes have had
-    /// the time to learn it too.
+    /// Announces the lists to sessions and listeners. Later changes are delayed until other nodes
+    /// have had time to learn them too.
     fn tell(&self, versions: [u64; 3]) {
         let wait = self.config.announce_after;
         *self.newest.lock() = versions;

@@ -1,8 +1,7 @@
-//! Counts for a limit that all principals share, and for a second limit that applies to each of them.
+//! Counts for a limit that all principals share and for a limit per principal.
 
 use shoal_ports::{Principal, PrincipalCounts};
 
-/// The current counts.
 #[derive(Default)]
 pub(crate) struct Shares {
     all: usize,
@@ -21,7 +20,7 @@ impl Shares {
     /// Counts one more of a principal.
     ///
     /// # Errors
-    /// There are `most` already, or `most_of_principal` of the principal.
+    /// The total is `most`, or the principal's count is `most_of_principal`.
     pub(crate) fn enter(
         &mut self,
         principal: &Principal,
@@ -40,13 +39,11 @@ impl Shares {
         Ok(())
     }
 
-    /// Counts one less.
     pub(crate) fn leave(&mut self, principal: &Principal) {
         self.all -= 1;
         self.of.subtract(principal, 1);
     }
 
-    /// The current count of a principal.
     pub(crate) fn of(&self, principal: &Principal) -> usize {
         self.of.of(principal)
     }

@@ -1,4 +1,4 @@
-//! Starting a planned call, and going on with one that an earlier owner of its session began.
+//! Starts a planned call, and resumes a call that an earlier session owner began.
 
 use std::sync::Arc;
 
@@ -26,25 +26,23 @@ use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, RouteError};
 use crate::worker_call::{NotFound, NotStarted, Origin, WorkerCall, attach};
 
-/// How far a modern call has been agreed to.
+/// The approval state of a modern call.
 enum Agreed {
-    /// Nobody has been asked.
+    /// No person was asked.
     No,
-    /// It has begun before: then that was settled.
+    /// The call began earlier, so its approval is settled.
     Before,
-    /// A person has agreed to just this call.
+    /// A person approved exactly this call.
     Now(AskedCall),
 }
 
-/// A call that goes on under another owner.
+/// A call that continues under another session owner.
 pub(crate) enum Resumed {
-    /// It runs.
     Running(RunningCall),
-    /// A person is asked whether it may begin.
+    /// The call waits for a person's approval.
     Asking(RunningCall),
 }
 
-/// A page of a list.
 pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
     let Some(pages) = view.catalog.list(&call.method, access) else {
         return match view.unannounced(access.has_rules()) {
@@ -59,7 +57,6 @@ pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
 }
 
 impl Dispatch {
-    /// A page of a list, once the lists are whole.
     pub(crate) async fn list_in_time(&self, call: &Call) -> CallOutcome {
         let settled = match self.shared.view().starts() {
             true => self.anything_by(call.deadline).await.map(drop),
@@ -71,7 +68,6 @@ impl Dispatch {
         }
     }
 
-    /// Starts a call as planned.
     pub(crate) async fn start_planned(
         &self,
         plan: CallPlan,
@@ -93,7 +89,7 @@ impl Dispatch {
         }
     }
 
-    /// Runs a call of a legacy caller that has been allowed, by the way that was found for it, if one was.
+    /// Runs an allowed call of a legacy caller, by its route if planning found one.
     pub(crate) async fn start_legacy(
         &self,
         call: Call,
@@ -116,7 +112,6 @@ impl Dispatch {
         Ok(self.running_legacy(purpose, worker_call))
     }
 
-    /// Runs a request of a modern caller: a call that begins, or one that goes on.
     async fn start_modern(
         &self,
         plan: CallPlan,
@@ -129,7 +124,7 @@ impl Dispatch {
         } = plan;
         let mut request = self.modern(&call);
         let mut given = Given::default();
-        // Whether a person has agreed to it, or it has begun already.
+        // Whether a person approved the call, or it has begun already.
         let mut agreed = Agreed::No;
         let (route, asks) = match route {
             Some(route) => (route, call.asks_first),
@@ -161,7 +156,7 @@ impl Dispatch {
                     }
                     Err(outcome) => return Ok(answered(request.shaped(outcome))),
                 }
-                // Only now it is known what its backend is called with.
+                // The backend's parameters are known only now.
                 match self.find_surely(self.access(&call), &call).await {
                     Ok(found) => {
                         worker = found.worker;
@@ -192,7 +187,8 @@ impl Dispatch {
             (Err(refused), Some((call, pool)))
                 if matches!(refused.failure, CallFailure::WorkerAway { .. }) =>
             {
-                // Nobody else can tell whether the call that was agreed to has run there: that takes another yes.
+                // The call's worker is gone, and only it knew whether the approved call ran. So a
+                // person must approve again.
                 return Ok(ask(&request, &call, &pool, worker.as_ref()));
             }
             (Err(refused), Some(_)) if refused.goes_on_elsewhere => {
@@ -203,7 +199,7 @@ impl Dispatch {
             }
             (Err(refused), _) => {
                 return Err(match refused.give_up() {
-                    // A modern call has no session but that of the task that it has become.
+                    // A modern call gets a session only by becoming a task.
                     CallFailure::Superseded { .. } => {
                         let reason = "it has become a task, which says how it ends";
                         CallFailure::outcome_unknown(reason)
@@ -220,7 +216,7 @@ impl Dispatch {
         }))
     }
 
-    /// The answer to a call that had ended before anybody could wait for it: nothing needs to follow that around.
+    /// Answers a call that has already ended and needs no follow-up.
     fn ended(
         &self,
         caller: &Caller,
@@ -236,15 +232,15 @@ impl Dispatch {
         ))
     }
 
-    /// Goes on with a call of a legacy caller, after the event that was seen last. The rules were asked when it began, and
-    /// of what was granted to its caller then nothing is left here.
+    /// Resumes a legacy call after its last seen event. The rules decided when the call began, and
+    /// the caller's grant from then is not available here.
     pub(crate) async fn resume_legacy(
         &self,
         mut call: Call,
         after: u64,
     ) -> Result<Resumed, CallFailure> {
         let journaled = call.repeat == Repeat::Never;
-        // What its worker has said anything of has been agreed to.
+        // A call that its worker has already reported on was approved.
         let asks = call.asks_first && after == 0 && !call.attach_only;
         let Some(worker) = call.worker.clone() else {
             if journaled {
@@ -270,7 +266,8 @@ impl Dispatch {
                 let Err(failure @ CallFailure::OutcomeUnknown { .. }) = started else {
                     return started.map(Resumed::Running);
                 };
-                // The start of an owner before this one may have arrived meanwhile, and taken the call's events over.
+                // The previous owner's start may have arrived meanwhile and taken over the call's
+                // events.
                 let found = self.find_running(&call, &worker, position, until).await;
                 let found = found.map_err(|not_found| match not_found {
                     NotFound::Superseded(epoch) => CallFailure::Superseded { epoch },
@@ -290,7 +287,7 @@ impl Dispatch {
         self.start_anywhere(call, asks).await
     }
 
-    /// Begins a call that is safe to repeat, once more if need be, after the yes if it still takes one.
+    /// Starts a call that is safe to repeat, after an approval if it still needs one.
     async fn start_anywhere(&self, mut call: Call, asks: bool) -> Result<Resumed, CallFailure> {
         if !asks {
             call.asks_first = false;
@@ -302,7 +299,7 @@ impl Dispatch {
         Ok(Resumed::Asking(asking))
     }
 
-    /// Goes on with a call at the worker that runs it.
+    /// Attaches to a call at the worker that runs it.
     async fn find_running(
         &self,
         call: &Call,
@@ -329,7 +326,7 @@ impl Dispatch {
         let purpose = self.purpose(call);
         let mut call = call.clone();
         if call.repeat != Repeat::Never {
-            // It may run elsewhere when this worker is lost too.
+            // The call may run elsewhere if this worker is lost too.
             call.worker = None;
         }
         let mut origin = Origin::new(call, route, &self.shared);
@@ -339,8 +336,8 @@ impl Dispatch {
         Ok(self.running_legacy(purpose, worker_call))
     }
 
-    /// Starts a journaled call at its worker, which does not know it: it was never begun there, or the
-    /// worker refuses it. A full queue is waited for.
+    /// Starts a journaled call at its worker, which does not know it or refuses it. Waits while the
+    /// worker's queue is full.
     pub(crate) async fn start_at(
         &self,
         mut call: Call,
@@ -373,10 +370,11 @@ impl Dispatch {
                 {
                     (metrics().pools).retried(&refused.pool, RetryReason::Busy);
                     tokio::time::sleep(retry_after).await;
-                    // Its refusal is final: it is bound anew.
+                    // The worker's refusal is final, so the call is bound under a new ledger
+                    // number.
                     call.ledger = self.shared.view().ledger(worker);
                 }
-                // The worker's own word, which holds for any start that is still on its way there.
+                // The worker's refusal also covers any start still on its way.
                 failure @ (CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. })
                     if call.ledger.is_some() =>
                 {
@@ -385,8 +383,8 @@ impl Dispatch {
                 said @ (CallFailure::Cancelled | CallFailure::Superseded { .. }) => {
                     return Err(said);
                 }
-                // An earlier owner's own start may have arrived there, or still be on its way: that nothing was
-                // executed is not for certain.
+                // The previous owner's start may have arrived or may still arrive, so it is not
+                // certain that the call was not executed.
                 failure => return Err(not_taken(worker, &failure)),
             }
         }
@@ -399,7 +397,6 @@ impl Dispatch {
         })
     }
 
-    /// The request of a modern call.
     pub(crate) fn modern(&self, call: &Call) -> Modern {
         Modern {
             shared: self.shared.clone(),
@@ -429,7 +426,7 @@ impl Dispatch {
         }
     }
 
-    /// The pool that the question about a call names; its tool may have left the catalog meanwhile.
+    /// The pool that an approval question names. The tool may have left the catalog meanwhile.
     fn pool_asked_of(&self, call: &Call) -> Arc<str> {
         let name = call
             .params
@@ -441,7 +438,7 @@ impl Dispatch {
         offered.map_or_else(|| "this server".into(), |offered| offered.pool.clone())
     }
 
-    /// The way of a call that runs already: what it calls may have left the catalog meanwhile.
+    /// The route of a running call, whose target may have left the catalog.
     pub(crate) fn known_route(&self, call: &Call, pool: &Arc<str>) -> Route {
         let (view, trusted) = (self.view_of(&call.caller), Arguments::Trusted);
         let params = call.params.as_ref().map(RawJson::index);
@@ -458,12 +455,12 @@ impl Dispatch {
     }
 }
 
-/// The answer to a modern call that a person must agree to: the question.
+/// Asks for approval of a modern call.
 fn ask(request: &Modern, call: &Call, pool: &str, worker: Option<&Binding>) -> RunningCall {
     answered(request.shaped(input_required(request, call, pool, worker)))
 }
 
-/// What takes a call's place.
+/// Returns an outcome in place of running the call.
 pub(crate) fn instead(outcome: CallOutcome) -> Result<RunningCall, CallFailure> {
     match outcome {
         CallOutcome::Failed(failure) => Err(failure),

@@ -1,4 +1,4 @@
-//! What an operator can see of the dispatcher.
+//! The dispatcher's state for operators.
 
 use serde::Serialize;
 use shoal_ports::{ListScope, WorkerLoad};
@@ -7,21 +7,21 @@ use crate::awaiting::Awaiting;
 use crate::catalog::{Conflict, Degraded};
 use crate::pools::{CircuitState, Member, PoolView, View};
 
-/// Bytes of what a pool leaves out, and of what it lists in less detail.
+/// Maximum bytes of a pool's `left_out` and of its `cut`.
 const TOLD: usize = 64 * 1024;
 
 /// The dispatcher's state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// By name.
+    /// All pools, by name.
     pub pools: Vec<PoolStatus>,
-    /// What two pools both claim.
+    /// Conflicts between pools.
     pub conflicts: Vec<Conflict>,
-    /// Tools that are served with a part of their description unused.
+    /// Tools that are served without part of their description.
     pub degraded: Vec<Degraded>,
     /// Calls that wait for a modern client's answers.
     pub parked: usize,
-    /// Resources that somebody is subscribed to.
+    /// Resources with subscribers.
     pub subscriptions: usize,
 }
 
@@ -32,31 +32,32 @@ pub struct PoolStatus {
     pub name: String,
     /// Whether a worker takes calls.
     pub ready: bool,
-    /// Whether it has no worker any more and is only listed for a while yet.
+    /// Whether the pool has no workers and is only listed for a while.
     pub lingering: bool,
-    /// Whether it was removed from the configuration of its workers, which end their last calls.
+    /// Whether the pool was removed from its workers' configuration, and they finish their last
+    /// calls.
     pub removed: bool,
-    /// Whether it takes no calls because this node's configuration does not name it.
+    /// Whether the pool takes no calls because this node's configuration does not name it.
     pub unnamed: bool,
-    /// Calls that wait for it to have a worker.
+    /// Calls that wait for a worker of the pool.
     pub awaiting: usize,
-    /// Whose its lists are: what it serves here counts those of all callers.
+    /// Which callers share the pool's lists. The counts below cover all callers.
     pub lists: ListScope,
     /// Callers whose sessions or processes have changed their lists.
     pub own_lists: usize,
-    /// Tools that it serves here.
+    /// Tools served on this node.
     pub tools: usize,
-    /// Prompts that it serves here.
+    /// Prompts served on this node.
     pub prompts: usize,
-    /// Resources that it serves here.
+    /// Resources served on this node.
     pub resources: usize,
-    /// Resource templates that it serves here.
+    /// Resource templates served on this node.
     pub resource_templates: usize,
-    /// What could have been a tool and is not, and why.
+    /// Operations that could not become tools, with reasons.
     pub left_out: Vec<String>,
-    /// Tools whose schemas are listed in less detail than their backend has, and how.
+    /// Tools whose schemas are listed with less detail than the backend's, with reasons.
     pub cut: Vec<String>,
-    /// Its workers, those that are ready first.
+    /// The pool's workers, ready ones first.
     pub workers: Vec<WorkerStatus>,
 }
 
@@ -67,13 +68,13 @@ pub struct WorkerStatus {
     pub id: String,
     /// Its pool.
     pub pool: String,
-    /// Its node, where its id tells (`<pool>@<node>`).
+    /// Its node, if the id names it (`<pool>@<node>`).
     pub node: Option<String>,
-    /// Whether it takes calls, as it says.
+    /// Whether the worker says that it takes calls.
     pub ready: bool,
-    /// Whether the way to it is open.
+    /// Whether its connection is open.
     pub reachable: bool,
-    /// What its circuit lets through.
+    /// The state of its circuit.
     pub circuit: CircuitState,
     /// Calls running.
     pub running: usize,
@@ -81,7 +82,7 @@ pub struct WorkerStatus {
     pub queued: usize,
     /// Calls that can run at once.
     pub capacity: usize,
-    /// Why it is not ready, or what is degraded.
+    /// Why the worker is not ready, or which of its items are degraded.
     pub detail: Option<String>,
 }
 
@@ -125,7 +126,8 @@ impl Status {
     }
 }
 
-/// The `left_out` and `cut` of the first worker that takes calls. The other workers of its version say the same.
+/// The `left_out` and `cut` of the first worker that takes calls. Other workers with the same
+/// catalog have equal ones.
 fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     let first = pool.ready.first();
     let catalog = first.and_then(|member| member.worker.announcement().borrow().catalog.clone());
@@ -134,7 +136,7 @@ fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     })
 }
 
-/// As many of them as [`TOLD`] has room for, and how many more there are.
+/// Cuts the list to [`TOLD`] bytes and says how many entries were cut.
 fn bounded(all: &[String]) -> Vec<String> {
     let mut bytes = 0;
     let fit = all.iter().take_while(|one| {

@@ -1,4 +1,4 @@
-//! Resource subscriptions: counted per URI, kept at every worker of the pool.
+//! Resource subscriptions, counted per URI and held at every worker of the pool.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use crate::pools::View;
 use crate::shared::Shared;
 
-/// How long workers are waited for that are told that nobody wants to hear of a resource any more. Who wants to hear of
-/// it again waits for that, too.
+/// How long Shoal waits for workers to unsubscribe. A new subscriber of the same URI waits for
+/// this, too.
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Which resources somebody wants to hear of.
+/// The subscribed resources.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     by_uri: Mutex<HashMap<String, Subscription>>,
@@ -28,19 +28,23 @@ pub(crate) struct Subscriptions {
 struct Subscription {
     pool: Arc<str>,
     subscribers: usize,
-    /// Whether the pool's workers are told of it. Those of a pool with other lists for each caller are not.
+    /// Whether the pool's workers are subscribed. Workers of a pool whose lists differ by caller
+    /// are not.
     watched: bool,
-    /// How many [entries](SubscriptionEntry) there are of it.
+    /// Counts the [entries](SubscriptionEntry).
     entries: usize,
-    /// Held while workers are asked, so that a first and a last subscriber of one URI do not cross.
+    /// Held while workers are asked, so that a first and a last subscriber of one URI do not race.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Subscriptions {
-    /// Counts one subscriber; the first makes every worker of the pool subscribe. Dropped before its end, it counts nobody.
+    /// Adds one subscriber. The first one makes every worker of the pool subscribe.
     ///
     /// # Errors
-    /// When no worker could.
+    /// All workers refused.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the subscriber does not count.
     pub(crate) async fn add(
         shared: &Arc<Shared>,
         pool: &Arc<str>,
@@ -52,7 +56,7 @@ impl Subscriptions {
             if !subscription.watched {
                 subscription.pool = pool.clone();
             }
-            // From here on, so that a worker that appears meanwhile is told.
+            // Set first, so that a worker that joins meanwhile subscribes too.
             std::mem::replace(&mut subscription.watched, true)
         });
         if !was_watched && let Err(refused) = entry.subscribe().await {
@@ -63,16 +67,20 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Takes one subscriber back; the last makes every worker unsubscribe. It comes to its end even if it is dropped.
+    /// Removes one subscriber. The last one makes every worker unsubscribe.
+    ///
+    /// # Cancel safety
+    /// The removal completes even if the future is dropped.
     pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
         if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
-            // It fails only if the runtime ends.
+            // A join error only occurs when the runtime ends.
             let _ = tokio::spawn(entry.leave()).await;
         }
     }
 
-    /// Keeps a pool's subscriptions up to date with a worker's announcement. Subscribes the worker if it `appears`. While the pool has
-    /// other lists for each caller, its workers are told of no subscription, because nobody can subscribe to such a pool.
+    /// Keeps a pool's subscriptions up to date with a worker's announcement. Subscribes the worker
+    /// if it `appears`. While lists differ by caller, the pool cannot have subscribers, so its
+    /// workers are not subscribed.
     pub(crate) async fn follow(
         shared: &Arc<Shared>,
         pool: &str,
@@ -90,7 +98,7 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribes a worker that has (re)appeared to everything its pool is watched for.
+    /// Subscribes a worker that has (re)appeared to all of its pool's resources.
     async fn restore(&self, pool: &str, worker: &dyn Worker) {
         for uri in self.of(pool, true) {
             if let Err(error) = worker.subscribe(&uri).await {
@@ -99,7 +107,7 @@ impl Subscriptions {
         }
     }
 
-    /// The URIs of this pool that its workers are told of, or those that they are not.
+    /// The URIs of this pool that workers are subscribed to, or those that they are not.
     pub(crate) fn of(&self, pool: &str, watched: bool) -> Vec<String> {
         let by_uri = self.by_uri.lock();
         let of_pool = by_uri
@@ -108,14 +116,14 @@ impl Subscriptions {
         of_pool.map(|(uri, _)| uri.clone()).collect()
     }
 
-    /// How many URIs workers are told of.
     pub(crate) fn len(&self) -> usize {
         let by_uri = self.by_uri.lock();
         by_uri.values().filter(|it| it.watched).count()
     }
 }
 
-/// Somebody who asks for a subscription, or takes one back. The last to go takes a subscription along that nobody has.
+/// One operation on a subscription. Dropping the last entry removes a subscription without
+/// subscribers.
 struct SubscriptionEntry {
     shared: Arc<Shared>,
     uri: String,
@@ -166,7 +174,7 @@ impl SubscriptionEntry {
         ready(&self.shared.view(), &pool)
     }
 
-    /// Makes the workers subscribe. Without a ready worker the subscription waits for one to appear.
+    /// Makes the workers subscribe. If no worker is ready, the next worker that appears subscribes.
     async fn subscribe(&self) -> Result<(), RpcError> {
         let mut asked = UnsubscribeGuard {
             entry: self,
@@ -182,7 +190,7 @@ impl SubscriptionEntry {
         }
     }
 
-    /// Takes a subscriber back, and makes the workers unsubscribe if there is no other.
+    /// Removes a subscriber, and makes the workers unsubscribe if it was the last.
     async fn leave(self) {
         let _turn = self.turn().await;
         self.with(|it| it.subscribers = it.subscribers.saturating_sub(1));
@@ -195,7 +203,7 @@ impl SubscriptionEntry {
         self.unsubscribe_if(|it| it.subscribers == 0).await;
     }
 
-    /// Makes the workers subscribe or unsubscribe, as the pool has the same lists for all callers now or not.
+    /// Makes the workers subscribe or unsubscribe after the pool's list scope changed.
     async fn follow_scope(self) {
         let _turn = self.turn().await;
         let pool = self.with(|it| it.pool.clone());
@@ -240,7 +248,7 @@ impl Drop for SubscriptionEntry {
     }
 }
 
-/// Workers that are being asked for somebody. Who does not wait for their answers has them told that nobody wants it.
+/// Unsubscribes workers if the operation that subscribes them is dropped.
 struct UnsubscribeGuard<'e> {
     entry: &'e SubscriptionEntry,
     answered: bool,
@@ -261,7 +269,7 @@ impl Drop for UnsubscribeGuard<'_> {
     }
 }
 
-/// Whether a pool's updates are for all who subscribe.
+/// Whether all callers may receive a pool's updates.
 fn may_watch(shared: &Shared, pool: &str) -> bool {
     shared.view().own.scope(pool) != ListScope::Principal
 }

@@ -1,4 +1,5 @@
-//! Following one worker: its announcements into the registry, its updates of resources to whoever listens.
+//! Follows one worker: passes its announcements to the registry and its resource updates to
+//! listeners.
 
 use std::sync::{Arc, Weak};
 
@@ -10,8 +11,8 @@ use tokio::sync::{broadcast, watch};
 use crate::shared::Shared;
 use crate::subscriptions::Subscriptions;
 
-/// Keeps the registry up to date with what a worker says. A worker that has gone without a word stays
-/// registered, as not ready, until it is removed.
+/// Passes a worker's announcements to the registry. A worker that disappears silently stays
+/// registered as not ready until it is removed.
 pub(crate) async fn announcements(
     shared: Weak<Shared>,
     worker: Arc<dyn Worker>,
@@ -37,7 +38,7 @@ pub(crate) async fn announcements(
     }
 }
 
-/// Keeps the registry up to date with who sees other lists at a worker.
+/// Passes changes of a worker's own-list callers to the registry.
 pub(crate) async fn own_lists(
     shared: Weak<Shared>,
     worker: Arc<dyn Worker>,
@@ -53,8 +54,8 @@ pub(crate) async fn own_lists(
     }
 }
 
-/// Passes on what a worker of this pool reports of resources. Where some of it was missed, whatever is subscribed to there may
-/// have changed.
+/// Passes on resource updates of a worker of this pool. If updates were missed, every subscribed
+/// resource may have changed.
 pub(crate) async fn resource_updates(
     shared: Weak<Shared>,
     pool: Arc<str>,
@@ -65,9 +66,9 @@ pub(crate) async fn resource_updates(
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        // Nobody is told of updates in a pool that has other lists for each caller.
+        // Updates of a pool whose lists differ by caller are not passed on.
         let is_own = shared.view().own.scope(&pool) == ListScope::Principal;
-        // An error of sending only says that nobody listens.
+        // Sending fails only if there are no listeners.
         match update {
             Ok(_) | Err(RecvError::Lagged(_)) if is_own => {}
             Ok(update) => drop(shared.updates.send(update)),

@@ -1,4 +1,4 @@
-//! The way to the worker that runs a call: which one it is, and what happens when it breaks.
+//! A call at its worker: chooses the worker and recovers when the connection breaks.
 
 mod attempts;
 mod origin;
@@ -31,19 +31,18 @@ use crate::rounds::{Position, round_id};
 use crate::shape::Typed;
 use crate::shared::Shared;
 
-/// Events that are kept for a call that waits without a caller; beyond them its worker keeps them.
+/// Events kept for a call that waits without a caller. The worker keeps later ones.
 const KEPT_AHEAD: usize = 64;
-/// The pause after a way broke; twice as long each time that nothing came in between.
+/// The first pause after a broken connection. It doubles each time until an event arrives.
 const PAUSE: Duration = Duration::from_millis(10);
 /// The longest of those pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Somebody else reads the call now.
+/// Another reader has taken over the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Superseded;
 
 impl Superseded {
-    /// What the client of a request is told that shares its call with a later one.
     pub(crate) fn failure(self) -> CallFailure {
         CallFailure::outcome_unknown("another request goes on with it")
     }
@@ -51,33 +50,33 @@ impl Superseded {
 
 /// A running call that ends in exactly one `Finished`, whatever happens to its worker.
 ///
-/// When the way to the worker breaks, the call is attached to again. Where that fails, a call that is safe to
-/// repeat is run again elsewhere, unless its caller was asked something; the outcome of any other is
-/// unknown.
+/// When the connection breaks, Shoal reattaches to the call. If that fails, a call that is safe to
+/// repeat runs again elsewhere, unless its caller was asked a question. The outcome of any other
+/// call is unknown.
 pub(crate) struct WorkerCall {
     shared: Arc<Shared>,
-    /// The call's own id; every round has another.
+    /// The call's own id. Later rounds have other ids.
     call: CallId,
-    /// Apart, since a call changes hands until it is read.
+    /// Boxed, because a call moves often before it is read.
     origin: Box<Origin>,
     position: Position,
     events: CallEvents,
-    /// Events that were read before somebody wanted them.
+    /// Events read in advance.
     ahead: VecDeque<CallEvent>,
     member: Arc<Member>,
-    /// As whom the worker knows this reader; `None` before it was heard.
+    /// The worker's id for this reader, or `None` before the first event.
     reader: Option<u64>,
     pub(crate) handle: Arc<CallHandle>,
     shown: Shown,
-    /// Since when the events come the way they do.
+    /// When the current connection began.
     attached_at: Instant,
-    /// The pauses between attempts to go on.
+    /// The pauses between recovery attempts.
     backoff: Backoff,
-    /// Whether the worker has said how the round ended.
+    /// Whether the worker has reported the round's end.
     ended: bool,
-    /// How often the round was run, as far as is known here.
+    /// How often the round ran, as far as this node knows.
     runs: usize,
-    /// Whether it waited here for a client's answers and has not been heard since.
+    /// Whether the call waited here for a client's answers and has had no event since.
     woken: bool,
 }
 
@@ -85,7 +84,7 @@ impl WorkerCall {
     /// Starts a call on a worker.
     ///
     /// # Errors
-    /// When no worker takes it.
+    /// No worker takes the call.
     pub(crate) async fn start(shared: Arc<Shared>, origin: Origin) -> Result<Self, NotStarted> {
         let mut origin = Box::new(origin);
         let (running, member) = match origin.offer(&shared).await {
@@ -93,7 +92,8 @@ impl WorkerCall {
             Err(failure) => return Err(origin.not_started(failure)),
         };
         let mut worker_call = Self::started(shared, origin, running, member);
-        // Where the way broke before the worker was heard, only its word tells whether there is a call.
+        // If the connection broke before the first event, only the worker knows whether it has the
+        // call.
         if worker_call.is_unheard()
             && worker_call.is_cut_off()
             && let Err(lost) = worker_call.recover().await
@@ -107,7 +107,6 @@ impl WorkerCall {
         Ok(worker_call)
     }
 
-    /// Follows a call that a worker has just taken.
     pub(crate) fn started(
         shared: Arc<Shared>,
         origin: Box<Origin>,
@@ -118,7 +117,7 @@ impl WorkerCall {
         Self::new(shared, call, origin, running, member, position)
     }
 
-    /// Takes over a call that was attached to: the round of `position`, after what has been seen of it.
+    /// Follows a call after an attach, from `position` on.
     pub(crate) fn attached(
         shared: Arc<Shared>,
         mut origin: Origin,
@@ -130,7 +129,7 @@ impl WorkerCall {
         origin.call.id = round_id(call, position.round);
         let origin = Box::new(origin);
         let mut worker_call = Self::new(shared, call, origin, running, member, position);
-        // Nobody here knows what of it was seen.
+        // This node does not know which events the caller saw.
         worker_call.shown.anything = position.seen > 0 || position.round > 0;
         worker_call
     }
@@ -162,14 +161,15 @@ impl WorkerCall {
         }
     }
 
-    /// Has its control say where it runs: whoever has begun it without a session may give it to one.
+    /// Tells the control where the call runs. A call that began without a session may become a task
+    /// there.
     pub(crate) fn tell_where(&self) {
         if self.origin.call.caller.session.is_none() && self.position.round == 0 {
             self.handle.runs_at(self.origin.bound_at(&self.member));
         }
     }
 
-    /// Takes the end of a call that had ended, for its caller as well, before anybody could wait for it.
+    /// Takes the end of a call that has already ended for its caller too.
     pub(crate) fn take_end(&mut self) -> Option<(CallOutcome, Typed)> {
         let method = &self.origin.call.method;
         let typed = complete(method, self.events.ended()?)?;
@@ -179,17 +179,14 @@ impl WorkerCall {
         Some((outcome, typed))
     }
 
-    /// The call's identity at its worker.
     pub(crate) fn call(&self) -> CallId {
         self.origin.call.id
     }
 
-    /// The worker that runs it.
     pub(crate) fn worker(&self) -> &WorkerId {
         &self.member.id
     }
 
-    /// Where the last event stands.
     pub(crate) fn position(&self) -> Position {
         self.position
     }
@@ -199,12 +196,11 @@ impl WorkerCall {
         self.origin.call.repeat == Repeat::Safe
     }
 
-    /// What the call was started with.
     pub(crate) fn params(&self) -> Option<&RawJson> {
         self.origin.call.params.as_ref()
     }
 
-    /// Ends the present caller's hold on the call; `false` when that caller has cancelled it.
+    /// Ends the present caller's control. Returns `false` if that caller has cancelled the call.
     pub(crate) fn detach(&mut self) -> bool {
         match self.handle.hand_over() {
             Some(next) => {
@@ -215,10 +211,13 @@ impl WorkerCall {
         }
     }
 
-    /// The next event; `Finished` is the last. Not cancellation safe while a worker is replaced.
+    /// Returns the next event, of which `Finished` is the last.
     ///
     /// # Errors
-    /// When somebody else goes on with the call: that is no outcome of it.
+    /// Another reader has taken over the call. This is not an outcome of the call.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe while a worker is replaced.
     pub(crate) async fn next(&mut self) -> Result<CallEventKind, Superseded> {
         loop {
             let overdue = self.origin.call.deadline + self.shared.config.reconnect_wait();
@@ -256,8 +255,10 @@ impl WorkerCall {
         }
     }
 
-    /// An event that is there within `patience`. Cancellation safe: a broken way is left for
-    /// [`WorkerCall::next`] to mend.
+    /// Returns an event that arrives within `patience`.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: [`WorkerCall::next`] repairs a broken connection.
     pub(crate) async fn next_soon(&mut self, patience: Duration) -> Option<CallEventKind> {
         loop {
             let event = tokio::time::timeout(patience, self.read()).await.ok()??;
@@ -268,8 +269,11 @@ impl WorkerCall {
         }
     }
 
-    /// Reads ahead for a call that has asked and waits without a caller; returns when somebody else goes on with it, when
-    /// it is lost, or when its events are too many to keep. Cancellation safe, since such a call does not run again.
+    /// Reads ahead for a call that waits for answers without a caller. Returns when another reader
+    /// takes over, the call is lost, or too many events are kept.
+    ///
+    /// # Cancel safety
+    /// Cancel safe, because such a call does not run again.
     pub(crate) async fn listen(&mut self) {
         while self.ahead.len() < KEPT_AHEAD {
             let Some(event) = self.events.next().await else {
@@ -286,12 +290,12 @@ impl WorkerCall {
         }
     }
 
-    /// Starts the next round of the call, with other parameters; on the same worker, if the call is bound to
-    /// one. A full queue there is waited for, up to `deadline`.
+    /// Starts the next round with other parameters, on the same worker if the call is bound to it.
+    /// Waits for a full queue there up to `deadline`.
     ///
     /// # Errors
-    /// As [`WorkerCall::start`]; `Superseded` where somebody else goes on with it; `OutcomeUnknown` for a call that must not be repeated, since its earlier rounds have
-    /// been executed.
+    /// As [`WorkerCall::start`]. `Superseded` if another reader takes over. `OutcomeUnknown` for a
+    /// call that must not be repeated, because its earlier rounds ran.
     pub(crate) async fn restart(
         &mut self,
         params: Option<RawJson>,
@@ -314,7 +318,8 @@ impl WorkerCall {
                         && !self.handle.is_cancelled() =>
                 {
                     tokio::time::sleep(retry_after).await;
-                    // Its refusal is final: it is bound anew.
+                    // The worker's refusal is final, so the call is bound under a new ledger
+                    // number.
                     self.origin.call.ledger = self.member.worker.ledger();
                 }
                 Err(failure @ CallFailure::Superseded { .. }) => {
@@ -338,7 +343,7 @@ impl WorkerCall {
         }
     }
 
-    /// The worker has not ended the call at its deadline, as it has to.
+    /// Ends a call that the worker did not end at its deadline.
     fn overdue(&mut self) -> CallEventKind {
         self.ended = true;
         self.handle.cancel("its deadline passed");
@@ -347,8 +352,8 @@ impl WorkerCall {
         finished(CallFailure::DeadlineExceeded { limit })
     }
 
-    /// The client has answered. Another node may have gone on with the call while it waited here, of which the word may be
-    /// on its way: whoever comes last goes on with it, so the call is attached to once more then.
+    /// Notes that the client has answered. Another node may have continued the call meanwhile,
+    /// unnoticed here. The last reader continues the call, so it must reattach in that case.
     pub(crate) fn wake(&mut self) {
         self.woken = true;
     }
@@ -380,7 +385,6 @@ impl WorkerCall {
         }
     }
 
-    /// Offers the call to workers.
     async fn place(&mut self) -> Result<(), CallFailure> {
         let (running, member) = self.origin.offer(&self.shared).await?;
         self.runs += 1;
@@ -398,7 +402,7 @@ impl WorkerCall {
         self.attached_at = Instant::now();
     }
 
-    /// Whether no worker has said anything of the round.
+    /// Whether no worker has sent an event of the round.
     fn is_unheard(&self) -> bool {
         self.reader.is_none() && self.position.seen == 0
     }
@@ -430,7 +434,7 @@ fn finished(failure: CallFailure) -> CallEventKind {
 impl Drop for WorkerCall {
     fn drop(&mut self) {
         self.handle.closed();
-        // A cancellation that the way has lost still has to arrive.
+        // A cancellation that was lost with the connection still has to arrive.
         if let Some(reason) = self.handle.why_cancelled()
             && self.is_cut_off()
             && let Ok(runtime) = Handle::try_current()

@@ -1,15 +1,16 @@
-//! Arguments as a person reads them: indented, bounded, as they are written, and with nothing hidden.
+//! Formats arguments for a person to read: indented, bounded, and with invisible characters
+//! escaped.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 use shoal_protocol::{RawJson, Token, Tokens, is_unseen, utf16_of};
 
-/// Bytes of arguments in a question.
+/// Maximum bytes of arguments in a question.
 const LONGEST: usize = 4096;
 
-/// Writes arguments. Numbers are spelled as the tool gets them. A character that cannot be seen is written as an escape. Long
-/// arguments are cut, and the text says how much is missing.
+/// Writes arguments with numbers spelled as the tool gets them. Invisible characters become
+/// escapes. The text says how much of long arguments is cut off.
 pub(super) fn pretty(arguments: Option<&RawJson>) -> String {
     let Some(arguments) = arguments else {
         return "Without arguments.".to_owned();
@@ -33,7 +34,7 @@ pub(super) fn pretty(arguments: Option<&RawJson>) -> String {
     )
 }
 
-/// A name that somebody else chose, on one line.
+/// Formats a foreign name on one line.
 pub(super) fn name(given: &str, longest: usize) -> String {
     let mut text = String::new();
     given.chars().for_each(|letter| push(letter, &mut text));
@@ -77,7 +78,8 @@ fn line(comma: bool, depth: usize, text: &mut String) {
     if comma {
         text.push(',');
     }
-    // What is beyond the bound is not shown, so its depth need not be either: it would make much of little.
+    // Text beyond the bound is cut, so its indentation is left out. Deep nesting would make it
+    // large.
     if text.len() <= LONGEST {
         text.push('\n');
         text.extend(std::iter::repeat_n("  ", depth));

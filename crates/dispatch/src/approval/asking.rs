@@ -1,7 +1,9 @@
-//! A legacy call that waits for a person: a running call to whoever reads it, of which nothing is started.
+//! A legacy call that waits for a person's approval. The caller sees a running call, but no worker
+//! has started it.
 //!
-//! Its events begin with the question. After the yes they are those of the call. The question has the same id whoever puts
-//! it, and the number before that of the call's first event: whoever resumes there puts it again.
+//! The call's events begin with the question, and continue with the tool's events after an
+//! approval. The question always has the same id, and the event number just before the call's first
+//! event, so a session owner that resumes there asks again.
 
 use std::sync::Arc;
 
@@ -21,16 +23,17 @@ use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
 use crate::start::instead;
 
-/// The last of the ids that a call's first round may use; workers count theirs from 1.
+/// The last id that a call's first round may use. Workers count theirs from 1.
 const ASK: AskId = AskId(u32::MAX as u64);
 
-/// How a call begins after the yes.
+/// How a call begins after the approval.
 pub(crate) enum Next {
-    /// By its plan. Nothing of it has left for any worker.
+    /// As planned, because no worker has received the call.
     Planned(Route, Option<Binding>),
-    /// At the worker that its journal names, where an earlier owner of its session may have begun it.
+    /// At the worker that the journal names, because an earlier session owner may have begun the
+    /// call there.
     At(WorkerId),
-    /// Wherever there is room. It is safe to repeat.
+    /// At any worker, because the call is safe to repeat.
     Anywhere,
 }
 
@@ -38,13 +41,13 @@ struct Asking {
     dispatch: Dispatch,
     call: Call,
     next: Option<Next>,
-    /// What the call is given once it runs.
+    /// The time that the call gets once it runs.
     time: Duration,
-    /// Until when an answer counts.
+    /// Answers count until then.
     until: Instant,
     control: Arc<AskControl>,
     phase: Phase,
-    /// Among the calls in flight, until it runs and has a place of its own.
+    /// The place among the calls in flight, until the call runs and has its own.
     place: Option<InFlightCall>,
 }
 
@@ -56,7 +59,7 @@ enum Phase {
 }
 
 impl Dispatch {
-    /// Puts the question whether a call of a legacy client may begin.
+    /// Asks whether a legacy client's call may begin.
     pub(crate) fn ask_first(&self, call: Call, pool: &str, next: Next) -> RunningCall {
         let params = match question(&self.shared.view(), &call, pool) {
             Ok(params) => params,
@@ -129,7 +132,7 @@ impl Asking {
                 asked(&self.call, None, ApprovalOutcome::Cancelled);
                 return self.end(CallOutcome::Failed(CallFailure::Cancelled));
             }
-            // One that came at the last moment is as good as any other.
+            // An answer that came at the last moment still counts.
             Err(_) => match self.control.close() {
                 Some(said) => Answer::of(&said),
                 None => Answer::Late,
@@ -147,7 +150,7 @@ impl Asking {
                 event
             }
             Err(CallFailure::Superseded { .. }) => {
-                // Whoever owns the session finds out who goes on with it.
+                // The session owner finds out which node continues the session.
                 self.control.superseded();
                 self.phase = Phase::Ended;
                 None
@@ -159,7 +162,6 @@ impl Asking {
         }
     }
 
-    /// The end of a call that does not run.
     fn end(&mut self, outcome: CallOutcome) -> Option<CallEvent> {
         self.phase = Phase::Ended;
         if let Some(place) = self.place.take() {
@@ -171,26 +173,28 @@ impl Asking {
         })
     }
 
-    /// The person has agreed: the call begins, with the time that it was to have.
+    /// Begins the approved call, with its full time.
     async fn begin(&mut self) -> Started {
         let dispatch = &self.dispatch;
         let mut call = self.call.clone();
         call.deadline = Instant::now() + self.time;
         call.asks_first = false;
-        // Entered before it leaves its other place, so that whoever stops it finds it.
+        // The call enters under its new place before it leaves the old one, so that a stop always
+        // finds it.
         let place = dispatch.shared.in_flight.enter(&call);
         if let Some(before) = self.place.take() {
             before.is_told_elsewhere();
         }
         let started = match self.next.take() {
             Some(Next::Planned(route, binding)) => {
-                // By the rules of now: they may have changed while the person thought.
+                // The rules may have changed while the person decided, so the current rules apply.
                 let access = dispatch.access(&call).once_more();
                 match dispatch.find_surely(access, &call).await {
                     Ok(_) => {
                         if let Some(worker) = &call.worker {
-                            // Nothing of it has left for there: it is bound under the number of now, lest the time that the
-                            // person took makes the worker refuse it.
+                            // No worker has received the call, so it is bound under the current
+                            // ledger number. Otherwise the worker could refuse it because the
+                            // person took long.
                             let ledger = dispatch.shared.view().ledger(worker);
                             call.ledger = ledger.or(call.ledger);
                         }
@@ -215,10 +219,9 @@ impl Asking {
     }
 }
 
-/// Why there will be no answer.
 struct CancelledByCaller;
 
-/// Steers a call that a person is asked about, and then the call itself.
+/// Controls a call that waits for approval, and then the running call.
 #[derive(Default)]
 struct AskControl {
     state: Mutex<AskState>,
@@ -227,11 +230,9 @@ struct AskControl {
 
 #[derive(Default)]
 struct AskState {
-    /// The person's answer, until it is taken.
     answer: Option<Outcome>,
-    /// Whether there was one.
     answered: bool,
-    /// Whether none counts any more.
+    /// Whether answers are refused from now on.
     closed: bool,
     cancelled: Option<String>,
     below: Option<Arc<dyn CallControl>>,
@@ -239,7 +240,10 @@ struct AskState {
 }
 
 impl AskControl {
-    /// The person's answer. Cancellation safe.
+    /// Waits for the person's answer.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the answer stays until it is taken.
     async fn answer(&self) -> Result<Outcome, CancelledByCaller> {
         loop {
             {
@@ -252,19 +256,18 @@ impl AskControl {
                     return Ok(said);
                 }
             }
-            // A notification between the look and the wait leaves a permit behind.
+            // A notification between the check and the wait leaves a permit behind.
             self.changed.notified().await;
         }
     }
 
-    /// Takes no answer from now on; what has come by now.
+    /// Refuses further answers and returns the one that has come.
     fn close(&self) -> Option<Outcome> {
         let mut state = self.state.lock();
         state.closed = true;
         state.answer.take()
     }
 
-    /// The call runs.
     fn runs(&self, below: Arc<dyn CallControl>) {
         let cancelled = {
             let mut state = self.state.lock();
@@ -293,7 +296,7 @@ impl CallControl for AskControl {
         }
         let mut state = self.state.lock();
         if state.answered || state.closed {
-            // A second answer is told as the first was.
+            // A second answer gets the same reply as the first.
             return answered(state.answered);
         }
         state.answered = true;

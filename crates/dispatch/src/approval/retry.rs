@@ -1,9 +1,10 @@
-//! A modern call that waits for a person: the question ends the request, and its retry brings the answer.
+//! A modern call that waits for a person's approval: the question ends the request, and the
+//! client's retry brings the answer.
 //!
-//! Nothing is kept here meanwhile. The sealed state names the call that the yes is for: its id, and the worker that may run
-//! it. That worker runs a call of an id once, so a state that comes again begins nothing more. After any other answer than yes, the
-//! worker is told that the call must not begin, and remembers that: the state is dead, whichever edge gets it. The seal binds the
-//! state to the principal, the tool and the arguments.
+//! Shoal keeps no state meanwhile. The sealed state names the id and the worker of the approved
+//! call. The worker runs a call id once, so a replayed state does not start a second run. After a
+//! refusal, Shoal tells the worker that the call must not begin, so the state is dead on every
+//! edge. The seal binds the state to the principal, the tool and the arguments.
 
 use std::time::Duration;
 
@@ -20,29 +21,29 @@ use crate::dispatch::Dispatch;
 use crate::pools::View;
 use crate::worker_call::{Origin, WorkerCall};
 
-/// The key of the question among `inputRequests`.
+/// The key of the question in `inputRequests`.
 const KEY: &str = "approval";
 
-/// How long a refusal waits for the worker's word. It runs nothing, so it needs none.
+/// How long a refusal waits for the worker's confirmation. A refused call does not run, so the
+/// confirmation is optional.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
-/// The call that a question was about, as its state names it.
+/// The call that the sealed state names.
 #[derive(Debug)]
 pub(crate) struct AskedCall {
     id: CallId,
     at: Option<Binding>,
 }
 
-/// The answer that a retry brings.
 #[derive(Debug)]
 pub(crate) enum Answered {
-    /// It brings none: the person is asked again.
+    /// The retry has no answer, so Shoal asks again.
     Not,
     Yes(AskedCall),
     No(AskedCall, Answer),
 }
 
-/// The `InputRequiredResult` that asks whether a call may begin.
+/// Writes the `InputRequiredResult` that asks whether a call may begin.
 pub(crate) fn input_required(
     request: &Modern,
     call: &Call,
@@ -54,7 +55,7 @@ pub(crate) fn input_required(
         Err(outcome) => return outcome,
     };
     let continuation = Continuation::Approval {
-        // Nothing has begun under the request's own id, whatever it goes on with.
+        // The state names the request's own id, under which no call has begun.
         call: request.call.to_string(),
         worker: worker.map(|binding| binding.worker.to_string()),
         ledger: worker.and_then(|binding| binding.ledger).map(pair),
@@ -62,7 +63,6 @@ pub(crate) fn input_required(
     request.ask(KEY, Method::Elicit, params, continuation)
 }
 
-/// Reads the answer that a retry brings.
 pub(crate) fn read_retry(
     of: &Call,
     responses: Option<&RawObject>,
@@ -88,15 +88,16 @@ pub(crate) fn read_retry(
 }
 
 impl AskedCall {
-    /// Makes a call the one that the person was asked about, which runs once at most; `false` where its worker is not there any
-    /// more, so that nobody could tell whether it has been run.
+    /// Gives the call the id that the person approved, under which it runs at most once. Returns
+    /// `false` if its worker is gone, because no other worker knows whether the call has run.
     pub(crate) fn bind(self, view: &View, call: &mut Call) -> bool {
         let Some(Binding {
             worker,
             ledger: ledger @ Some(_),
         }) = self.at
         else {
-            // A worker without a ledger remembers no id. What is safe to repeat may run there all the same.
+            // A worker without a ledger does not remember ids. A call that is safe to repeat may
+            // run there anyway.
             return call.repeat == Repeat::Safe;
         };
         if view.member(&worker).is_none() {
@@ -111,8 +112,8 @@ impl AskedCall {
 }
 
 impl Dispatch {
-    /// Ends a call that a person has not agreed to: its worker never begins it from now on. A call that has begun before, since a
-    /// yes came first, is followed.
+    /// Ends a call that a person refused: its worker will not begin it. If an earlier approval has
+    /// started the call, Shoal follows it instead.
     pub(crate) async fn refuse_asked(
         &self,
         mut request: Modern,
@@ -128,7 +129,7 @@ impl Dispatch {
             let is_bound = asked.bind(&view, &mut call);
             let member = call.worker.as_ref().and_then(|it| view.member(it));
             let Some(member) = member.filter(|_| is_bound) else {
-                // Nobody takes its state.
+                // The sealed state cannot start a call, so the worker need not be told.
                 return Ok(refusal);
             };
             self.known_route(&call, &member.pool)
@@ -136,7 +137,7 @@ impl Dispatch {
         call.attach_only = true;
         let id = call.id;
         let origin = Origin::new(call, route, &self.shared);
-        // The worker is told in any case, whoever waits for its word.
+        // Runs as its own task, so that the worker is told even if the request is dropped.
         let telling = tokio::spawn(WorkerCall::start(self.shared.clone(), origin));
         let Ok(Ok(told)) = timeout(TOLD_WITHIN, telling).await else {
             tracing::warn!(call = %id, "a worker has not confirmed in time that a person refused a call");
@@ -147,7 +148,7 @@ impl Dispatch {
                 ModernBridge::started(request, worker_call)
             })),
             Err(refused) => match refused.failure {
-                // Its word, which is final.
+                // The worker's reply is final.
                 CallFailure::Cancelled => Ok(refusal),
                 CallFailure::WorkerAway { reason } => {
                     tracing::warn!(call = %id, reason, "a worker could not be told that a person refused a call");
@@ -160,7 +161,7 @@ impl Dispatch {
     }
 }
 
-/// The answer to a yes that comes after another answer to the same question.
+/// Answers an approval that comes after another answer to the same question.
 pub(crate) fn refused_before() -> CallOutcome {
     CallOutcome::Refused(RpcError::invalid_params(
         "requestState is not valid any more: the call that it is for was refused or cancelled; send the request without it to \

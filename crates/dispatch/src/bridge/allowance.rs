@@ -1,4 +1,5 @@
-//! What time a task's call has: its worker keeps a later deadline, for what a person takes to answer.
+//! Limits the time of a task's call. The worker keeps a later deadline, which leaves time for a
+//! person's answers.
 
 use std::time::Duration;
 
@@ -8,12 +9,12 @@ use shoal_protocol::{RpcError, code};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Stops while a question is open, and says how long each may be.
+/// Measures a call's time, which pauses while a question is open, and limits how long each question
+/// may be open.
 pub(crate) struct Allowance {
     started: Instant,
-    /// When the call ends, if it asks nothing.
+    /// When the call ends if it asks no question.
     deadline: Instant,
-    /// How long a question may be open.
     answer_within: Duration,
     questions: Mutex<Questions>,
     changed: Notify,
@@ -21,11 +22,11 @@ pub(crate) struct Allowance {
 
 #[derive(Default)]
 struct Questions {
-    /// The questions that nobody has answered, the oldest first.
+    /// The open questions, the oldest first.
     open: Vec<(AskId, Instant)>,
-    /// Since when there are any.
+    /// The time since which questions are open.
     since: Option<Instant>,
-    /// For how long there were any before.
+    /// For how long questions were open before.
     waited: Duration,
 }
 
@@ -40,7 +41,7 @@ impl Allowance {
         }
     }
 
-    /// A question is put. It may come again after its worker was attached to again.
+    /// Notes an open question. The question may come again after a reattach to the worker.
     pub(super) fn asked(&self, ask: AskId) {
         let now = Instant::now();
         let mut questions = self.questions.lock();
@@ -50,7 +51,7 @@ impl Allowance {
         }
     }
 
-    /// A question is answered.
+    /// Notes an answer.
     pub(crate) fn answered(&self, ask: AskId) {
         let mut questions = self.questions.lock();
         questions.open.retain(|(open, _)| *open != ask);
@@ -63,13 +64,15 @@ impl Allowance {
         self.changed.notify_one();
     }
 
-    /// Returns when the call has had its time: how it ends. Cancellation safe.
+    /// Waits until the call's time is over and returns its outcome.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub(super) async fn over(&self) -> CallOutcome {
         loop {
             let (due, question) = self.due();
             tokio::select! {
                 () = sleep_until(due) => {}
-                // A change between the look and the wait leaves a permit behind.
                 () = self.changed.notified() => continue,
             }
             return match question {
@@ -81,7 +84,7 @@ impl Allowance {
         }
     }
 
-    /// When the time is over, as it is now, and whether that is a question's.
+    /// When the time is over as things stand, and whether a question's limit decides it.
     fn due(&self) -> (Instant, bool) {
         let questions = self.questions.lock();
         match questions.open.first() {

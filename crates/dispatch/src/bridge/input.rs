@@ -1,22 +1,19 @@
-//! Reading and writing `InputRequiredResult` (2026-07-28, Multi Round-Trip Requests).
+//! Reads and writes `InputRequiredResult` (2026-07-28, Multi Round-Trip Requests).
 
 use std::collections::BTreeMap;
 
 use shoal_ports::AskId;
 use shoal_protocol::{Method, RawJson, RawObject, RequestDigest, RpcError};
 
-/// What a backend returned instead of a result.
+/// An `InputRequiredResult` of a backend.
 #[derive(Debug)]
 pub(super) struct InputRequired {
-    /// The result itself.
     pub(super) object: RawObject,
-    /// `inputRequests`, in their order.
+    /// `inputRequests`, in the backend's order.
     pub(super) requests: Vec<InputRequest>,
-    /// The backend's `requestState`.
     pub(super) state: Option<String>,
 }
 
-/// One of `inputRequests`.
 #[derive(Clone, Debug)]
 pub(super) struct InputRequest {
     pub(super) key: String,
@@ -24,17 +21,16 @@ pub(super) struct InputRequest {
     pub(super) params: Option<RawJson>,
 }
 
-/// Answers that a client has sent for questions which are about to be read again.
+/// A client's answers to questions that the call is about to ask again.
 #[derive(Default)]
 pub(crate) struct Given {
-    /// By the questions' keys.
+    /// Answers by the keys of their questions.
     pub(super) answers: RawObject,
-    /// The questions that they were given to, where the call is run again and may ask others.
+    /// Digests of the answered questions, if the call runs again and may ask others.
     pub(super) to: Option<BTreeMap<String, RequestDigest>>,
 }
 
 impl Given {
-    /// The answer to a question, if there is one.
     pub(super) fn take(&mut self, question: &InputRequest) -> Option<RawJson> {
         if let Some(asked) = &self.to
             && asked.get(&question.key) != Some(&question.digest())
@@ -47,28 +43,27 @@ impl Given {
     }
 }
 
-/// The key of a question that a call puts while it runs.
+/// The key of a question that a running call asks.
 pub(super) fn key_of(ask: AskId) -> String {
     format!("ask-{}", ask.0)
 }
 
-/// The question that has this key, if one that a running call has put may have it.
+/// Parses the key of a question that a running call asked.
 pub(super) fn ask_of(key: &str) -> Option<AskId> {
     key.strip_prefix("ask-")?.parse().ok().map(AskId)
 }
 
 impl InputRequired {
-    /// Takes apart what a backend returned instead of a result of `method`.
+    /// Parses an `InputRequiredResult` of `method`.
     ///
     /// # Errors
-    /// -32603 when the backend broke the rules.
+    /// -32603 if the backend violates the protocol.
     pub(super) fn of(method: &Method, object: RawObject) -> Result<Self, RpcError> {
         let broken =
             |what: &str| RpcError::internal(format!("the backend's InputRequiredResult {what}"));
         if !method.may_require_input() {
             return Err(broken(&format!("is not allowed for {method}")));
         }
-        // Some serializers write what is not there as null.
         let member = |name: &str| object.get(name).filter(|value| !value.is_null());
         let requests = match member("inputRequests") {
             None => Vec::new(),
@@ -110,7 +105,7 @@ impl InputRequest {
         })
     }
 
-    /// Tells it from another question under the same key.
+    /// Distinguishes this question from another one under the same key.
     pub(super) fn digest(&self) -> RequestDigest {
         RequestDigest::of(&self.method, self.params.as_ref())
     }
@@ -138,7 +133,7 @@ pub(super) fn input_required(requests: &[InputRequest], state: &str) -> RawJson 
     result.to_json()
 }
 
-/// Parameters with another round's `inputResponses` and `requestState`.
+/// Adds `inputResponses` and `requestState` to the parameters.
 pub(super) fn with_round(
     params: Option<&RawJson>,
     responses: Option<RawJson>,

@@ -16,13 +16,13 @@ use crate::rounds::Position;
 use crate::shape::{Shaping, Typed};
 use crate::worker_call::WorkerCall;
 
-/// Every round has this many ask ids; a worker's own stay below half of it.
+/// The number of ask ids per round. A worker's own ids stay below half of it.
 const IDS_PER_ROUND: u64 = 1 << 32;
 
-/// Carries one call of a legacy caller through as many rounds as it needs.
+/// Carries one call of a legacy caller through its rounds.
 ///
-/// Asks have the same ids, and rounds the same identities, whoever carries the call: where an earlier owner
-/// was lost, an answer to its question fits that of the next one.
+/// Ask ids and round ids are the same on every node, so an answer to a lost session owner's
+/// question also fits its successor's question.
 pub(crate) struct LegacyBridge {
     worker_call: WorkerCall,
     shaping: Arc<Shaping>,
@@ -31,20 +31,20 @@ pub(crate) struct LegacyBridge {
     phase: Phase,
 }
 
-/// What a call was started with.
+/// The facts of a call that its later rounds need.
 pub(crate) struct Purpose {
     pub(crate) method: Method,
     pub(crate) caller: Arc<Caller>,
     pub(crate) deadline: Instant,
     pub(crate) started: Instant,
     pub(crate) max_rounds: u32,
-    /// What time the call has, where its deadline leaves room for a person's answers.
+    /// The call's time limit, if its deadline leaves room for a person's answers.
     pub(crate) allowance: Option<Arc<Allowance>>,
 }
 
 enum Phase {
     Running,
-    /// The backend waits for these answers, by their keys, to be called again.
+    /// The backend waits for the answers to these keys.
     Asking {
         keys: Vec<(AskId, String)>,
         state: Option<String>,
@@ -78,7 +78,7 @@ impl LegacyBridge {
         CallEventKind::Finished(outcome)
     }
 
-    /// Passes on an event of the worker; `None` when it opened a round.
+    /// Passes on an event of the worker. Returns `None` if the event opened a round.
     fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         match kind {
             CallEventKind::Ask {
@@ -125,7 +125,7 @@ impl LegacyBridge {
         Some(self.end(outcome))
     }
 
-    /// Puts the backend's questions to the caller.
+    /// Asks the caller the backend's questions.
     fn open_round(&mut self, required: InputRequired) -> Result<(), CallOutcome> {
         let purpose = &self.purpose;
         let position = self.worker_call.position();
@@ -175,7 +175,7 @@ impl LegacyBridge {
         };
         let responses = responses(keys, answers)?;
         let params = with_round(self.worker_call.params(), responses, state.as_deref());
-        // Before the call starts, so that none of its asks can be answered under the old base.
+        // The base changes before the call starts, so that answers always match the new round.
         let next = base(self.worker_call.position().round + 1);
         self.worker_call.handle.rebase(next);
         self.worker_call
@@ -193,7 +193,7 @@ impl Bridge for LegacyBridge {
             return self.next_event().await;
         };
         let next = tokio::select! {
-            // What has come before its time is over counts.
+            // An event that came before the time limit still counts.
             biased;
             next = self.next_event() => next?,
             outcome = allowance.over() => {
@@ -231,7 +231,7 @@ impl LegacyBridge {
                 }
                 Phase::Running => {
                     let Ok(kind) = self.worker_call.next().await else {
-                        // Whoever owns the session finds out who goes on with it.
+                        // The session owner finds out which node continues the session.
                         self.phase = Phase::Ended;
                         return None;
                     };
@@ -244,7 +244,6 @@ impl LegacyBridge {
     }
 }
 
-/// The first ask id of a round.
 fn base(round: u32) -> u64 {
     u64::from(round) * IDS_PER_ROUND
 }
@@ -274,7 +273,7 @@ fn check_capability(
     }
 }
 
-/// `inputResponses` of a round; `None` when nothing was asked.
+/// Builds `inputResponses` for a round, or `None` if the backend asked no question.
 fn responses(
     keys: &[(AskId, String)],
     mut answers: HashMap<AskId, Outcome>,

@@ -1,4 +1,4 @@
-//! A modern caller's view of a call: requests to the client end the request and park the call.
+//! A modern caller's view of a call: a question to the client ends the request and parks the call.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use super::parking::Question;
 use super::request::Modern;
 use crate::worker_call::WorkerCall;
 
-/// How long a call that has asked is listened to for more questions before it is parked: tools that
-/// ask several things at once do so within this.
+/// How long Shoal collects questions before it parks a call. Tools that ask several questions at
+/// once ask them within this time.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// The answer to a request that has answered a question, where a later request does so too.
+/// Answers a request whose question an earlier request has answered.
 pub(crate) fn answered_before() -> CallOutcome {
     CallOutcome::Refused(RpcError::invalid_params(
         "requestState is not valid any more: another request has brought an answer to the same question, goes on with the call \
@@ -26,16 +26,16 @@ pub(crate) fn answered_before() -> CallOutcome {
     ))
 }
 
-/// Carries one request of a modern caller to its result, complete or not.
+/// Carries one request of a modern caller to its complete or incomplete result.
 pub(crate) struct ModernBridge {
     request: Modern,
     /// `None` once the call is parked or has ended.
     worker_call: Option<WorkerCall>,
     queue: VecDeque<CallEventKind>,
-    /// Questions that were put and not yet answered.
+    /// The open questions.
     questions: Vec<Question>,
     given: Given,
-    /// The worker's number of the last event.
+    /// The worker's sequence number of the last event.
     seen: u64,
 }
 
@@ -46,7 +46,7 @@ impl ModernBridge {
         questions: Vec<Question>,
         given: Given,
     ) -> Self {
-        // One that is run again has its answers here alone, until it asks for them.
+        // If the call runs again, its answers are only here until the call asks for them.
         if given.to.is_none() {
             worker_call.tell_where();
         }
@@ -60,17 +60,16 @@ impl ModernBridge {
         }
     }
 
-    /// A call that has just been started.
     pub(crate) fn started(request: Modern, worker_call: WorkerCall) -> Self {
         Self::again(request, worker_call, Given::default())
     }
 
-    /// A call that was run again because it was lost while it waited for these answers.
+    /// Wraps a call that runs again because it was lost while it waited for these answers.
     pub(crate) fn again(request: Modern, worker_call: WorkerCall, given: Given) -> Self {
         Self::new(request, worker_call, Vec::new(), given)
     }
 
-    /// Takes an event of the worker: what goes to the caller, if anything does now.
+    /// Handles an event of the worker and returns the event for the caller, if any.
     fn take(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         match kind {
             CallEventKind::Ask {
@@ -85,7 +84,8 @@ impl ModernBridge {
                 };
                 let worker_call = self.worker_call.as_ref()?;
                 match self.given.take(&request) {
-                    // What was not open any more has not come again. A second answer does no harm.
+                    // A question that is already answered may come again. A second answer is
+                    // harmless.
                     Some(answer) => drop(worker_call.handle.answer(ask, Outcome::Result(answer))),
                     None => self.questions.push(Question {
                         ask,
@@ -95,7 +95,8 @@ impl ModernBridge {
                 }
                 None
             }
-            // A client that has been asked is not told: its answer reaches nobody, and it gets the call's result.
+            // A client that has been asked is not told. Shoal discards its answer and returns the
+            // call's result.
             CallEventKind::Withdrawn { ask } => {
                 self.questions.retain(|question| question.ask != ask);
                 None
@@ -105,7 +106,7 @@ impl ModernBridge {
                 drop(worker_call.handle.answer(ask, Outcome::Error(no_session())));
                 None
             }
-            // There is nothing to poll: a modern request has only its own stream.
+            // A modern request has only its own stream, so there is no stream to poll.
             CallEventKind::CloseStream { .. } => None,
             CallEventKind::Notification { method, params } => {
                 let seen = self.worker_call.as_ref()?.position().seen;

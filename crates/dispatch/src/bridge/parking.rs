@@ -1,4 +1,4 @@
-//! The parking lot: calls that wait, on their workers, for a modern client's answers.
+//! The parking lot: calls that wait at their workers for a modern client's answers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -12,30 +12,29 @@ use super::input::InputRequest;
 use crate::config::Config;
 use crate::worker_call::WorkerCall;
 
-/// A call that waits.
+/// A call that waits for answers.
 pub(crate) struct Parked {
     pub(super) worker_call: WorkerCall,
-    /// What it has asked and not been told.
+    /// The call's open questions.
     pub(super) questions: Vec<Question>,
 }
 
-/// A request that a call put to its client.
+/// A question that a call asks its client.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) ask: AskId,
     pub(super) request: InputRequest,
-    /// The worker's sequence number of the question.
     pub(super) sequence: u64,
 }
 
-/// Where a parked call is, as its sealed state says it: whoever opens the state on another node can
-/// find the worker and attach there, from before the questions.
+/// The location of a parked call in the sealed state. Another node that opens the state finds the
+/// worker and attaches before the questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locator {
     pub(super) call: CallId,
     /// The worker's sequence number of the last event before the first open question.
     pub(super) after: u64,
-    /// The worker's sequence number of the last event that the client has had.
+    /// The worker's sequence number of the last event that the client received.
     pub(super) seen: u64,
     pub(super) worker: WorkerId,
 }
@@ -52,7 +51,7 @@ impl std::fmt::Display for Locator {
     }
 }
 
-/// A sealed state that is not a locator; only another version of Shoal could have written it.
+/// The state holds no locator, because another version of Shoal sealed it.
 #[derive(Debug)]
 pub(super) struct NoLocator;
 
@@ -87,7 +86,7 @@ impl Parked {
     }
 }
 
-/// Holds parked calls, bounded in number and in time.
+/// Holds parked calls within a limit of number and time.
 pub(crate) struct ParkingLot {
     places: Mutex<ParkedCalls>,
     total: usize,
@@ -103,11 +102,10 @@ struct ParkedCalls {
 
 struct ParkedCall {
     principal: Principal,
-    /// Asks whoever keeps the call to give it away.
+    /// Asks the keeping task to hand over the call.
     keeper: oneshot::Sender<oneshot::Sender<Parked>>,
 }
 
-/// There is no place left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Full {
     #[error("too many calls wait for input on this node")]
@@ -126,8 +124,8 @@ impl ParkingLot {
         })
     }
 
-    /// Parks a call; after the parking time it is cancelled. A call whose events end, because somebody else
-    /// goes on with it or its worker is lost, leaves its place.
+    /// Parks a call, and cancels it after the parking time. The place is freed when the call's
+    /// events end, because another node continues the call or its worker is lost.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
         let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();
@@ -145,8 +143,10 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Wakes a call; only one waker gets it. Cancellation safe in that a call whose waker has gone is dropped,
-    /// which leaves it to its worker.
+    /// Wakes a call. Only one waker gets it.
+    ///
+    /// # Cancel safety
+    /// If the waker is dropped, the call is dropped too and stays at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();
@@ -154,7 +154,6 @@ impl ParkingLot {
         given.await.ok()
     }
 
-    /// How many calls are parked.
     pub(crate) fn len(&self) -> usize {
         self.places.lock().calls.len()
     }
@@ -184,7 +183,7 @@ async fn keep(
         return;
     };
     if lot.leave(id).is_none() {
-        // Somebody was quicker, and waits for it.
+        // Another waker has claimed the call and waits for it.
         return asked.await.map_or((), |give| drop(give.send(parked)));
     }
     if late {

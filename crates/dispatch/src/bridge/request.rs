@@ -1,4 +1,4 @@
-//! One request of a modern caller: what it wants of its call's events, and the shape of its result.
+//! One request of a modern caller: filters the call's events and shapes its result.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,38 +19,37 @@ use crate::shape::{Shaping, Typed};
 use crate::shared::Shared;
 use crate::worker_call::WorkerCall;
 
-/// When a place in the parking lot may have become free.
+/// The `Retry-After` of a call that is refused because the parking lot is full.
 const PARKING_RETRY: Duration = Duration::from_secs(10);
 
-/// One request of a modern caller.
 pub(crate) struct Modern {
     pub(crate) shared: Arc<Shared>,
     pub(crate) shaping: Arc<Shaping>,
-    /// Its own id. A call that it goes on with has another.
+    /// The request's own id. The call that it continues has another id.
     pub(crate) call: CallId,
     pub(crate) method: Method,
-    /// As the client sent them.
     pub(crate) params: Option<RawJson>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) started: Instant,
-    /// When this request ends, where the worker keeps a later deadline because the call may be parked.
+    /// When this request ends. The worker keeps a later deadline if the call may be parked.
     pub(crate) deadline: Option<Instant>,
-    /// Whether it answers what an earlier request asked. Of several such requests the last one goes on with the call.
+    /// Whether the request answers an earlier request's question. If several requests do, the last
+    /// one continues the call.
     pub(crate) is_answer: bool,
     /// Set for a retry, whose progress token and log level differ from the call's.
     pub(crate) retry: Option<RetryStream>,
 }
 
-/// What a retry wants of the notifications of a call that an earlier request started.
+/// The notifications that a retry receives of a call that an earlier request started.
 pub(crate) struct RetryStream {
     pub(crate) progress_token: Option<RawJson>,
     pub(crate) log: LogFilter,
-    /// The worker's number of the last event that the earlier request has seen.
+    /// The worker's sequence number of the last event that the earlier request received.
     pub(crate) seen: u64,
 }
 
 impl Modern {
-    /// The outcome in its modern shape, with a backend's own state sealed.
+    /// Gives the outcome its modern shape and seals a backend's own state.
     pub(super) fn finish(&self, outcome: CallOutcome) -> CallOutcome {
         let outcome = match outcome {
             CallOutcome::Result(result) => match judge(&self.method, &result) {
@@ -79,7 +78,7 @@ impl Modern {
         CallOutcome::Result(required.object.to_json())
     }
 
-    /// Parks the call; what its client gets.
+    /// Parks the call and returns the outcome for its client.
     pub(super) fn park(&self, worker_call: WorkerCall, questions: Vec<Question>) -> CallOutcome {
         let requests: Vec<InputRequest> = questions.iter().map(|q| q.request.clone()).collect();
         let (repeatable, handle) = (worker_call.is_repeatable(), worker_call.handle.clone());
@@ -101,7 +100,7 @@ impl Modern {
         self.shaped(CallOutcome::Result(input_required(&requests, &sealed)))
     }
 
-    /// Puts a question of Shoal's own in the place of a result.
+    /// Returns a question of Shoal's own as the result.
     pub(crate) fn ask(
         &self,
         key: &str,
@@ -128,7 +127,7 @@ impl Modern {
         })
     }
 
-    /// Whether the client declared that it can answer all of this.
+    /// Checks that the client declared all capabilities that the questions need.
     pub(super) fn check<'a>(
         &self,
         requests: impl IntoIterator<Item = &'a InputRequest>,
@@ -148,8 +147,8 @@ impl Modern {
         Ok(())
     }
 
-    /// A notification as this request wants it: one that no earlier request has had, under its own progress
-    /// token and log level.
+    /// Adapts a notification to this request's progress token and log level, or drops one that an
+    /// earlier request received.
     pub(super) fn notification(
         &self,
         sequence: u64,
@@ -181,8 +180,6 @@ impl Modern {
     }
 }
 
-/// Nothing was executed only if executing it means nothing: a call that must not be repeated has
-/// already run up to its question.
 fn full_failure(full: &Full, repeatable: bool) -> CallFailure {
     let reason = full.to_string();
     if repeatable {

@@ -1,4 +1,4 @@
-//! Judging a backend's result: complete, a question to the client, or nothing that a client could read.
+//! Judges a backend's result: complete, a question to the client, or unreadable for clients.
 
 use std::sync::LazyLock;
 
@@ -9,13 +9,12 @@ use shoal_protocol::{Method, RawJson, RawObject, RpcError};
 use super::input::InputRequired;
 use crate::shape::Typed;
 
-/// What a result is.
 pub(super) enum Judged {
     Complete(Typed),
     Required(InputRequired),
 }
 
-/// Whether a call that ended so at its worker has ended for its caller as well.
+/// Whether a call that ended so at its worker has also ended for its caller.
 pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> {
     match outcome {
         CallOutcome::Result(result) => match judge(method, result) {
@@ -23,7 +22,6 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
             Ok(Judged::Required(_)) | Err(_) => None,
         },
         CallOutcome::Error(_) | CallOutcome::Refused(_) => Some(Typed::No),
-        // It may run again elsewhere.
         CallOutcome::Failed(_) => None,
     }
 }
@@ -31,9 +29,9 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
 /// Judges a result.
 ///
 /// # Errors
-/// -32603 when the backend broke the rules.
+/// -32603 if the backend violates the protocol.
 pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcError> {
-    // Searching is much cheaper than taking apart, and nearly every result ends here.
+    // A search is much cheaper than parsing, and nearly every result ends here.
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("resultType"));
     if SEARCH.find(result.as_bytes()).is_none() {
         check(method, result)?;
@@ -52,8 +50,8 @@ pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcErro
     }
 }
 
-/// Whether a client can read a result as one of this method. Only what official clients fail without is looked for: they
-/// would lose the answer, and some of them the connection, without a word about whose fault it is.
+/// Checks that a client can read a result of this method. The check covers only members that
+/// official clients require, because a missing one loses the answer or even the connection.
 fn check(method: &Method, result: &RawJson) -> Result<(), RpcError> {
     let broken = |what: &str| {
         Err(RpcError::internal(format!(

@@ -21,46 +21,46 @@ use crate::rounds::Position;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, WorkerCall, attach};
 
-/// How a request goes on.
+/// The way in which a request continues.
 pub(crate) enum Continued {
-    /// A call that waits for its client.
+    /// The waiting call continues.
     Woken(Box<WokenCall>),
-    /// The backend is called again with these parameters.
+    /// Shoal calls the backend again with these parameters.
     Backend(RawJson),
-    /// A person was asked whether the call may begin with these parameters.
+    /// Shoal asked a person to approve a call with these parameters.
     Asked(RawJson, Answered),
-    /// The call that waited is lost, and is safe to repeat: it is run again.
+    /// The waiting call is lost but safe to repeat, so it runs again.
     Rerun(RerunCall),
 }
 
-/// A call that is run again, with the answers to what it had asked.
+/// A lost call that runs again, with the answers to its questions.
 pub(crate) struct RerunCall {
-    /// What it was begun with.
+    /// The parameters of the lost call.
     pub(crate) params: RawJson,
     pub(crate) given: Given,
 }
 
-/// A call that its client's retry has woken.
+/// A waiting call that its client's retry has woken.
 pub(crate) struct WokenCall {
     parked: Parked,
     retry: RetryStream,
     responses: RawObject,
-    /// The keys of what it had asked.
+    /// The keys of the call's questions.
     asked: Vec<String>,
 }
 
-/// Whether a modern call may go on with something, as far as can be said at a glance.
+/// Whether a modern call may continue another, judged by its member names alone.
 pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool {
     let goes_on = |params: &Index<'_>| params.has_any(&["requestState", "inputResponses"]);
     method.may_require_input() && params.is_some_and(goes_on)
 }
 
-/// Opens the `requestState` of a modern call; `None` when it has none. A call that was parked on another
-/// node is gone on with at its worker.
+/// Opens the `requestState` of a modern call, or returns `None` if the call has no state. If
+/// another node parked the call, Shoal attaches to it at its worker.
 ///
 /// # Errors
-/// -32602 when the state does not verify, whatever the reason. When its call does not wait any more, that of one that must
-/// not be repeated is `OutcomeUnknown`: it has run up to its question.
+/// -32602 if the state does not verify, for any reason. `OutcomeUnknown` if the waiting call is
+/// gone and must not be repeated, because it has already run up to its question.
 pub(crate) async fn continued(
     shared: &Arc<Shared>,
     call: &Call,
@@ -99,7 +99,7 @@ pub(crate) async fn continued(
             ledger,
         } => {
             let agreed = agreed.parse().map_err(|_| {
-                // Only another version of Shoal could have sealed it.
+                // Another version of Shoal sealed this state.
                 CallOutcome::Refused(RpcError::invalid_params("requestState is not valid"))
             })?;
             in_flight.continues(agreed);
@@ -146,8 +146,8 @@ pub(crate) async fn continued(
     }))))
 }
 
-/// A call that waits on this node, or at its worker; with the number of the last event that its client has
-/// had. The seal has shown whose it is.
+/// Finds a call that waits on this node or at its worker, with the number of the last event that
+/// its client received. The seal has proved whose call it is.
 async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
     if let Some(parked) = shared.lot.wake(place.call).await {
         return Some((parked, 0));
@@ -158,7 +158,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         worker,
         ..
     } = place;
-    // One that can be run again need not be waited for.
+    // Shoal does not wait for a call that can run again.
     let until = match call.repeat {
         Repeat::Never => Instant::now() + shared.config.reconnect_wait(),
         Repeat::Safe => Instant::now(),
@@ -171,7 +171,8 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,
-        // It has run up to its question, whatever its tool declares.
+        // The call has run up to its question, so it must not be repeated even if its tool says
+        // that it may.
         repeat: Repeat::Never,
         worker: Some(worker),
         ..call.clone()
@@ -189,7 +190,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         seen: after,
     };
     let worker_call = WorkerCall::attached(shared.clone(), origin, running, member, position);
-    // The questions come again, as events.
+    // The worker sends the questions again as events.
     let questions = Vec::new();
     Some((
         Parked {
@@ -221,8 +222,8 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
 }
 
 impl WokenCall {
-    /// Tells the call its answers and lets it go on under the new request. What was not answered, or
-    /// not with an object, is asked again; what was not asked is ignored.
+    /// Passes the answers to the call and continues it under the new request. Shoal asks again if
+    /// an answer is missing or not an object, and ignores answers to unknown questions.
     pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
         let Self {
             parked:
@@ -244,7 +245,7 @@ impl WokenCall {
                 let Some(answer) = answer.filter(RawJson::is_object) else {
                     return true;
                 };
-                // A question that the call has given up meanwhile needs no answer.
+                // The call may have withdrawn this question, so a failure is harmless.
                 drop(
                     worker_call
                         .handle
@@ -257,7 +258,8 @@ impl WokenCall {
         let given = match waits_here {
             true => Given::default(),
             false => {
-                // At once, though the questions come again: before they do, the call may become a task, which has no answers.
+                // The answers are sent before the questions come again, because the call may become
+                // a task first, and a task has no answers.
                 for key in &asked {
                     let answer = responses.get(key).filter(RawJson::is_object);
                     if let (Some(ask), Some(answer)) = (ask_of(key), answer) {

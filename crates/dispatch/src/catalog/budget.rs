@@ -1,8 +1,8 @@
-//! What one validation may take, and the way out of one that takes more.
+//! Limits the cost of one validation.
 //!
-//! The validator walks a schema and an instance by itself and cannot be told to stop, so it is left as a panic would
-//! leave it: whatever it looks at [charges](charge), and the charge that cannot be paid unwinds to [`within`]. The
-//! validator keeps nothing from one run to the next that this could break.
+//! The validator cannot be told to stop. So each access to a value [charges](charge) the budget,
+//! and an exhausted budget unwinds the stack to [`within`]. This is safe because the validator
+//! keeps no state between runs.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,32 +12,32 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::search_cost::{SearchCost, SearchCosts};
 
-/// After so many steps the clock is looked at: a step is short.
+/// Steps between two checks of the clock.
 const CLOCK: u64 = 1024;
 
-/// What a validation may take. The steps decide; the time is for what they do not measure.
+/// The limits of a validation. The step limit normally decides, and the time limit covers work that
+/// steps do not measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// Looks at a value, about.
+    /// Accesses to values, approximately.
     pub(crate) steps: u64,
     /// Bytes of the stack.
     pub(crate) stack: usize,
-    /// Time of a processor: that other threads have it meanwhile makes no validation more complex.
+    /// Processor time of the thread, so that other threads' load does not count.
     pub(crate) time: Duration,
 }
 
-/// What a validation that runs on this thread has left.
+/// The budget that this thread's validation has left.
 #[derive(Clone, Copy)]
 struct Left {
     steps: u64,
     top: usize,
     stack: usize,
     time: Duration,
-    /// When the time is over, since the first look at the clock.
+    /// The end of the time, set at the first check of the clock.
     until: Option<Duration>,
 }
 
-/// Nothing is validated.
 const UNMETERED: Left = Left {
     steps: u64::MAX,
     top: 0,
@@ -51,10 +51,9 @@ thread_local! {
     static SEARCHES: Cell<SearchCosts> = const { Cell::new(SearchCosts::NONE) };
 }
 
-/// The charge that could not be paid.
 struct Exhausted;
 
-/// Puts the meter back, however a validation ends.
+/// Restores the previous budget when a validation ends in any way.
 struct Restore(Left, SearchCosts);
 
 impl Drop for Restore {
@@ -64,8 +63,8 @@ impl Drop for Restore {
     }
 }
 
-/// Validates within the budget; what looks at a string may search it, which is paid for before. `None` where the budget was
-/// too small.
+/// Validates within the budget. A string is charged before it is searched. Returns `None` if the
+/// budget is exhausted.
 pub(super) fn within<T>(
     budget: Budget,
     searches: SearchCosts,
@@ -76,7 +75,7 @@ pub(super) fn within<T>(
         top: here(),
         stack: budget.stack,
         time: budget.time,
-        // Most validations are over before the clock is looked at.
+        // Most validations end before the first check of the clock.
         until: None,
     };
     let _restore = Restore(LEFT.replace(left), SEARCHES.replace(searches));
@@ -87,7 +86,7 @@ pub(super) fn within<T>(
     }
 }
 
-/// Pays for so many steps, or ends the validation.
+/// Charges steps, and unwinds if too few are left.
 #[inline]
 pub(super) fn charge(steps: u64) {
     let left = LEFT.get();
@@ -107,19 +106,19 @@ pub(super) fn charge(steps: u64) {
     }
 }
 
-/// Pays for a look at a string, which may be searched.
+/// Charges for a string that may be searched.
 #[inline]
 pub(super) fn charge_string(string: &str) {
     charge_search(SEARCHES.get().value, string);
 }
 
-/// Pays for a look at the name of a member.
+/// Charges for the name of a member.
 #[inline]
 pub(super) fn charge_name(name: &str) {
     charge_search(SEARCHES.get().name, name);
 }
 
-/// Pays for a look at how long a string is.
+/// Charges for the length of a string.
 #[inline]
 pub(super) fn charge_length(string: &str) {
     charge_search(SearchCost::NONE, string);
@@ -143,18 +142,18 @@ fn look_at_clock() {
     }
 }
 
-/// How long this thread has had a processor. Without such a clock the steps decide alone.
+/// The thread's processor time so far. Without such a clock, only the steps count.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-// Not `panic!`: nothing is wrong that a hook would have to report.
+// `panic!` would call the panic hook, but this unwind is not an error.
 #[cold]
 fn exhausted() -> ! {
     resume_unwind(Box::new(Exhausted))
 }
 
-/// About where the stack ends by now.
+/// The approximate address of the top of the stack.
 #[inline]
 fn here() -> usize {
     let local = 0_u8;

@@ -1,4 +1,4 @@
-//! The check of a tool's arguments, which does not read long strings that the schema does not ask about.
+//! Checks a tool's arguments and skips long strings whose content the schema ignores.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -12,10 +12,11 @@ use super::metered::MeteredNode;
 use super::schema::{self, Compiled, SchemaError, bounded};
 use crate::config::ArgumentPolicy;
 
-/// Bytes of a string that is worth leaving out.
+/// Minimum bytes of a string that is worth skipping.
 const LONG: usize = 4 << 10;
 
-/// Keywords to which it matters what a string says or how long it is. A property of such a name costs time, no more.
+/// Keywords that depend on the content or the length of a string. A property with such a name only
+/// costs time.
 const ABOUT_CONTENT: &[&str] = &[
     "const",
     "contentEncoding",
@@ -29,23 +30,22 @@ const ABOUT_CONTENT: &[&str] = &[
     "uniqueItems",
 ];
 
-/// More problems than a model can mend at once only cost tokens.
+/// A model cannot fix more problems at once, so more would only cost tokens.
 const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
-/// How many steps go into saying what is wrong, which can take far longer than finding that something is.
+/// Steps for describing the problems, which can take far longer than finding that there are some.
 const PROBLEM_STEPS: u64 = 200_000;
 
-/// Names that are compared in about one step.
+/// Names compared in about one step.
 const COMPARED_A_STEP: usize = 16;
 
-/// What a check finds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing is wrong that the policy does not forgive.
+    /// The arguments have no errors, or only errors that the policy forgives.
     Valid,
-    /// What is, for a model to mend.
+    /// The problems, for the model to fix.
     Invalid(String),
-    /// The budget was too small to tell.
+    /// The budget was too small to decide.
     TooComplex,
 }
 
@@ -53,7 +53,7 @@ pub(crate) enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Checker {
     compiled: Compiled,
-    /// Whether every string is as good as any other to the schema.
+    /// Whether the schema ignores the content of strings.
     any_string: bool,
 }
 
@@ -61,7 +61,7 @@ impl Checker {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The schema cannot be used.
     pub(crate) fn of(schema: &Value) -> Result<Self, SchemaError> {
         Ok(Self {
             compiled: schema::compile(schema)?,
@@ -69,11 +69,11 @@ impl Checker {
         })
     }
 
-    /// Checks arguments, as far as the budget goes. Half of a surrogate pair counts as a character that nobody knows: what it means
-    /// is the server's to say.
+    /// Checks arguments within the budget. A lone surrogate counts as an unknown character, which
+    /// only the server can interpret.
     ///
     /// # Errors
-    /// The parser's, where they cannot be read.
+    /// The arguments are not valid JSON.
     pub(crate) fn check(
         &self,
         arguments: &RawJson,
@@ -105,7 +105,7 @@ impl Checker {
             Some(true) => Verdict::Valid,
             Some(false) if policy.forgives() => match self.are_forgivable(&arguments, budget) {
                 Some(true) => Verdict::Valid,
-                // More steps may decide it.
+                // More steps may decide.
                 None if budget.steps < PROBLEM_STEPS => Verdict::TooComplex,
                 _ => self.refusal(&arguments, budget),
             },
@@ -114,13 +114,13 @@ impl Checker {
         })
     }
 
-    /// The verdict on arguments that are not valid. It shows the strings in them.
+    /// Describes invalid arguments, including the strings in them.
     fn refusal(&self, arguments: &Value, budget: Budget) -> Verdict {
         (self.problems(arguments, budget)).map_or(Verdict::TooComplex, Verdict::Invalid)
     }
 
-    /// The arguments as the schema wants them, where that can be told from what is wrong with them; `None` for those that are
-    /// valid, and where corrections do not help.
+    /// Corrects arguments to fit the schema, as far as the errors tell how. Returns `None` if the
+    /// arguments are valid or corrections do not help.
     pub(crate) fn coerced(&self, arguments: &RawJson, budget: Budget) -> Option<RawJson> {
         let read = arguments.read().ok()?;
         if self.is_valid(&read, budget) != Some(false) {
@@ -128,7 +128,6 @@ impl Checker {
         }
         let found = self.errors(&read, budget, |errors| {
             let found: Vec<_> = errors.flat_map(|error| corrections(&error)).collect();
-            // Each correction is looked for among all members.
             let members = read.as_object().map_or(0, serde_json::Map::len);
             charge((found.len() * members / COMPARED_A_STEP) as u64);
             found
@@ -145,7 +144,7 @@ impl Checker {
         is_valid.then_some(corrected)
     }
 
-    /// Whether many servers forgive all errors; `None` if finding that out takes too long.
+    /// Whether many servers forgive all errors, or `None` if this takes too long to find out.
     fn are_forgivable(&self, arguments: &Value, budget: Budget) -> Option<bool> {
         let all = |errors: Errors<'_, '_>| are_forgivable(&errors.collect::<Vec<_>>());
         self.errors(arguments, budget, all)
@@ -157,7 +156,8 @@ impl Checker {
         })
     }
 
-    /// What is wrong with arguments that are not valid; `None` where a search was given up, so that nothing may be.
+    /// Describes the problems of invalid arguments, or returns `None` if a search was given up, so
+    /// that there may be no problem.
     fn problems(&self, arguments: &Value, budget: Budget) -> Option<String> {
         let told = self.errors(arguments, budget, tell);
         told.unwrap_or_else(|| {
@@ -166,14 +166,14 @@ impl Checker {
         })
     }
 
-    /// The verdict on the errors; `None` if finding them takes too long.
+    /// Passes the errors to `f`, or returns `None` if finding them takes too long.
     fn errors<T>(
         &self,
         arguments: &Value,
         budget: Budget,
         read: impl FnOnce(Errors<'_, '_>) -> T,
     ) -> Option<T> {
-        // A search that is not made again is no proof.
+        // An abandoned search that is not repeated proves no error, so the full budget applies.
         let steps = match self.compiled.backtracks {
             true => budget.steps,
             false => budget.steps.min(PROBLEM_STEPS),
@@ -185,10 +185,9 @@ impl Checker {
     }
 }
 
-/// The errors of one validation.
 type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
 
-/// The first few errors; `None` where one is not about the arguments.
+/// Describes the first few errors, or returns `None` if an error is not about the arguments.
 fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
     for error in (&mut *errors).take(MAX_PROBLEMS) {
@@ -208,7 +207,8 @@ fn tell(errors: Errors<'_, '_>) -> Option<String> {
     Some(problems.join("; "))
 }
 
-/// Whether the schema judges all strings alike. What is defined elsewhere is not looked at, and may not.
+/// Whether the schema judges all strings alike. References out of the schema are not followed, and
+/// cannot be used anyway.
 fn takes_any_string(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {
@@ -222,8 +222,9 @@ fn takes_any_string(schema: &Value) -> bool {
     }
 }
 
-/// A valid JSON text with empty strings in place of its long ones; `None` where it has none. Names of members stay, and so
-/// do strings with escapes, which a parser may refuse.
+/// Replaces the long strings of a valid JSON text by empty ones, or returns `None` if the text has
+/// no long strings. Names of members stay, and so do strings with escapes, which a parser may
+/// refuse.
 fn outline(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() < LONG {
         return None;
@@ -246,7 +247,7 @@ fn outline(text: &[u8]) -> Option<Vec<u8>> {
     Some(outline)
 }
 
-/// Where the string that begins at `start` has its closing quote, and whether it is without escapes.
+/// Finds the closing quote of the string at `start`, and whether the string has no escapes.
 fn end_of_string(text: &[u8], start: usize) -> Option<(usize, bool)> {
     let (mut at, mut plain) = (start, true);
     loop {
@@ -282,7 +283,6 @@ mod tests {
         time: Duration::from_secs(60),
     };
 
-    /// What is wrong with arguments.
     fn problems(checker: &Checker, arguments: &Value) -> Option<String> {
         let arguments = RawJson::of(arguments);
         match checker.check(&arguments, STRICT, BUDGET).unwrap() {
@@ -371,7 +371,7 @@ mod tests {
         }
     }
 
-    /// What is found of one string, as quickly as where a call is, and with more time.
+    /// Judges one string with the quick budget and with the full budget.
     fn judged(schema: &Value, value: &Value) -> (Verdict, Verdict) {
         let checker = Checker::of(&json!({"properties": {"a": schema}})).unwrap();
         let arguments = RawJson::of(&json!({"a": value}));
@@ -417,7 +417,7 @@ mod tests {
                 );
             }
         }
-        // What is short is searched as ever.
+        // Short strings are always searched.
         let schema = json!({"pattern": password});
         for (value, good) in [("Passw0rd", true), ("passw0rd", false)] {
             let (quick, slow) = judged(&schema, &json!(value));
@@ -434,7 +434,7 @@ mod tests {
         let texts = vec!["a".repeat(40); 1000];
         let (quick, _) = judged(&schema, &json!(texts));
         assert_eq!(quick, Verdict::TooComplex);
-        // An automaton with many states.
+        // A pattern whose automaton has many states.
         let schema = json!({"pattern": "[ac]*a[ac]{400}b"});
         let (quick, _) = judged(&schema, &json!("a".repeat(20_000)));
         assert_eq!(quick, Verdict::TooComplex);
@@ -450,7 +450,7 @@ mod tests {
         let schema = json!({"pattern": "^(?:(a|aa)\\1?)+$"});
         let (_, slow) = judged(&schema, &json!("a".repeat(60) + "!"));
         assert_eq!(slow, Verdict::TooComplex);
-        // Each place to begin at counts.
+        // Each start position counts.
         let from_everywhere = json!({"pattern": "(?=a*b)a"});
         let (_, slow) = judged(&from_everywhere, &json!("a".repeat(3_000) + "c"));
         assert_eq!(slow, Verdict::TooComplex);

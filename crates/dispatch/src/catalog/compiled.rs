@@ -1,4 +1,4 @@
-//! One pool's catalog, read and compiled once for all its workers.
+//! One pool's catalog, read and compiled once for all of its workers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,23 +14,23 @@ use super::template::UriTemplate;
 use super::tool::Tool;
 use crate::config::PoolConfig;
 
-/// What a pool offers, by name.
+/// A pool's offer, by name.
 #[derive(Debug)]
 pub(crate) struct CompiledPool {
-    /// What it was made from; an equal catalog needs no second compilation.
+    /// The source. An equal source is not compiled again.
     pub(crate) source: Arc<PoolCatalog>,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) prompts: Vec<(String, RawJson)>,
     /// By URI.
     pub(crate) resources: Vec<(String, RawJson)>,
     pub(crate) templates: Vec<(UriTemplate, RawJson)>,
-    /// What is not served, or not as it is, by what it calls itself, and why not.
+    /// Items that are hidden or changed, by their own name, with the reason.
     pub(crate) left_out: Vec<(String, String)>,
 }
 
 impl CompiledPool {
-    /// Reads a catalog as `config` changes it, and logs what is wrong with either; an item whose name or URI no client should
-    /// see is left out. A tool that was there `before`, word for word, is not compiled again.
+    /// Reads a catalog with the changes of `config`, and logs problems in either. Items with unsafe
+    /// names or URIs are left out. A tool that is unchanged since `before` is not compiled again.
     pub(crate) fn new(
         pool: &str,
         source: Arc<PoolCatalog>,
@@ -40,7 +40,8 @@ impl CompiledPool {
         Self::read(pool, source, before, config, true)
     }
 
-    /// Reads what one caller sees of a pool. Nothing is logged: the words of the configuration may fit what others see.
+    /// Reads one caller's view of a pool. Unused words of the configuration are not logged, because
+    /// they may match other callers' items.
     pub(crate) fn of_caller(
         pool: &str,
         source: Arc<PoolCatalog>,
@@ -83,7 +84,8 @@ impl CompiledPool {
         let prompts = keyed(ItemKind::Prompt, &source.prompts);
         let mut resources = keyed(ItemKind::Resource, &source.resources);
         let mut templates = keyed(ItemKind::ResourceTemplate, &source.resource_templates);
-        // Where callers see other lists, nobody knows what the words fit.
+        // If callers see different lists, Shoal cannot tell which words of the configuration match
+        // no item.
         if is_news && source.lists == ListScope::Shared {
             tell_unused(pool, ItemKind::Tool, config.tools.unused(&names(&tools)));
             let prompts = names(&prompts);
@@ -120,17 +122,17 @@ impl CompiledPool {
         }
     }
 
-    /// Whether it has tools, or says that it may have some.
+    /// Whether the pool lists tools or declares the capability.
     pub(crate) fn has_tools(&self) -> bool {
         !self.tools.is_empty() || self.source.declares("tools")
     }
 
-    /// Whether it has prompts, or says that it may have some.
+    /// Whether the pool lists prompts or declares the capability.
     pub(crate) fn has_prompts(&self) -> bool {
         !self.prompts.is_empty() || self.source.declares("prompts")
     }
 
-    /// Whether it has resources, or says that it may have some.
+    /// Whether the pool lists resources or declares the capability.
     pub(crate) fn has_resources(&self) -> bool {
         !self.resources.is_empty()
             || !self.templates.is_empty()
@@ -142,7 +144,8 @@ fn names(items: &[(String, RawJson)]) -> Vec<&str> {
     items.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// A word of the configuration that fits nothing is most likely mistyped: what it should forbid is not forbidden.
+/// Logs words of the configuration that match no item. Such a word is probably mistyped and has no
+/// effect.
 fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a str>) {
     for word in unused {
         tracing::warn!(pool, %kind, word, "a word of the pool's configuration fits nothing that it offers");
@@ -157,7 +160,7 @@ fn read_tool(pool: &str, raw: &RawJson, is_news: bool) -> Option<Arc<Tool>> {
     Some(Arc::new(tool))
 }
 
-/// Logs what is wrong with a tool.
+/// Logs problems of a tool.
 fn tell_of(pool: &str, tool: &Tool) {
     if let Err(error) = &tool.checker {
         tracing::warn!(pool, tool = &*tool.name, %error, "arguments of a tool are not validated");

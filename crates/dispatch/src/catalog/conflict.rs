@@ -1,13 +1,13 @@
-//! What two pools both claim, and what is wrong with single tools.
+//! Conflicts between pools, and defects of single items.
 
 use serde::Serialize;
 
-/// Two pools offer the same thing. The pool that had it first keeps it.
+/// A conflict: two pools offer the same item. The pool that had the item first keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// What kind of thing.
+    /// The kind of the item.
     pub kind: ItemKind,
-    /// Its name or URI, as clients would see it.
+    /// The item's name or URI, as clients see it.
     pub name: String,
     /// The pool whose item is served.
     pub kept: String,
@@ -15,7 +15,7 @@ pub struct Conflict {
     pub hidden: String,
 }
 
-/// What a pool can offer.
+/// A kind of item that a pool offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemKind {
@@ -29,14 +29,14 @@ pub enum ItemKind {
     ResourceTemplate,
 }
 
-/// A tool that is served with a part of its description unused, or something that is not served at all.
+/// An item that is hidden, or a tool that is served without part of its description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Degraded {
-    /// Its name, as clients see it or would see it; escaped if nobody should.
+    /// The item's name as clients see it, with unsafe characters escaped.
     pub tool: String,
-    /// Its pool.
+    /// The item's pool.
     pub pool: String,
-    /// What is wrong, and what that means.
+    /// The defect and its effect.
     pub reason: String,
 }
 

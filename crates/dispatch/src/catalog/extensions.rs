@@ -1,6 +1,7 @@
-//! Which pool has the methods of the extensions that its server declares.
+//! Finds the pool for a method of an extension.
 //!
-//! No server says which methods its extensions have, so any method that MCP does not know may be theirs.
+//! Servers declare extensions but not their methods, so any method unknown to MCP may belong to an
+//! extension.
 
 use std::sync::Arc;
 
@@ -14,7 +15,6 @@ use crate::config::PoolSettings;
 /// Capabilities whose members are names of extensions.
 const DECLARED_IN: [&str; 2] = ["extensions", "experimental"];
 
-/// A pool whose server declares extensions.
 #[derive(Debug)]
 pub(super) struct ExtensionPool {
     pool: Arc<str>,
@@ -23,7 +23,7 @@ pub(super) struct ExtensionPool {
 }
 
 impl ExtensionPool {
-    /// Those of these pools that are so, in the order of the pools.
+    /// Collects the pools that declare extensions, in the order of the pools.
     pub(super) fn all(pools: &[Pool], settings: &PoolSettings) -> Vec<Self> {
         let declaring = pools.iter().map(|pool| Self {
             names: names(&pool.compiled.source.capabilities.0),
@@ -33,8 +33,8 @@ impl ExtensionPool {
         declaring.filter(|it| !it.names.is_empty()).collect()
     }
 
-    /// Whether the method begins as the name of one of its extensions does, or ends: `skills/list` is one of
-    /// `io.modelcontextprotocol/skills`.
+    /// Whether the method starts or ends like the name of one of the pool's extensions. For
+    /// example, `skills/list` matches `io.modelcontextprotocol/skills`.
     fn is_named_by(&self, method: &str) -> bool {
         let begins = |name: &str| {
             let rest = method.strip_prefix(name);
@@ -53,20 +53,21 @@ fn names(capabilities: &RawJson) -> Vec<String> {
         let names = declared.iter().filter(|(_, value)| value.is_object());
         Some(names.map(|(name, _)| name).collect::<Vec<_>>())
     });
-    // Tasks are Shoal's own business, not a backend's.
+    // Shoal itself serves tasks.
     members.flatten().filter(|name| name != TASKS).collect()
 }
 
 impl Catalog {
-    /// The pool to ask for a method of an extension. Of several whose servers declare extensions: those that declare the one
-    /// that the method is named after, of these the one that has what the parameters name, and else the first.
+    /// Finds the pool for a method of an extension. Shoal prefers pools that declare the extension
+    /// named in the method, then the pool that has the item named in the parameters, then the first
+    /// pool.
     pub(crate) fn extension(
         &self,
         method: &str,
         name: Option<&str>,
         uri: Option<&str>,
     ) -> Option<&Arc<str>> {
-        // A notification is named after its extension behind the word that all begin with.
+        // A notification carries the name of its extension after the common prefix.
         let named = method.strip_prefix("notifications/").unwrap_or(method);
         let may = |it: &&ExtensionPool| it.methods.admits(method);
         let mut candidates: Vec<_> = self.extension_pools.iter().filter(may).collect();

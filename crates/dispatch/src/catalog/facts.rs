@@ -1,4 +1,4 @@
-//! What the merged server says of itself.
+//! The merged server's description of itself.
 
 use shoal_ports::ListScope;
 use shoal_protocol::{RawJson, RawObject};
@@ -6,16 +6,16 @@ use shoal_protocol::{RawJson, RawObject};
 use super::{Pool, fitting};
 use crate::config::{Config, ServerInfo};
 
-/// Tasks are Shoal's own business, not a backend's.
+/// Shoal itself serves tasks.
 const TASKS: &str = "tasks";
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// Capabilities that depend on what is there, not on what was said.
+/// Capabilities that Shoal derives from the offers, not from the servers' declarations.
 const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
 
 /// Capabilities that are objects of objects.
 const OF_OBJECTS: [&str; 2] = ["experimental", "extensions"];
 
-/// `Implementation` of the logical server.
+/// Builds the `Implementation` of the merged server.
 pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
     if let Some(info) = &config.server_info {
         return RawJson::of(info);
@@ -35,7 +35,7 @@ pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
     })
 }
 
-/// `ServerCapabilities` of the logical server.
+/// Builds the `ServerCapabilities` of the merged server.
 pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     let any = |has: &dyn Fn(&Pool) -> bool| pools.iter().any(has);
     let mut merged = RawObject::default();
@@ -64,7 +64,8 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     for pool in pools {
         let declared = RawObject::of(&pool.compiled.source.capabilities.0).unwrap_or_default();
         for (name, value) in declared.iter() {
-            // One that is malformed would keep clients of every pool from connecting.
+            // A malformed capability would keep clients from connecting to any pool, so it is
+            // dropped.
             let is_readable = !OF_OBJECTS.contains(&name.as_str()) || value.is_object();
             if name != TASKS && !OWN.contains(&name.as_str()) && is_readable {
                 merge_member(&mut merged, &name, &value);
@@ -74,7 +75,7 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     merged.to_json()
 }
 
-/// Adds a capability; of two objects the union, of anything else the first.
+/// Adds a capability: merges two objects, and otherwise keeps the first value.
 fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
     let Some(added) = RawObject::of(value) else {
         merged.set(name, merged.get(name).unwrap_or_else(|| value.clone()));
@@ -96,7 +97,7 @@ fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
     merged.set(name, union.to_json());
 }
 
-/// Instructions of all pools, joined.
+/// Joins the instructions of all pools.
 pub(super) fn instructions(pools: &[Pool], config: &Config) -> Option<String> {
     if config.instructions.is_some() {
         return config.instructions.clone();

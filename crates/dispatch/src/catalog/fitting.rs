@@ -1,11 +1,11 @@
-//! Items as clients' parsers take them. One member of the wrong type, in one item of one backend, makes them refuse a whole list.
+//! Adapts items to clients' parsers. One member of the wrong type in one item makes clients refuse
+//! a whole list.
 
 use shoal_protocol::{RawJson, RawObject};
 
 use super::conflict::ItemKind;
 use super::schema_repair::Schema;
 
-/// What a value must be.
 enum Shape {
     Text,
     Flag,
@@ -14,10 +14,9 @@ enum Shape {
     Share,
     OneOf(&'static [&'static str]),
     Object,
-    /// A schema of an object.
     Schema,
     ListOf(&'static Shape),
-    /// An object whose members have shapes of their own; others may be anything.
+    /// An object with rules for some members. Other members may be anything.
     Members(&'static [MemberRule]),
 }
 
@@ -27,11 +26,10 @@ struct MemberRule {
     is_needed: bool,
 }
 
-/// What becomes of a value.
 enum Fit {
     AsItIs,
     Instead(RawJson),
-    /// It cannot be used at all.
+    /// The value is unusable.
     No,
 }
 
@@ -119,7 +117,7 @@ const SERVER: Shape = Shape::Members(&[
     may("icons", ICONS),
 ]);
 
-/// The item of this name or URI as it can be listed, and the members that had to be left out for it.
+/// Adapts the item with this name or URI, and returns the members that had to be removed.
 pub(super) fn item(kind: ItemKind, key: &str, raw: RawJson) -> (RawJson, Vec<String>) {
     let members = match kind {
         ItemKind::Tool => TOOL,
@@ -140,7 +138,7 @@ pub(super) fn item(kind: ItemKind, key: &str, raw: RawJson) -> (RawJson, Vec<Str
     (item.to_json(), lost)
 }
 
-/// What a backend says of itself; `None` if no client could read it.
+/// Adapts a backend's `Implementation`. Returns `None` if no client could read it.
 pub(super) fn server_info(raw: RawJson) -> Option<RawJson> {
     match fit(&raw, &SERVER, &mut Vec::new()) {
         Fit::AsItIs => Some(raw),
@@ -230,7 +228,7 @@ fn fit_members(value: &RawJson, members: &[MemberRule], lost: &mut Vec<String>) 
             Fit::No if *is_needed => return Fit::No,
             Fit::No => {
                 object.remove(name);
-                // Some servers write what they do not say as null.
+                // Some servers write absent members as null.
                 if own.as_str() != "null" {
                     lost.truncate(before);
                     lost.push((*name).to_owned());

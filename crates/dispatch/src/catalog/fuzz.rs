@@ -1,4 +1,4 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! Functions that `scripts/fuzz` calls, compiled only with `--cfg fuzzing`.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Which pool keeps what several offer under the same name.
+//! Decides which pool keeps a name that several pools offer.
 //!
-//! The pool that has the name keeps it until it offers it no more, or leaves for good, whoever comes up with it later. The
-//! nodes of a cluster agree on that in their store, so that a node which starts neither decides anew nor serves another
-//! pool's item while the keeper has yet to join.
+//! A pool keeps a name until it withdraws the item or leaves for good. Nodes share these decisions
+//! in the store, so that a starting node does not serve another pool's item before the keeper
+//! joins.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::prefixed::prefixed;
 use super::{Catalog, Conflict, ItemKind, Pool};
 use crate::config::PoolSettings;
 
-/// Names that nodes agree on, at most: beyond it each goes by what it has seen.
+/// Maximum names that nodes agree on. Beyond it, each node decides by what it has seen.
 const MOST_NAMES: usize = 1_000;
 
-/// What the nodes have agreed on: the pool that keeps a name, by [`key`].
+/// The nodes' agreement: the keeping pool by [`key`].
 pub(crate) type AgreedNames = BTreeMap<String, String>;
 
 /// The pool that keeps each contested name.
@@ -22,8 +22,8 @@ pub(crate) type AgreedNames = BTreeMap<String, String>;
 pub(crate) struct Keepers(HashMap<(ItemKind, String), Arc<str>>);
 
 impl Keepers {
-    /// Decides for these pools. `before` is the catalog that is replaced, and `is_missing` says whether a pool has yet to join
-    /// that other nodes know.
+    /// Decides for these pools. `before` is the replaced catalog, and `is_missing` tells whether
+    /// other nodes know a pool that has yet to join here.
     pub(crate) fn of(
         pools: &[Pool],
         settings: &PoolSettings,
@@ -57,9 +57,8 @@ impl Keepers {
         Self(offers.into_iter().filter_map(keeper).collect())
     }
 
-    /// The pool that keeps what `pool` offers too; `None` if that is its own.
+    /// The pool that keeps an item of `pool`, or `None` if that is `pool` itself.
     pub(super) fn instead_of(&self, pool: &str, kind: ItemKind, name: &str) -> Option<&Arc<str>> {
-        // Nearly always nothing is contested.
         if self.0.is_empty() {
             return None;
         }
@@ -68,7 +67,7 @@ impl Keepers {
     }
 }
 
-/// What a pool offers, by the names that clients use.
+/// A pool's items, by the names that clients use.
 fn offered(pool: &Pool, settings: &PoolSettings) -> impl Iterator<Item = (ItemKind, String)> {
     let config = settings.of(&pool.name);
     let named = move |shown: &str| format!("{}{shown}", config.prefix);
@@ -87,12 +86,11 @@ fn offered(pool: &Pool, settings: &PoolSettings) -> impl Iterator<Item = (ItemKi
     tools.chain(prompts).chain(resources).chain(templates)
 }
 
-/// How nodes name an item to one another.
 fn key(kind: ItemKind, name: &str) -> String {
     format!("{kind}: {name}")
 }
 
-/// The contested names with the pools that keep them, for the nodes to agree on.
+/// The contested names and their keepers, for the nodes to agree on.
 pub(crate) fn contested(conflicts: &[Conflict]) -> AgreedNames {
     let between_pools = conflicts.iter().filter(|it| it.kept != it.hidden);
     let named = between_pools.map(|it| (key(it.kind, &it.name), it.kept.clone()));

@@ -1,30 +1,31 @@
-//! The names and URIs that clients are shown.
+//! Validates the names and URIs that clients see.
 
 use shoal_protocol::{RawJson, RawObject};
 
 use super::conflict::ItemKind;
 
-/// Characters of a tool's or prompt's name (2025-11-25 and later, Tools, Tool Names).
+/// Maximum characters of a tool's or prompt's name (2025-11-25 and later, Tools, Tool Names).
 const NAME_CHARACTERS: usize = 128;
-/// Bytes of a URI or a template.
+/// Maximum bytes of a URI or a template.
 const URI_BYTES: usize = 8 * 1024;
-/// Items of one pool that are named in the status as left out.
+/// Maximum items of one pool that the status names as left out.
 const TOLD: usize = 64;
-/// Characters of what is told of such an item.
+/// Maximum characters of such an item's name in the status.
 const SHOWN: usize = 64;
 
-/// Why an item is not served.
+/// The reason why an item is not served.
 #[derive(Debug)]
 pub(super) struct Unfit {
-    /// What it calls itself, in a form that can be shown.
+    /// The item's own name, in a printable form.
     shown: String,
     reason: &'static str,
 }
 
-/// The name or URI of an item that is fit to be served.
+/// Returns the name or URI of an item if it is fit to be served.
 ///
-/// The specification recommends fewer characters than this for tools. Only what harms others is refused:
-/// what a terminal or a log would obey, and what is so long that some clients refuse the whole list.
+/// The specification recommends a smaller character set for tools. Shoal refuses only characters
+/// that a terminal or a log would interpret, and lengths at which some clients refuse the whole
+/// list.
 pub(super) fn of(kind: ItemKind, item: &RawJson) -> Result<String, Unfit> {
     let member = match kind {
         ItemKind::Tool | ItemKind::Prompt => "name",
@@ -56,14 +57,14 @@ pub(super) fn of(kind: ItemKind, item: &RawJson) -> Result<String, Unfit> {
     })
 }
 
-/// Whether a terminal, or whoever lays out text, does something at this character instead of showing it.
+/// Whether a terminal or text layout interprets this character instead of showing it.
 fn is_obeyed(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl Unfit {
-    /// Logs it, where it is news, and notes it for the status.
+    /// Notes the item for the status, and logs it if it is new.
     pub(super) fn tell(
         self,
         pool: &str,
@@ -81,7 +82,8 @@ impl Unfit {
     }
 }
 
-/// Logs that an item is served without a part of it, where that is news, and notes it for the status.
+/// Notes for the status that an item is served without one of its parts, and logs this if it is
+/// new.
 pub(super) fn tell_lost(
     pool: &str,
     kind: ItemKind,

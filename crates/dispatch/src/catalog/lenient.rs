@@ -1,4 +1,4 @@
-//! Deviations from a schema that common clients make: values as strings, and extra members.
+//! Tolerates common deviations of clients from a schema: values as strings, and extra members.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use shoal_protocol::{RawJson, RawObject, is_legal_name, may_be_listed_as, nestin
 
 use super::budget::charge;
 
-/// Deeper texts stay strings.
+/// Strings that contain deeper JSON stay strings.
 const MAX_NESTING: usize = 32;
-/// Bytes of a name that are rewritten in about one step.
+/// Bytes of a name rewritten in about one step.
 const BYTES_A_STEP: usize = 8;
 
-/// A change after which arguments fit better.
+/// A change that makes arguments fit better.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Correction {
-    /// The string is read as the JSON in it.
+    /// Parses the JSON in the string of this member.
     Read(String),
-    /// The member is left out.
+    /// Removes the member.
     LeaveOut(String),
 }
 
-/// Whether all errors are ones that servers often forgive.
+/// Whether servers often forgive all of these errors.
 pub(super) fn are_forgivable(errors: &[ValidationError<'_>]) -> bool {
     let is_of_other_kind = |error: &ValidationError<'_>| {
         if !error.instance().is_number() {
@@ -35,13 +35,13 @@ pub(super) fn are_forgivable(errors: &[ValidationError<'_>]) -> bool {
         there.any(names_other_kind)
     };
     errors.iter().all(|error| match error.kind() {
-        // The number is one of the texts.
+        // The number equals one of the texts.
         Kind::Type { .. } if is_of_other_kind(error) => true,
         _ => is_forgivable(error),
     })
 }
 
-/// Whether the error is one that servers often forgive.
+/// Whether servers often forgive this error.
 fn is_forgivable(error: &ValidationError<'_>) -> bool {
     match error.kind() {
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } if names_unlisted(error) => true,
@@ -53,10 +53,11 @@ fn is_forgivable(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Whether a member is missing that may be there under a name that tools cannot list, such as `$top` for `top`. A server may know
-/// it: those that come from OpenAPI documents do.
+/// Whether a missing member may be present under a name that tools cannot list, for example `$top`
+/// for `top`. Servers generated from OpenAPI documents accept such names.
 ///
-/// The caller chooses the names that it sends, and the schema the names that are missing, so each comparison is [charged](charge).
+/// The caller chooses the sent names and the schema the missing ones, so each comparison is
+/// [charged](charge).
 pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
     match error.kind() {
         Kind::Required { property } => {
@@ -83,7 +84,8 @@ pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Whether an `enum` or `const` names numbers, `true`, `false` or `null` where a string came, or strings where a number came.
+/// Whether an `enum` or `const` has values of another JSON type than the argument, for example
+/// numbers where the argument is a string.
 fn names_other_kind(error: &ValidationError<'_>) -> bool {
     let sent = error.instance();
     let is_other = |named: &Value| match named {
@@ -101,14 +103,14 @@ fn names_other_kind(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// The correction of an error in a top-level argument. Errors deeper inside are left to the tool.
+/// The corrections of an error in a top-level argument. Deeper errors are left to the tool.
 pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
     let path = error.instance_path().as_str();
     match error.kind() {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected }
             if path.is_empty() =>
         {
-            // Another is the server's to know.
+            // Only the server can judge other names.
             let other = unexpected.iter().filter(|name| is_legal_name(name));
             other.cloned().map(Correction::LeaveOut).collect()
         }
@@ -118,7 +120,7 @@ pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
     }
 }
 
-/// The arguments after the corrections that are possible.
+/// Applies the corrections that are possible.
 pub(super) fn corrected(arguments: &RawJson, corrections: &[Correction]) -> Option<RawJson> {
     let mut corrected = RawObject::of(arguments)?;
     for correction in corrections {
@@ -134,7 +136,7 @@ pub(super) fn corrected(arguments: &RawJson, corrections: &[Correction]) -> Opti
     Some(corrected.to_json())
 }
 
-/// The JSON in a string, as it is written there. It must be as unambiguous as all that a client sends.
+/// Parses the JSON in a string. The JSON must be as unambiguous as everything that clients send.
 fn content(text: &RawJson) -> Option<RawJson> {
     let text = text.string()?;
     if !nesting_within(text.as_bytes(), MAX_NESTING) {
@@ -145,7 +147,7 @@ fn content(text: &RawJson) -> Option<RawJson> {
     json.names_members_once().then_some(json)
 }
 
-/// The name of the member that a JSON pointer of one step leads to.
+/// The member that a JSON pointer of one step names.
 fn member(path: &str) -> Option<String> {
     let step = path.strip_prefix('/')?;
     if step.contains('/') {
@@ -244,7 +246,7 @@ mod tests {
             verdict.unwrap() == Verdict::Valid
         };
         assert!(check(0));
-        // Each of the names is compared with a hundred missing ones.
+        // Each sent name is compared with a hundred missing names.
         assert!(!check(2_000));
     }
 
@@ -263,7 +265,7 @@ mod tests {
         };
         assert_eq!(check(150, AT_ONCE.steps), Verdict::Valid);
         assert_eq!(check(500, BUDGET.steps), Verdict::Valid);
-        // A check with more steps is to decide.
+        // The quick check gives up, so that the check with more steps decides.
         assert_eq!(check(500, AT_ONCE.steps), Verdict::TooComplex);
     }
 

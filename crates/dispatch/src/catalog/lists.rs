@@ -1,4 +1,4 @@
-//! A list, whole and as each caller may see it.
+//! A list, as a whole and as each caller may see it.
 
 use std::sync::Arc;
 
@@ -12,34 +12,32 @@ use super::{Pages, Pool};
 use crate::access::Access;
 use crate::shape::Shaping;
 
-/// Bytes that are kept of the pages of one list, but for the whole one.
+/// Cache size for the filtered pages of one list, in bytes.
 const FILTERED_BYTES: u64 = 32 << 20;
-/// Bytes that are kept of which caller may see which of its items.
+/// Cache size for which items each caller may see, in bytes.
 const SEEN_BYTES: u64 = 4 << 20;
 
-/// A list: its items in their order, and its pages.
+/// A list: its ordered items and its pages.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) kind: TargetKind,
     pub(super) member: &'static str,
     pub(super) items: Box<[Item]>,
-    /// Places of items that modern clients do not get.
+    /// Indexes of items that modern clients do not get.
     pub(super) legacy_only: Box<[usize]>,
     pub(super) page_size: usize,
     pub(super) ttl: Option<u64>,
     pub(super) shaping: Arc<Shaping>,
-    /// `None` where it is for one caller: its pages are written when they are asked for.
+    /// `None` for one caller's list, whose pages are written on demand.
     pub(super) kept: Option<Kept>,
 }
 
-/// Pages that were written.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     all: Arc<Pages>,
     filtered: Filtered,
 }
 
-/// An item of a list.
 #[derive(Debug)]
 pub(super) struct Item {
     name: Box<str>,
@@ -47,10 +45,11 @@ pub(super) struct Item {
     pub(super) raw: RawJson,
 }
 
-/// Which items of a list somebody may see, a bit for each.
+/// The items that a caller may see, one bit per item.
 type Seen = Arc<[u64]>;
 
-/// What callers see who may not see all. It is kept by what they see, since many see the same.
+/// The pages of callers that may not see all items. The cache key is the set of visible items,
+/// because many callers see the same set.
 #[derive(Debug)]
 struct Filtered {
     /// By the caller's number.
@@ -69,7 +68,7 @@ impl Item {
 }
 
 impl List {
-    /// A list for everybody, with its pages written.
+    /// Writes the pages of a list that callers share.
     pub(super) fn written(mut self) -> Self {
         self.kept = Some(Kept {
             all: Arc::new(self.write(|_| true)),
@@ -78,7 +77,7 @@ impl List {
         self
     }
 
-    /// The pages that a caller may see.
+    /// Returns the pages that a caller may see.
     pub(super) fn pages(&self, access: &Access, catalog: u64) -> Arc<Pages> {
         let Some(Kept { all, filtered }) = &self.kept else {
             return Arc::new(match access.has_rules() {

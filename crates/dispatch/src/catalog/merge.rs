@@ -1,4 +1,4 @@
-//! Merging the pools' catalogs into one.
+//! Merges the pools' catalogs into one.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -20,7 +20,7 @@ use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
 
 impl Catalog {
-    /// Merges pools, which come sorted by name; `keepers` say which of them has what several offer. Logs nothing: the caller knows
+    /// Merges pools that are sorted by name. `keepers` decides contested names. The caller logs
     /// what is new.
     pub(crate) fn merge(
         pools: &[Pool],
@@ -87,16 +87,16 @@ impl Catalog {
     }
 }
 
-/// The callers that a catalog is for.
+/// The callers that a catalog serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// All callers who have no lists of their own.
+    /// All callers without lists of their own.
     Everybody,
-    /// A caller who has.
+    /// One caller with its own lists.
     OneCaller,
 }
 
-/// A catalog in the making: who has what, and the items in their order.
+/// A catalog under construction.
 #[derive(Default)]
 struct Merge {
     keepers: Keepers,
@@ -107,7 +107,7 @@ struct Merge {
     conflicts: Vec<Conflict>,
     degraded: Vec<Degraded>,
     tool_items: Vec<Item>,
-    /// Positions in `tool_items` that modern clients do not get.
+    /// Indexes in `tool_items` that modern clients do not get.
     legacy_only: Vec<usize>,
     prompt_items: Vec<Item>,
     resource_items: Vec<Item>,
@@ -209,7 +209,8 @@ impl Merge {
         self.tools.insert(name, offered);
     }
 
-    /// Whether a pool's item is hidden by another: that of the pool that keeps the name, or one of its own that is `there`.
+    /// Whether another item hides this one: the item of the pool that keeps the name, or a `there`
+    /// item of the same pool.
     fn is_kept_by_another(
         &mut self,
         kind: ItemKind,
@@ -230,7 +231,7 @@ impl Merge {
         true
     }
 
-    /// What the lists say, as numbers.
+    /// Digests of the lists.
     fn versions(&self) -> [u64; 3] {
         let resources = [&self.resource_items, &self.template_items];
         [
@@ -306,7 +307,7 @@ fn version(lists: &[&Vec<Item>]) -> u64 {
     hasher.finish()
 }
 
-/// The item under another name than its own; untouched under the same.
+/// Renames the item, or returns it untouched if the name is the same.
 pub(super) fn renamed(raw: &RawJson, own: &str, name: &str) -> RawJson {
     if own == name {
         return raw.clone();

@@ -1,4 +1,4 @@
-//! JSON as the validator sees it, with a [charge](super::budget) for every look at a value.
+//! Adapts JSON for the validator and [charges](super::budget) each access to a value.
 
 use std::borrow::Cow;
 
@@ -10,20 +10,16 @@ use super::budget::{charge, charge_length, charge_name, charge_string};
 
 mod unique;
 
-/// What an error costs, in steps: it names two places and is kept until all are there.
+/// Steps charged for an error, which stores two locations until the validation ends.
 const ERROR: u64 = 50;
 
-/// The representation.
 pub(super) struct Metered;
 
-/// A value.
 #[derive(Clone, Copy)]
 pub(super) struct MeteredNode<'a>(pub(super) &'a Value);
 
-/// The members of an object.
 pub(super) struct MeteredObject<'a>(&'a Map<String, Value>);
 
-/// The items of an array.
 pub(super) struct MeteredArray<'a>(&'a [Value]);
 
 impl Json for Metered {
@@ -103,7 +99,7 @@ impl<'a> Node<'a, Metered> for MeteredNode<'a> {
         cmp::equal(self.0, expected)
     }
 
-    // For errors, nearly always.
+    // The validator calls this mostly for errors.
     fn to_value(&self) -> Cow<'a, Value> {
         charge(ERROR);
         Cow::Borrowed(self.0)
@@ -151,7 +147,6 @@ impl<'a> Array<'a, Metered> for MeteredArray<'a> {
     }
 }
 
-/// Goes through the members of an object.
 pub(super) struct Members<'a>(serde_json::map::Iter<'a>);
 
 impl<'a> Iterator for Members<'a> {
@@ -164,7 +159,6 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// Goes through the items of an array.
 pub(super) struct Elements<'a>(std::slice::Iter<'a, Value>);
 
 impl<'a> Iterator for Elements<'a> {
@@ -176,7 +170,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// About how long it takes to compare a value, as far as that is known without looking into it.
+/// The cost of comparing a value, estimated without reading its content.
 fn width(value: &Value) -> u64 {
     let width = match value {
         Value::Array(items) => items.len(),

@@ -9,13 +9,13 @@ use shoal_protocol::{Era, RawJson, RpcError};
 pub(crate) struct Pages {
     legacy: Vec<RawJson>,
     modern: Vec<RawJson>,
-    /// Begins every cursor, so that a cursor of one list is no cursor of another.
+    /// The result's member. Each cursor begins with it, so that a cursor fits only its own list.
     member: &'static str,
 }
 
 impl Pages {
-    /// Writes the pages of a list whose result has `member`, of items with their places. Modern clients get them as `shaped`,
-    /// without the items at the places in `legacy_only`.
+    /// Writes the pages of a list under `member`. Modern clients get the `shaped` items, without
+    /// those at the indexes in `legacy_only`.
     pub(super) fn write(
         member: &'static str,
         items: &[(usize, &RawJson)],
@@ -52,10 +52,10 @@ impl Pages {
             .sum()
     }
 
-    /// The page that `params.cursor` asks for.
+    /// Returns the page that `params.cursor` selects.
     ///
     /// # Errors
-    /// -32602 when the cursor is none of this list's.
+    /// -32602 if the cursor is not one of this list's.
     pub(crate) fn get(&self, era: Era, params: Option<&RawJson>) -> Result<RawJson, RpcError> {
         let pages = match era {
             Era::Legacy => &self.legacy,
@@ -66,7 +66,7 @@ impl Pages {
             None => Some(0),
             Some(cursor) => match number(&cursor) {
                 Some((member, number)) => (member == self.member && number > 0).then_some(number),
-                // Servers with one page do not read cursors, and there are clients that make some up.
+                // Servers with one page ignore cursors, and some clients invent them.
                 None => (pages.len() == 1).then_some(0),
             },
         };
@@ -81,7 +81,7 @@ impl Pages {
     }
 }
 
-/// The list and the page of a cursor that Shoal has written.
+/// The list and page number of a cursor that Shoal wrote.
 fn number(cursor: &RawJson) -> Option<(String, usize)> {
     let decoded = URL_SAFE_NO_PAD.decode(cursor.string()?).ok()?;
     let text = String::from_utf8(decoded).ok()?;

@@ -1,22 +1,21 @@
-//! Patterns as they are written: how much there is to match, and how it nests.
+//! Estimates a regular expression's matching cost from its text.
 
-/// How much a pattern asks.
+/// The cost of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PatternShape {
-    /// Characters, classes and assertions, each as often as it is repeated.
+    /// Characters, classes and assertions, multiplied by their repetitions.
     pub(super) atoms: u64,
-    /// How deep look-arounds nest where one is repeated.
+    /// The nesting depth of repeated look-arounds.
     pub(super) depth: u32,
 }
 
-/// What a pattern is written with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     Atom,
     Open(Group),
     Close,
     Or,
-    /// So often at most, or once more than it has to be.
+    /// Maximum repetitions, or one more than the minimum.
     Repeat(u64),
 }
 
@@ -27,19 +26,20 @@ enum Group {
     LookBehind,
 }
 
-/// Reads a pattern token by token. What is no pattern at all has some reading too.
+/// Reads a pattern token by token. An invalid pattern still has some reading.
 struct Tokens<'a> {
     pattern: &'a str,
     at: usize,
 }
 
-/// What is read of a group so far.
+/// The state of a group that is being read.
 #[derive(Default)]
 struct Reading {
-    /// Atoms before the last piece, and those of it.
+    /// Atoms before the last piece, and in the last piece.
     before: u64,
     last: u64,
-    /// How deep look-arounds nest in it, itself included, and whether that is the last piece.
+    /// The nesting depth of look-arounds in the group, itself included, and whether the last piece
+    /// is one.
     depth: u32,
     last_looks: bool,
     looks: bool,
@@ -57,7 +57,7 @@ impl Reading {
         self.last_looks = depth > 0;
     }
 
-    /// As a piece of the group around it.
+    /// Adds the group as a piece of the group around it.
     fn close(self, around: &mut Self) {
         around.piece(self.atoms(), self.depth + u32::from(self.looks));
     }
@@ -101,8 +101,8 @@ impl PatternShape {
     }
 }
 
-/// The parts of `^(?=…)(?!…)…`: what is in each look-ahead at the beginning of the text, and what follows them. `None` where a
-/// pattern is not of that form.
+/// Splits `^(?=…)(?!…)…` into the content of each leading look-ahead and the rest. Returns `None`
+/// for a pattern of another form.
 pub(super) fn leading_look_aheads(pattern: &str) -> Option<Vec<&str>> {
     let mut rest = pattern.strip_prefix('^')?;
     let mut parts = Vec::new();
@@ -125,7 +125,7 @@ pub(super) fn leading_look_aheads(pattern: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Where the group is closed in whose inside `body` begins.
+/// Finds the end of the group whose content begins `body`.
 fn end_of_group(body: &str) -> Option<usize> {
     let mut tokens = Tokens::of(body);
     let mut level = 0_usize;
@@ -140,7 +140,6 @@ fn end_of_group(body: &str) -> Option<usize> {
     }
 }
 
-/// Whether a pattern is alternatives, outside its groups.
 fn has_alternatives(pattern: &str) -> bool {
     let mut level = 0_isize;
     Tokens::of(pattern).any(|token| {
@@ -176,7 +175,7 @@ impl<'a> Tokens<'a> {
         Some(next)
     }
 
-    /// What is left of an escape.
+    /// Skips the rest of an escape.
     fn escaped(&mut self) {
         let kind = self.take();
         if matches!(kind, Some('p' | 'P' | 'u' | 'x')) && self.rest().starts_with('{') {
@@ -184,7 +183,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// What is left of a class.
+    /// Skips the rest of a class.
     fn class(&mut self) {
         while let Some(next) = self.take() {
             match next {
@@ -208,7 +207,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// What is left of `{2}`, `{2,}` or `{2,5}`; everything else is text.
+    /// Reads the rest of `{2}`, `{2,}` or `{2,5}`. Everything else is literal text.
     fn counted(&mut self) -> Token {
         let counts = self.rest().split_once('}').map(|(counts, _)| counts);
         let times = counts.and_then(|counts| {
@@ -229,7 +228,6 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// A number, however long.
 fn number(digits: &str) -> Option<u64> {
     let all = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     all.then(|| digits.parse().unwrap_or(u64::MAX))

@@ -1,14 +1,14 @@
-//! Names of tools behind the prefix of their pool.
+//! Adds a pool's prefix to the names of its tools.
 
 use sha2::{Digest as _, Sha256};
 
-/// Characters of a tool's name that models' APIs take.
+/// Maximum characters of a tool's name that model APIs accept.
 const LONGEST: usize = 64;
-/// Characters of a digest that tells shortened names apart.
+/// Characters of the digest that distinguishes shortened names.
 const DIGEST: usize = 8;
 
-/// The name that clients see. A prefix does not make a name too long for models' APIs: then its end becomes a few characters
-/// that are always the same for this name.
+/// Returns the name that clients see. If the prefix makes a name too long for model APIs, a stable
+/// digest replaces its end.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
     let whole = format!("{prefix}{name}");
     let room = LONGEST - DIGEST - 1;
@@ -35,7 +35,7 @@ mod tests {
         assert!(one.len() == LONGEST && other.len() == LONGEST && one != other);
         assert!(one.starts_with("pets-xxx"), "{one}");
         assert_eq!(prefixed("pets-", &long), one);
-        // A name that is too long without it is its server's own choice.
+        // A name that is too long without the prefix is the server's own choice.
         let longer = "x".repeat(70);
         assert_eq!(prefixed("pets-", &longer), format!("pets-{longer}"));
         assert_eq!(

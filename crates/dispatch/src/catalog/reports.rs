@@ -6,13 +6,14 @@ use shoal_protocol::RawJson;
 use super::merge::renamed;
 use super::{Catalog, OfferedTool};
 
-/// Characters of a tool's title that are shown.
+/// Maximum characters of a tool's title.
 const LONGEST_TITLE: usize = 160;
-/// The same of its description.
+/// Maximum characters of a tool's description.
 const LONGEST_DESCRIPTION: usize = 240;
 
 impl Catalog {
-    /// The tools whose name, title or pool contains `filter`, in any case and in no order. Nothing is told of their calls.
+    /// Reports the tools whose name, title or pool contains `filter`, in any case and without
+    /// order. The reports hold no figures about calls.
     pub(crate) fn reports(&self, filter: &str) -> Vec<ToolReport> {
         let filter = filter.to_lowercase();
         let fits = |text: &str| text.to_lowercase().contains(&filter);
@@ -24,7 +25,7 @@ impl Catalog {
             .collect()
     }
 
-    /// The tool that clients call `name`.
+    /// Reports the tool that clients call `name`.
     pub(crate) fn detail(&self, name: &str) -> Option<ToolDetail> {
         let offered = self.tool(name)?;
         let tool = &offered.tool;

@@ -1,4 +1,4 @@
-//! Which URIs of a pool are offered.
+//! Filters the URIs that a pool offers.
 
 use shoal_ports::matches_pattern;
 
@@ -6,9 +6,10 @@ use super::resource_uri::{ResourceUri, folded, normal};
 use super::rules::ResourceRules;
 use super::template::UriTemplate;
 
-/// [`ResourceRules`], made ready to compare.
+/// [`ResourceRules`] in a comparable form.
 ///
-/// What is allowed is so however a server reads it; what is denied is so if some server may read it so.
+/// An allow rule must match every spelling that a server may read, and a deny rule needs to match
+/// only one.
 #[derive(Clone, Debug)]
 pub(super) struct ResourceFilter {
     rules: ResourceRules,
@@ -19,7 +20,8 @@ pub(super) struct ResourceFilter {
 #[derive(Clone, Debug)]
 struct Allowed {
     pattern: UriTemplate,
-    /// Whether it speaks of a query or a fragment. If not, it stands for no other path that has one.
+    /// Whether a pattern contains a query or a fragment. If not, the pattern matches only paths
+    /// without them.
     has_query: bool,
 }
 
@@ -40,13 +42,13 @@ impl ResourceFilter {
         }
     }
 
-    /// Whether a client may have what it names so. What servers may read in different ways it may not.
+    /// Whether a client may use this URI. A URI that servers may read in different ways is refused.
     pub(super) fn admits(&self, uri: &str) -> bool {
         self.is_open() || ResourceUri::read(uri).is_some_and(|read| self.admits_read(uri, &read))
     }
 
-    /// Whether what the backend lists under this URI is offered. The name is its own, and no client's: one that cannot be
-    /// compared otherwise is compared as it is written.
+    /// Whether a URI that the backend lists is offered. If the URI cannot be normalised, it is
+    /// compared as it is written, because the backend and not a client chose it.
     pub(super) fn admits_listed(&self, uri: &str) -> bool {
         match ResourceUri::read(uri) {
             Some(read) => self.admits_read(uri, &read),
@@ -54,7 +56,7 @@ impl ResourceFilter {
         }
     }
 
-    /// Whether a template is offered. It is named as it is written.
+    /// Whether a template is offered. Templates are compared as they are written.
     pub(super) fn admits_template(&self, template: &str) -> bool {
         self.admits_text(template)
     }

@@ -1,32 +1,32 @@
-//! URIs in the spelling in which they are compared.
+//! Normalises URIs for comparison.
 
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// A URI in all the ways in which a server may read it.
+/// A URI in all spellings as which a server may read it.
 ///
-/// A server may take a URI as it is written, normalise it, decode it, or look at its path alone. What leads elsewhere by
-/// one way of reading than by another cannot be compared with anything, and has no value of this type.
+/// A server may take a URI literally, normalise it, decode it, or read only its path. A URI that
+/// leads to different resources depending on the reading has no value of this type.
 #[derive(Clone, Debug)]
 pub(super) struct ResourceUri {
-    /// As a whole.
+    /// The whole URI.
     pub(super) whole: Vec<String>,
-    /// Without query and fragment.
+    /// The URI without query and fragment.
     pub(super) bare: Vec<String>,
-    /// All that some server may take it for, [`folded`].
+    /// The [`folded`] spellings that some servers may read.
     pub(super) loose: Vec<String>,
 }
 
 impl ResourceUri {
-    /// Reads a URI, if it can be read in one way.
+    /// Reads a URI if all readings lead to the same resource.
     pub(super) fn read(uri: &str) -> Option<Self> {
         let decoded = percent_decode_str(uri).decode_utf8().ok()?;
-        // Parsers drop some of these, and take a backslash for a slash.
+        // Parsers drop some of these characters, and read a backslash as a slash.
         let is_odd = |letter: char| letter.is_control() || letter == '\\';
         if uri.trim() != uri || decoded.contains(is_odd) || has_escape(&decoded) {
             return None;
         }
-        // Where these lead depends on who resolves them, and in a file system on what is there.
+        // The target of dot segments depends on the resolver, and in a file system on its links.
         let leads_elsewhere = |part| matches!(without_parameters(part), "." | "..");
         if decoded.split('/').any(leads_elsewhere) {
             return None;
@@ -34,7 +34,7 @@ impl ResourceUri {
         let url = Url::parse(uri).ok().filter(|url| is_usual(url, uri))?;
         let [_, _, bare] = cuts(&url);
         let mut anonymous = url.clone();
-        // Refused where there is no host, and so none of these.
+        // These calls fail only for a URI without a host, which has no such parts.
         let _ = anonymous.set_username("");
         let _ = anonymous.set_password(None);
         let _ = anonymous.set_port(None);
@@ -58,13 +58,13 @@ impl ResourceUri {
     }
 }
 
-/// A pattern or a template as [`ResourceUri`] spells what it stands for.
+/// Normalises a pattern or a template like [`ResourceUri`].
 pub(super) fn normal(pattern: &str) -> String {
     let Ok(url) = Url::parse(pattern) else {
         return decoded(pattern);
     };
     let text = url.as_str();
-    // To a host alone a path is added, which a star at its end stands for already.
+    // Parsing adds a path to a bare host, but a star at the end already covers it.
     let text = match pattern.ends_with('*') {
         true => text.strip_suffix('/').unwrap_or(text),
         false => text,
@@ -72,8 +72,8 @@ pub(super) fn normal(pattern: &str) -> String {
     decoded(text)
 }
 
-/// Without what servers may overlook: upper case, as some file systems do (by way of it, since `ſ` is a small `S`), and
-/// slashes that say nothing.
+/// Folds differences that servers may ignore: case, as some file systems do, and redundant slashes.
+/// Folding goes through upper case, since `ſ` is a small `S`.
 pub(super) fn folded(text: &str) -> String {
     let (mut folded, mut slashes, mut most) = (String::with_capacity(text.len()), 0, 1);
     for letter in text.chars() {
@@ -83,7 +83,7 @@ pub(super) fn folded(text: &str) -> String {
                 continue;
             }
         } else {
-            // Those before a host say that there is one, or none.
+            // The slashes before a host tell whether there is one.
             (slashes, most) = (0, if letter == ':' { 3 } else { 1 });
         }
         folded.extend(letter.to_uppercase().flat_map(char::to_lowercase));
@@ -91,12 +91,12 @@ pub(super) fn folded(text: &str) -> String {
     folded
 }
 
-/// A part of a path as those read it who take parameters out of it (`secret;v=1`, RFC 3986, 3.3).
+/// A path segment as servers read it that strip parameters (`secret;v=1`, RFC 3986, 3.3).
 fn without_parameters(part: &str) -> &str {
     part.split(';').next().unwrap_or_default()
 }
 
-/// The URI, without its fragment, and without its query too.
+/// Cuts off the fragment, and the query too.
 fn cuts(url: &Url) -> [Url; 3] {
     let (mut whole, mut bare) = (url.clone(), url.clone());
     whole.set_fragment(None);
@@ -105,7 +105,8 @@ fn cuts(url: &Url) -> [Url; 3] {
     [url.clone(), whole, bare]
 }
 
-/// Decoded; and with its encoded slashes as they are, which for templates are part of a value.
+/// Decodes the URI, once fully and once keeping encoded slashes, which belong to a template's
+/// value.
 fn readings(url: &Url) -> Vec<String> {
     let text = url.as_str().replace("%2f", "%2F");
     let mut readings = vec![decoded(&text)];
@@ -120,17 +121,17 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Whether decoding once more would change it.
+/// Whether a second decoding would change the text.
 fn has_escape(decoded: &str) -> bool {
     let mut triples = decoded.as_bytes().windows(3);
     triples.any(|it| it[0] == b'%' && it[1].is_ascii_hexdigit() && it[2].is_ascii_hexdigit())
 }
 
-/// Whether the URI says its host as everybody reads it.
+/// Whether all servers read the URI's host alike.
 fn is_usual(url: &Url, uri: &str) -> bool {
     let after = uri.split_once(':').map_or("", |(_, after)| after);
     match url.scheme() {
-        // No server has the files of another machine, and most do not look at its name.
+        // A server does not have another machine's files, and most ignore the host in a file URI.
         "file" => after.starts_with('/') && !url.has_host() && !url.path().contains("//"),
         _ if url.is_special() => {
             let host = after.strip_prefix("//").unwrap_or_default();

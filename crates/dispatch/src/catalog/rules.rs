@@ -1,4 +1,4 @@
-//! What an operator has changed of what a pool offers.
+//! An operator's changes to a pool's offer.
 
 use std::collections::BTreeMap;
 
@@ -93,18 +93,18 @@ impl ToolRules {
         admits(&self.allow, &self.deny, name)
     }
 
-    /// What clients call it, but for the prefix.
+    /// The name that clients see, without the prefix.
     pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
         self.rename.get(name).map_or(name, String::as_str)
     }
 
-    /// Whether clients may call something so, but for the prefix, which its backend does not list.
+    /// Whether an item that the backend does not list may have this name, without the prefix.
     pub(crate) fn may_show(&self, name: &str) -> bool {
         let renamed = |(own, shown): (&String, &String)| shown == name && self.admits(own);
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
-    /// The tool as it is listed, under the name that its backend gives it.
+    /// Returns the tool as it is listed, under the backend's name.
     pub(super) fn applied(&self, name: &str, tool: RawJson) -> RawJson {
         let Some(hints) = self.hints.get(name) else {
             return described(&self.describe, name, tool);
@@ -128,7 +128,8 @@ impl ToolRules {
         described(&self.describe, name, listed.to_json())
     }
 
-    /// What is said of tools that the backend does not have: a word that is mistyped forbids nothing.
+    /// The words of the configuration that match no tool. They are probably mistyped and have no
+    /// effect.
     pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());
@@ -141,19 +142,20 @@ impl PromptRules {
         admits(&self.allow, &self.deny, name)
     }
 
-    /// What clients call it, but for the prefix.
+    /// The name that clients see, without the prefix.
     pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
         self.rename.get(name).map_or(name, String::as_str)
     }
 
-    /// Whether clients may call something so, but for the prefix, which its backend does not list.
+    /// Whether an item that the backend does not list may have this name, without the prefix.
     pub(crate) fn may_show(&self, name: &str) -> bool {
         let renamed = |(own, shown): (&String, &String)| shown == name && self.admits(own);
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
-    /// Returns the backend's name for a prompt that the backend need not list. `shown` is without the pool's prefix. If the rules hide
-    /// any prompt, there is none: the backend may take another spelling for a hidden one.
+    /// Returns the backend's name for a prompt that it need not list. `shown` has no prefix.
+    /// Returns `None` if the rules hide any prompt, because the backend may read another spelling
+    /// as a hidden one.
     pub(crate) fn unlisted<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
         if !self.allow.is_empty() || !self.deny.is_empty() || shown.is_empty() {
             return None;
@@ -164,12 +166,12 @@ impl PromptRules {
         }
     }
 
-    /// The prompt as it is listed, under the name that its backend gives it.
+    /// Returns the prompt as it is listed, under the backend's name.
     pub(super) fn applied(&self, name: &str, prompt: RawJson) -> RawJson {
         described(&self.describe, name, prompt)
     }
 
-    /// What is said of prompts that the backend does not have.
+    /// The words of the configuration that match no prompt.
     pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());

@@ -1,4 +1,4 @@
-//! Reading and compiling a tool's `inputSchema`, with bounds and without network.
+//! Reads and compiles a tool's `inputSchema`, within limits and without network access.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ const MAX_SUBSCHEMAS: usize = 2000;
 const MAX_REGEX_BYTES: usize = 1 << 20;
 const MAX_ERROR_CHARS: usize = 300;
 
-/// Keywords under which the validator goes on with the same value: there it may branch without a look at it.
+/// Keywords that apply a schema to the same value, so the validator may branch without accessing
+/// the value.
 const IN_PLACE: &[&str] = &[
     "$dynamicRef",
     "$recursiveRef",
@@ -26,7 +27,7 @@ const IN_PLACE: &[&str] = &[
     "not",
     "oneOf",
 ];
-/// Keywords whose members are schemas, under names of any kind.
+/// Keywords whose members are schemas under arbitrary names.
 const NAMED: &[&str] = &[
     "$defs",
     "definitions",
@@ -35,10 +36,10 @@ const NAMED: &[&str] = &[
     "patternProperties",
     "properties",
 ];
-/// Keywords whose values are no schemas, whatever they look like.
+/// Keywords whose values are not schemas.
 const VALUES: &[&str] = &["const", "default", "enum", "examples"];
 
-/// Why a schema is not used.
+/// The reason why a schema is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SchemaError {
     #[error("the schema has {0} bytes, more than {MAX_SCHEMA_BYTES}")]
@@ -53,11 +54,11 @@ pub(crate) enum SchemaError {
     Invalid(String),
 }
 
-/// A schema that can be validated against.
+/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) validator: Validator<Metered>,
-    /// Whether a pattern is searched for by going back, and may be given up.
+    /// Whether a pattern needs backtracking, so that its search may be given up.
     pub(super) backtracks: bool,
     pub(super) searches: SearchCosts,
 }
@@ -80,11 +81,11 @@ pub(crate) fn read(schema: &RawJson) -> Result<Value, SchemaError> {
     Ok(value)
 }
 
-/// Compiles a schema: 2020-12 unless `$schema` says otherwise; a `$ref` that leaves the document is
-/// an error.
+/// Compiles a schema as 2020-12 unless `$schema` says otherwise. A `$ref` out of the document is an
+/// error.
 pub(super) fn compile(schema: &Value) -> Result<Compiled, SchemaError> {
     let schema = looking(schema);
-    // What needs no backtracking does not get it.
+    // Patterns backtrack only if they must.
     if let Ok(validator) = linear(&schema) {
         return Ok(Compiled {
             validator,
@@ -105,7 +106,7 @@ pub(super) fn compile(schema: &Value) -> Result<Compiled, SchemaError> {
         .map_err(|error| SchemaError::Invalid(bounded(&error.to_string(), MAX_ERROR_CHARS)))
 }
 
-/// A validator whose patterns are searched for by automata.
+/// Compiles with automata, which search in linear time.
 fn linear(schema: &Value) -> Result<Validator<Metered>, ValidationError<'_>> {
     let patterns = PatternOptions::regex().size_limit(MAX_REGEX_BYTES);
     options().with_pattern_options(patterns).build(schema)
@@ -119,8 +120,9 @@ fn options<'a>() -> ValidationOptions<'a, Arc<dyn Retrieve>, Metered> {
     ValidationOptions::default().offline()
 }
 
-/// The schema with a keyword that looks at the value wherever the validator might branch without one, so that it
-/// [pays](super::budget) for each branch. What refers to nothing has no more branches than it is long.
+/// Adds a keyword that accesses the value wherever the validator might branch, so that it
+/// [charges](super::budget) each branch. A schema without references branches at most as often as
+/// it is long.
 fn looking(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if refers(&schema) {
@@ -146,7 +148,7 @@ fn look(schema: &mut Value) {
                 .iter()
                 .any(|keyword| members.contains_key(*keyword))
             {
-                // True of everything, and the first to be asked.
+                // This keyword is always true, and the validator checks it first.
                 members.entry("minProperties").or_insert(Value::from(0));
             }
         }
@@ -164,7 +166,8 @@ fn refers(schema: &Value) -> bool {
     }
 }
 
-/// Every subschema is an object, or a boolean, of which there may be many in an array only.
+/// Counts the objects, which bounds the subschemas. Boolean subschemas can be numerous only in an
+/// array.
 fn objects_in(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(objects_in).sum::<usize>(),
@@ -180,7 +183,7 @@ fn in_array(item: &Value) -> usize {
     }
 }
 
-/// The first so many characters of a text.
+/// Cuts a text after `chars` characters.
 pub(super) fn bounded(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &text[..end]),

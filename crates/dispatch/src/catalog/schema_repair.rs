@@ -1,37 +1,36 @@
-//! Schemas of objects as clients' parsers take them: only what they would refuse is changed.
+//! Repairs schemas of objects that clients' parsers would refuse.
 
 use serde_json::{Map, Value, json};
 use shoal_protocol::{
     RawJson, nesting_within, rewrite_exclusive_limits, rewrite_item_list, rewrite_required_flags,
 };
 
-/// Deeper schemas, and longer ones, are repaired at their root only.
+/// Deeper or longer schemas are repaired only at the root.
 const MAX_NESTING: usize = 64;
 const MAX_BYTES: usize = 256 * 1024;
-/// Changes that are told of one schema.
+/// Maximum changes reported per schema.
 const MAX_TOLD: usize = 10;
 
-/// A schema that was changed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Repaired {
     pub(super) schema: RawJson,
-    /// The changes, in words for people.
+    /// Descriptions of the changes for people.
     pub(super) changes: Vec<String>,
 }
 
-/// The parts of a schema that clients refuse.
+/// The verdict on a schema.
 #[derive(Debug, PartialEq)]
 pub(super) enum Schema {
-    /// They take it as it is.
+    /// Clients accept the schema.
     Fits,
-    /// They take it changed.
+    /// Clients accept the changed schema.
     Repaired(Repaired),
-    /// It is no schema of an object.
+    /// The schema does not describe an object.
     Unfit,
 }
 
 impl Schema {
-    /// Judges the schema of a tool's arguments or of its structured results.
+    /// Judges the schema of a tool's arguments or structured results.
     pub(super) fn of(raw: &RawJson) -> Self {
         let Ok(mut schema) = raw.read::<Map<String, Value>>() else {
             return Self::Unfit;
@@ -59,14 +58,14 @@ impl Schema {
     }
 }
 
-/// Which keywords a schema may mean.
+/// The dialect that a schema names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
-    /// It names draft-03 or draft-04, which clients' validators do not know.
+    /// Draft-03 or draft-04, which clients' validators do not know.
     Old,
-    /// It names none: clients take it for 2020-12, whatever its author had in mind.
+    /// No dialect. Clients assume 2020-12.
     Unsaid,
-    /// It names one that clients know.
+    /// A dialect that clients know.
     Known,
 }
 
@@ -80,13 +79,13 @@ impl Dialect {
     }
 }
 
-/// Makes the root what SDKs' parsers ask for: `type: "object"`, `properties` that are objects, `required` with names. Returns
-/// false if it describes no object.
+/// Repairs the root for SDK parsers: `type: "object"`, `properties` with objects, `required` with
+/// names. Returns false if the root does not describe an object.
 fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool {
     let describes_object = match root.get("type") {
         Some(Value::String(kind)) => kind == "object",
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
-        // Also null: some servers write what they do not say so.
+        // Some servers write absent members as null.
         other => other.is_none_or(Value::is_null),
     };
     if !describes_object && !root.get("properties").is_some_and(Value::is_object) {
@@ -104,7 +103,7 @@ fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool
                 .iter_mut()
                 .filter(|(_, schema)| !schema.is_object())
             {
-                // The same, as an object.
+                // The equivalent object.
                 *schema = match schema {
                     Value::Bool(false) => json!({"not": {}}),
                     _ => json!({}),
@@ -134,7 +133,8 @@ fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool
     true
 }
 
-/// Puts what a `$ref` at the root refers to beside it, for clients that look for parameters only there.
+/// Copies the target of a `$ref` at the root into the root, for clients that look for parameters
+/// only there.
 fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     if root.contains_key("properties") {
         return;
@@ -147,7 +147,7 @@ fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     let Some(Value::Object(target)) = whole.pointer(pointer) else {
         return;
     };
-    // A target that refers on, or names itself anew, is left to those who resolve references.
+    // Clients must resolve a target that has its own references or id.
     if target.contains_key("$ref") || target.contains_key("$id") || pointer.is_empty() {
         return;
     }
@@ -240,7 +240,7 @@ mod tests {
                 assert!(!changes.is_empty());
                 let schema: Value = schema.read().unwrap();
                 jsonschema::validator_for(&schema).unwrap();
-                // Once is enough.
+                // The second run changes nothing more.
                 assert_eq!(Schema::of(&RawJson::of(&schema)), Schema::Fits, "{schema}");
                 schema
             }

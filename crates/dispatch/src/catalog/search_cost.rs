@@ -1,45 +1,46 @@
-//! What a search for a schema's patterns may cost, known before it begins: a search cannot be stopped.
+//! Bounds the cost of searching a schema's patterns in advance, because a search cannot be stopped.
 
 use serde_json::Value;
 
 use super::pattern_text::{PatternShape, leading_look_aheads};
 
-/// So often a search may go back on one string; then it is given up.
+/// Maximum backtracks of a search on one string.
 pub(super) const MAX_BACKTRACKS: usize = 2_000;
-/// Bytes that one automaton reads in a step.
+/// Bytes that one automaton reads per step.
 const BYTES_OF_STEP: u64 = 64;
-/// What is not written in the schema: formats, and the patterns of the schemas that validators bring along.
+/// The share of patterns that the schema does not spell out: formats, and the meta-schemas'
+/// patterns.
 const UNWRITTEN: u64 = 4;
 
-/// What searching one string may cost.
+/// The cost of searching one string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SearchCost {
-    /// States that an automaton may be in, each of which takes each byte.
+    /// States of the automata, each of which reads each byte.
     states: u64,
-    /// The same, of what may be read again and again.
+    /// States of patterns that may be read repeatedly.
     again: u64,
-    /// How deep look-arounds nest where one is repeated: each level may read the rest of the string at each byte.
+    /// The nesting depth of repeated look-arounds. Each level may read the rest of the string at
+    /// each byte.
     depth: u32,
 }
 
-/// What searches cost under a schema.
+/// The search costs of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SearchCosts {
-    /// For a string: one pattern at a time is asked.
+    /// For a string, which is searched for one pattern at a time.
     pub(super) value: SearchCost,
-    /// For the name of a member: all that `patternProperties` says is asked.
+    /// For a member's name, which is searched for all of `patternProperties`.
     pub(super) name: SearchCost,
 }
 
 impl SearchCost {
-    /// Nothing is searched for.
     pub(super) const NONE: Self = Self {
         states: 0,
         again: 0,
         depth: 0,
     };
 
-    /// In steps, for a string of so many bytes.
+    /// Steps for a string of `bytes` bytes.
     pub(super) fn of(self, bytes: usize) -> u64 {
         let bytes = (bytes as u64).max(1);
         let times = bytes.saturating_pow(self.depth).max(MAX_BACKTRACKS as u64);
@@ -48,7 +49,7 @@ impl SearchCost {
         bytes.saturating_mul(each) / BYTES_OF_STEP
     }
 
-    /// Of one pattern; `linear` tells whether an automaton can search for one.
+    /// The cost of one pattern. `linear` tells whether an automaton can search for it.
     fn of_pattern(pattern: &str, linear: &impl Fn(&str) -> bool) -> Self {
         let PatternShape { atoms, depth } = PatternShape::of(pattern);
         if linear(pattern) || reads_once(pattern, linear) {
@@ -64,7 +65,6 @@ impl SearchCost {
         }
     }
 
-    /// One or the other.
     fn or(self, other: Self) -> Self {
         Self {
             states: self.states.max(other.states),
@@ -73,7 +73,6 @@ impl SearchCost {
         }
     }
 
-    /// One and the other.
     fn and(self, other: Self) -> Self {
         Self {
             states: self.states.saturating_add(other.states),
@@ -84,13 +83,12 @@ impl SearchCost {
 }
 
 impl SearchCosts {
-    /// Nothing is searched.
     pub(super) const NONE: Self = Self {
         value: SearchCost::NONE,
         name: SearchCost::NONE,
     };
 
-    /// Of all patterns in a schema.
+    /// The cost of all patterns in a schema.
     pub(super) fn of_schema(schema: &Value, linear: &impl Fn(&str) -> bool) -> Self {
         let unwritten = SearchCost {
             states: UNWRITTEN,
@@ -130,7 +128,7 @@ impl SearchCosts {
     }
 }
 
-/// Whether a pattern asks what the text begins with, and then for something plain: it has nothing to go back to.
+/// Whether a pattern is only leading look-aheads and a plain rest, so it does not backtrack.
 fn reads_once(pattern: &str, linear: &impl Fn(&str) -> bool) -> bool {
     leading_look_aheads(pattern).is_some_and(|parts| parts.into_iter().all(linear))
 }
@@ -141,7 +139,7 @@ mod tests {
 
     use super::{MAX_BACKTRACKS, SearchCost, SearchCosts};
 
-    /// Without a regex engine.
+    /// Imitates the check for automata without a regex engine.
     fn linear(pattern: &str) -> bool {
         !["(?=", "(?!", "\\1"]
             .iter()

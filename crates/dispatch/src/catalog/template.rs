@@ -1,6 +1,6 @@
-//! Matching URIs against the templates of RFC 6570, levels 1 to 3.
+//! Matches URIs against templates of RFC 6570, levels 1 to 3.
 
-/// A URI template as a matcher: it tells which URIs a template can expand to, without binding variables.
+/// A URI template that tells which URIs it can expand to, without binding variables.
 #[derive(Clone, Debug)]
 pub(crate) struct UriTemplate {
     text: String,
@@ -11,21 +11,22 @@ pub(crate) struct UriTemplate {
 enum Part {
     Literal(Vec<u8>),
     Expression(Expression),
-    /// A star of a pattern: any characters.
+    /// A pattern's star: any characters.
     Any,
 }
 
 /// `{var}`, `{+var}`, `{#var}`, `{.var}`, `{/var}`, `{;var}`, `{?var}` or `{&var}`.
 #[derive(Clone, Copy, Debug)]
 struct Expression {
-    /// The operator's first character in the expansion; without one, a value must not be empty.
+    /// The operator's first character in the expansion. Without an operator, a value must not be
+    /// empty.
     lead: Option<u8>,
     /// Characters that end the value.
     stops: &'static [u8],
 }
 
 impl UriTemplate {
-    /// Reads a template; a brace that is never closed is literal text.
+    /// Reads a template. An unclosed brace is literal text.
     pub(crate) fn parse(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -59,7 +60,7 @@ impl UriTemplate {
         pattern
     }
 
-    /// Whether one of these bytes is there beside the expressions.
+    /// Whether the literal text contains one of these bytes.
     pub(crate) fn says(&self, bytes: &[u8]) -> bool {
         let says = |literal: &[u8]| literal.iter().any(|byte| bytes.contains(byte));
         (self.parts.iter()).any(|part| matches!(part, Part::Literal(literal) if says(literal)))
@@ -70,8 +71,8 @@ impl UriTemplate {
         &self.text
     }
 
-    /// Whether the template can expand to `uri`. Time is the product of both lengths at most: the set of
-    /// reachable positions moves on part by part, so no URI can make it backtrack.
+    /// Whether the template can expand to `uri`. The time is at most the product of both lengths,
+    /// because the set of reachable positions advances part by part without backtracking.
     pub(crate) fn matches(&self, uri: &str) -> bool {
         let uri = uri.as_bytes();
         let mut reached = vec![false; uri.len() + 1];
@@ -147,7 +148,7 @@ impl Expression {
             }
         }
         if self.lead.is_some() {
-            // Without a value, the operator's character is left out too.
+            // Without a value, the operator's character is absent too.
             for (inside, reached) in inside.iter_mut().zip(reached) {
                 *inside |= reached;
             }

@@ -11,26 +11,24 @@ use super::schema_repair::{Repaired, Schema};
 
 const ANY_OBJECT: RawJson = RawJson::from_static(r#"{"type":"object"}"#);
 
-/// A tool as its backend described it, with what Shoal needs to know of it.
+/// A tool as its backend described it, with the facts that Shoal derives.
 #[derive(Debug)]
 pub(crate) struct Tool {
-    /// The backend's name for it.
     pub(crate) name: Arc<str>,
-    /// The `Tool` object.
     pub(crate) raw: RawJson,
-    /// How it is listed, where that is not as its backend described it.
+    /// The listed form, if it differs from the backend's.
     pub(crate) listed: Option<RawJson>,
-    /// Whether it is listed as taking any object: what it says of its arguments describes none.
+    /// Whether the tool is listed as accepting any object, because its schema describes no object.
     pub(crate) takes_anything: bool,
-    /// The changes to the schema of its arguments. Clients would refuse the whole list without them.
+    /// The repairs of its schema, without which clients would refuse the whole list.
     pub(crate) repairs: Vec<String>,
     pub(crate) hints: Hints,
-    /// What it says of its calls as tasks, if it does.
+    /// The tool's declared task support.
     pub(crate) task_support: Option<TaskSupport>,
-    /// Checks arguments; a tool whose schema cannot be used stays callable, unchecked.
+    /// Checks arguments. A tool with an unusable schema stays callable without checks.
     pub(crate) checker: Result<Checker, SchemaError>,
-    /// Arguments that are mirrored into headers; a tool with a broken annotation is left out of the
-    /// lists of modern clients, which would have to drop it.
+    /// Arguments that are mirrored into headers. Modern clients would drop a tool with a broken
+    /// annotation, so their lists omit it.
     pub(crate) headers: Result<ParamHeaders, InvalidParamHeader>,
 }
 
@@ -42,7 +40,7 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Whether an execution after a first one changes nothing.
+    /// Whether a repeated call has no further effect.
     pub(crate) const fn safe_to_repeat(self) -> bool {
         self.read_only || self.idempotent
     }
@@ -63,7 +61,7 @@ impl Hints {
 }
 
 impl Tool {
-    /// Reads a `Tool` object; `None` when it has no name.
+    /// Reads a `Tool` object, or returns `None` if it has no name.
     pub(crate) fn read(raw: &RawJson) -> Option<Self> {
         let object = RawObject::of(raw)?;
         let name = object.get("name")?.string()?.into();
@@ -83,7 +81,7 @@ impl Tool {
         };
         let (checker, headers) = match schema::read(&schema) {
             Ok(value) => (Checker::of(&value), ParamHeaders::of_schema(&value)),
-            // Nothing of a schema beyond the limits is read.
+            // A schema beyond the limits is ignored.
             Err(error) => (Err(error), Ok(ParamHeaders::default())),
         };
         Some(Self {
@@ -100,8 +98,8 @@ impl Tool {
     }
 }
 
-/// How a tool is listed, where its own words would not do. Clients of 2025-11-25 look for what it says of tasks in one place
-/// only.
+/// Builds the listed form if it must differ. Clients of 2025-11-25 look for task support in only
+/// one place.
 fn listed(
     object: &RawObject,
     schema: Option<RawJson>,
@@ -148,7 +146,7 @@ mod tests {
         let mut expected = noted.clone();
         expected["execution"] = json!({"taskSupport":"optional"});
         assert_eq!(listed(&noted), Some(expected));
-        // What stands there already stands.
+        // An existing member is kept.
         let said = json!({"name":"a","inputSchema":schema,"execution":{"taskSupport":"required"}});
         assert_eq!(listed(&said), None);
         assert_eq!(listed(&json!({"name":"a","inputSchema":schema})), None);

@@ -1,4 +1,4 @@
-//! The way of answers to a worker, which may break and be mended while one is on it.
+//! Relays answers to a worker over a path that may break and be restored.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::watch;
 
-/// The control of where a call runs, and the answers that have not certainly arrived there.
+/// The current control of a call, and the answers whose arrival is unconfirmed.
 ///
-/// An answer whose arrival is not known is sent again when the call is attached to again; the worker ignores
-/// one that it has, and says so.
+/// Shoal sends an unconfirmed answer again after it reattaches. A worker that already has the
+/// answer ignores it and says so.
 pub(super) struct AnswerRelay {
     state: Mutex<RelayState>,
     condition: watch::Sender<Condition>,
@@ -23,7 +23,6 @@ struct RelayState {
     /// How often the control has been replaced.
     turn: u64,
     unsettled: Vec<Unsettled>,
-    /// Numbers the answers.
     count: u64,
 }
 
@@ -31,17 +30,16 @@ struct Unsettled {
     number: u64,
     ask: AskId,
     answer: Outcome,
-    /// The turn in which it was last sent.
     turn: u64,
-    /// Its fate in that turn, which never comes where the way is broken; `None` while it is being sent.
+    /// Resolves when the answer arrives in that turn, or stays pending if the path is broken.
+    /// `None` while the answer is being sent.
     arriving: Option<Shared<Answered>>,
 }
 
-/// What those who wait for an answer's arrival have to know.
 #[derive(Clone, Copy, Default)]
 struct Condition {
     turn: u64,
-    /// Nobody will mend it.
+    /// The path will not be restored.
     closed: bool,
 }
 
@@ -62,7 +60,7 @@ impl AnswerRelay {
         self.state.lock().control.clone()
     }
 
-    /// Sends an answer, and again when the way is mended.
+    /// Sends an answer, and sends it again when the path is restored.
     pub(super) fn answer(self: &Arc<Self>, ask: AskId, answer: Outcome) -> Answered {
         let (number, turn, control) = {
             let mut state = self.state.lock();
@@ -86,8 +84,7 @@ impl AnswerRelay {
         Box::pin(arrival(Arc::clone(self), number))
     }
 
-    /// Goes on with another control: of the same run of the call, where answers that may be lost are sent
-    /// again, or of another one.
+    /// Switches to another control. For the same run, unconfirmed answers are sent again.
     pub(super) fn follow(&self, control: Arc<dyn CallControl>, same_run: bool) {
         let (turn, again) = {
             let mut state = self.state.lock();
@@ -112,18 +109,20 @@ impl AnswerRelay {
             let arriving = control.answer(ask, answer);
             self.sent(number, turn, arriving);
         }
-        // Last, so that whoever wakes finds what was sent.
+        // Last, so that a woken waiter finds the answers sent.
         self.condition.send_modify(|it| it.turn = turn);
     }
 
-    /// Returns once no answer is on its way: each has arrived, or never will. Cancellation safe.
+    /// Waits until each answer has arrived or is lost for good.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub(super) async fn settled(self: Arc<Self>) {
         while let Some(number) = self.oldest() {
             arrival(Arc::clone(&self), number).await;
         }
     }
 
-    /// No other control will come.
     pub(super) fn closed(&self) {
         self.condition.send_modify(|it| it.closed = true);
     }
@@ -131,7 +130,7 @@ impl AnswerRelay {
     fn sent(&self, number: u64, turn: u64, arriving: Answered) {
         let mut state = self.state.lock();
         let mut unsettled = state.unsettled.iter_mut();
-        // In another turn it has been sent once more already.
+        // A later turn has already sent the answer again.
         let is_it = |it: &&mut Unsettled| it.number == number && it.turn == turn;
         if let Some(answer) = unsettled.find(is_it) {
             answer.arriving = Some(arriving.shared());
@@ -143,7 +142,7 @@ impl AnswerRelay {
         state.unsettled.retain(|answer| answer.number != number);
     }
 
-    /// The turn in which an answer was last sent, and its fate; `None` when it is settled.
+    /// The turn in which an answer was last sent, and its fate. `None` once it is settled.
     fn fate(&self, number: u64) -> Option<(u64, Option<Shared<Answered>>)> {
         let state = self.state.lock();
         let mut unsettled = state.unsettled.iter();
@@ -157,12 +156,12 @@ impl AnswerRelay {
     }
 }
 
-/// Waits until an answer has arrived, or never will.
+/// Waits until an answer has arrived or is lost for good.
 async fn arrival(relay: Arc<AnswerRelay>, number: u64) -> bool {
     let mut condition = relay.condition.subscribe();
     while let Some((turn, arriving)) = relay.fate(number) {
         let Some(arriving) = arriving else {
-            // It is just being sent.
+            // The answer is being sent right now.
             let sent = condition.wait_for(|it| it.turn >= turn).await;
             drop(sent);
             continue;

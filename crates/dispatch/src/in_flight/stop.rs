@@ -1,4 +1,4 @@
-//! How a call ends that is under way when its node shuts down: at once, whatever its worker makes of that.
+//! Ends calls at once when their node shuts down.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 use futures::task::AtomicWaker;
 use shoal_ports::{CallFailure, Repeat};
 
-/// Why the tool of such a call is told to stop.
+/// The cancellation reason that the tool gets.
 pub(super) const WHY: &str = "its edge was shut down before it ended";
 
-/// Whether a call has been stopped. One task at a time waits for that.
+/// Whether a call has been stopped. At most one task waits for it.
 #[derive(Default)]
 pub(super) struct Stop {
     stopped: AtomicBool,
@@ -17,20 +17,17 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// Stops the call.
     pub(super) fn fire(&self) {
         self.stopped.store(true, Ordering::Release);
         self.waker.wake();
     }
 
-    /// Whether the call has been stopped.
     pub(super) fn has_fired(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Ready once the call has been stopped.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // Registered first, so that a stop which comes meanwhile wakes.
+        // Registers first, so that a concurrent stop wakes the task.
         self.waker.register(cx.waker());
         match self.has_fired() {
             true => Poll::Ready(()),
@@ -39,12 +36,12 @@ impl Stop {
     }
 }
 
-/// How a call ends that was stopped before it began.
+/// The outcome of a call that is stopped before it began.
 pub(super) fn before_it_began() -> CallFailure {
     CallFailure::not_executed("its edge was shut down before it began")
 }
 
-/// How a call ends that was stopped and may have begun.
+/// The outcome of a call that is stopped and may have begun.
 pub(super) fn amid(repeat: Repeat) -> CallFailure {
     match repeat {
         Repeat::Safe => CallFailure::not_executed(WHY),

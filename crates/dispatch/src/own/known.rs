@@ -15,9 +15,9 @@ use crate::catalog::{Audience, Catalog, CompiledPool, Pool};
 use crate::config::Config;
 use crate::pools::View;
 
-/// For how long a refusal is believed, and that something is not listed.
+/// How long a refusal, or the absence of an item, stays valid.
 pub(crate) const BRIEFLY: Duration = Duration::from_secs(1);
-/// Bytes that an answer takes besides its items.
+/// Bytes of an answer besides its items.
 const EACH: usize = 1024;
 
 /// The lists, in the order of [`PoolCatalog::ttl_ms`].
@@ -31,36 +31,35 @@ pub(super) const LISTS: [Method; 4] = [
 /// The lists of one pool for one caller.
 pub(super) struct Answer {
     pub(super) pool: Arc<str>,
-    /// Which lists these are, by [`OwnPart::numbers`](super::sight::OwnPart).
+    /// The lists' versions, as in [`OwnPart::numbers`](super::sight::OwnPart).
     pub(super) numbers: [u64; 3],
     pub(super) source: Arc<PoolCatalog>,
-    /// Why the caller was not told a list.
+    /// The servers' refusals, per list.
     pub(super) missing: [Option<CallOutcome>; 4],
-    /// Whether there was no worker to ask.
+    /// Whether the pool had no worker to ask.
     pub(super) was_vacant: bool,
     pub(super) read: Instant,
 }
 
-/// A list that the caller was not told.
 pub(super) struct MissingList<'a> {
     pub(super) pool: &'a Arc<str>,
     pub(super) why: &'a CallOutcome,
 }
 
-/// The lists of all pools for one caller that has lists of its own.
+/// The lists of all pools for one caller that has its own lists.
 pub(crate) struct Known {
     pub(super) answers: Vec<Arc<Answer>>,
-    /// The catalog that the caller sees, and the number of that of all which it was made from.
+    /// The caller's catalog, and the number of the shared catalog that it was built on.
     merged: Mutex<Option<(u64, Arc<Catalog>)>>,
 }
 
 impl Answer {
-    /// Whether it tells a part of what a caller sees as that is now.
+    /// Whether the answer is current for this part of the caller's lists.
     pub(super) fn fits(&self, pool: &str, numbers: [u64; 3]) -> bool {
         *self.pool == *pool && self.numbers == numbers
     }
 
-    /// Whether it is older than that, or may be another by now.
+    /// Whether the answer is older than `than`, or may have changed.
     pub(super) fn is_older(&self, than: Duration) -> bool {
         let believed = match self.missing.iter().any(Option::is_some) {
             true => BRIEFLY,
@@ -90,7 +89,7 @@ impl Answer {
             &source.prompts,
         ];
         let items = items.into_iter().flatten();
-        // With what is compiled of them.
+        // Doubled for the compiled form.
         2 * items.map(|item| item.len() + 64).sum::<usize>() + EACH
     }
 }
@@ -103,26 +102,24 @@ impl Known {
         }
     }
 
-    /// Whether it tells everything that a caller sees of its own, as that is now.
+    /// Whether the answers are current for all of the caller's own lists.
     pub(super) fn fits(&self, sight: &Sight) -> bool {
         let told = |pool: &str, numbers| self.answers.iter().any(|it| it.fits(pool, numbers));
         let mut parts = sight.parts.iter();
         self.answers.len() == sight.parts.len() && parts.all(|it| told(&it.pool, it.numbers))
     }
 
-    /// Whether anything of it is older than that.
+    /// Whether any answer is older than `than`.
     pub(super) fn is_older(&self, than: Duration) -> bool {
         self.answers.iter().any(|answer| answer.is_older(than))
     }
 
-    /// About how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         let merged = self.merged.lock().clone();
         let merged = merged.map_or(0, |(_, catalog)| catalog.bytes());
         self.answers.iter().map(|it| it.bytes()).sum::<usize>() + merged
     }
 
-    /// The view of the caller.
     pub(super) fn view(&self, all: &View, config: &Config) -> View {
         let base = all.catalog.number();
         let merged = self.merged.lock().clone();
@@ -153,7 +150,8 @@ impl Known {
         Catalog::merge(&pools, config, &all.settings, keepers, Audience::OneCaller)
     }
 
-    /// Why a list cannot be told, where the servers that may have something of it refuse the caller, and no other pool has it.
+    /// The refusal of a list, if the servers that may contribute to it refuse the caller and no
+    /// other pool has it.
     pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<MissingList<'_>> {
         let at = LISTS.iter().position(|list| list == method)?;
         let missing = |pool: &Arc<str>| {
@@ -172,7 +170,7 @@ impl Known {
         having.find_map(|pool| missing(&pool.name))
     }
 
-    /// Why something is not known that a caller names, where a server that may have it refuses the caller.
+    /// The refusal for an unknown name, if a server that may have it refuses the caller.
     pub(super) fn instead_of_unknown(
         &self,
         access: &Access,

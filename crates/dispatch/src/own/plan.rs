@@ -1,4 +1,4 @@
-//! The questions of planning and listing about a caller's own lists.
+//! Answers planning's and listing's questions about a caller's own lists.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,24 @@ use crate::pools::View;
 use crate::shape::Typed;
 use crate::start::list;
 
-/// How often lists are read for one request: they may change meanwhile.
+/// Maximum reads of the lists for one request, because they may change meanwhile.
 const MOST: usize = 3;
-/// How long a list is believed for which the configuration lets no client keep any.
+/// How long a list stays valid if the configuration forbids clients to cache it.
 const LEAST: Duration = BRIEFLY;
 
-/// The lists as a call's caller sees them.
+/// The view in which a call is planned.
 pub(crate) enum Sees {
-    /// The shared catalog, as far as the call is concerned.
+    /// The shared catalog, which is enough for this call.
     All,
-    /// Its own.
+    /// The caller's own view.
     Own(Box<View>, Arc<Known>),
-    /// Its own, which is not known.
+    /// The caller's own view, which must be fetched first.
     Unknown,
 }
 
 impl Dispatch {
-    /// Finds the entry that a call names, as its caller sees it. Shared entries are found first, without the caller's own lists.
+    /// Finds the entry that a call names, as its caller sees it. Shared entries are found first,
+    /// without the caller's own lists.
     pub(crate) fn sees(
         &self,
         view: &View,
@@ -58,7 +59,7 @@ impl Dispatch {
         }
     }
 
-    /// The view of a tool's caller as far as it is known; that of all where all have the tool in common.
+    /// The caller's view as far as it is known, or the shared view if that has the tool.
     pub(crate) fn view_of_tool(&self, caller: &Caller, params: Option<&RawJson>) -> Arc<View> {
         let view = self.shared.view();
         if view.own.is_empty() {
@@ -73,7 +74,7 @@ impl Dispatch {
         }
     }
 
-    /// The view of a caller as far as it is known; that of all where nothing else is.
+    /// The caller's view as far as it is known, or the shared view.
     pub(crate) fn view_of(&self, caller: &Caller) -> Arc<View> {
         let view = self.shared.view();
         let Some(sight) = view.own.sight(caller) else {
@@ -85,21 +86,21 @@ impl Dispatch {
         }
     }
 
-    /// The same once it is known.
+    /// The caller's view, fetched first if necessary.
     pub(crate) async fn learnt_view_of(&self, caller: &Caller, until: Instant) -> Arc<View> {
         let sight = self.shared.view().own.sight(caller);
         if sight.is_some_and(|sight| self.shared.own.known(&sight).is_none()) {
             let caller = Arc::new(caller.clone());
-            // In vain is fine: then the view of all is what there is.
+            // A failure is fine, because the shared view then applies.
             let _ = self.learn(&caller, until, Duration::MAX).await;
         }
         self.view_of(caller)
     }
 
-    /// Has the servers asked what a caller sees, but for what is known and no older than that.
+    /// Fetches the caller's lists unless they are known and no older than `older`.
     ///
     /// # Errors
-    /// It takes longer than that.
+    /// The servers do not answer in time.
     pub(crate) async fn learn(
         &self,
         caller: &Arc<Caller>,
@@ -111,7 +112,7 @@ impl Dispatch {
             return Ok(());
         };
         let mut asking = question::ask(&self.shared, sight, caller, older);
-        // It is closed, and never written to.
+        // An error means that the channel is closed, which is its only signal.
         match timeout_at(until, asking.changed()).await {
             Ok(_) => Ok(()),
             Err(_) => Err(not_ready(
@@ -120,7 +121,7 @@ impl Dispatch {
         }
     }
 
-    /// A list as its caller sees it, if that is known; `asked` says how often it has been asked for this request.
+    /// Returns a list if the caller's view is known. `asked` counts the reads for this request.
     pub(crate) fn list_now(
         &self,
         view: &View,
@@ -147,7 +148,8 @@ impl Dispatch {
         Some(list(&own, access, call))
     }
 
-    /// The same, once it is known. If there would be no list without a pool at zero, waits for a worker of that pool.
+    /// Returns a list once the caller's view is known. If the only pool with such a list is scaled
+    /// to zero, waits for a worker of that pool.
     pub(crate) async fn list_once_known(&self, call: &Call) -> CallOutcome {
         for asked in 0..=MOST {
             let listed = self.list_now(&self.shared.view(), &self.access(call), call, asked);
@@ -168,7 +170,7 @@ impl Dispatch {
         CallOutcome::Failed(not_ready(reason))
     }
 
-    /// The pool at zero without which a call for a list is refused, if there is one.
+    /// The pool at zero without which a list request is refused.
     fn only_vacant(&self, call: &Call) -> Option<Arc<str>> {
         let view = self.shared.view();
         let known = self.shared.own.known(&view.own.sight(&call.caller)?)?;
@@ -176,14 +178,14 @@ impl Dispatch {
         view.is_vacant(missing.pool).then(|| missing.pool.clone())
     }
 
-    /// How long what a server lists to a caller is believed.
+    /// How long the caller's lists stay valid.
     fn believed(&self) -> Duration {
         self.shared.config.list_ttl.max(LEAST)
     }
 }
 
 impl Sees {
-    /// Whether the servers are to be asked again before something is unknown, when they have been asked for a call so often.
+    /// Whether to ask the servers again before a name counts as unknown.
     pub(crate) fn may_be_more(&self, method: &Method, params: Option<&Index<'_>>) -> bool {
         let Self::Own(view, known) = self else {
             return false;
@@ -199,7 +201,7 @@ impl Sees {
         known.is_older(BRIEFLY) && named(method, params).and_then(listed).is_none()
     }
 
-    /// The error for an unknown name, if a server that may have it refuses the caller.
+    /// The refusal for an unknown name, if a server that may have it refuses the caller.
     pub(crate) fn instead_of_unknown(
         &self,
         access: &Access,
@@ -242,12 +244,10 @@ impl Sees {
     }
 }
 
-/// Whether the servers may be asked once more for one request.
 pub(crate) const fn may_ask_again(asked: usize) -> bool {
     asked < MOST
 }
 
-/// The name in a call that a list may hold too.
 fn named(method: &Method, params: Option<&Index<'_>>) -> Option<RawJson> {
     params?.get(method.named()?.as_str())
 }

@@ -1,4 +1,4 @@
-//! Asking the servers what they list to a caller.
+//! Asks the servers for one caller's lists.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::picture::not_ready;
 use crate::shared::Shared;
 use crate::worker_call::{NotStarted, Origin, WorkerCall};
 
-/// How long a server may take for a list.
+/// How long a server may take to list.
 const WITHIN: Duration = Duration::from_secs(30);
-/// Bytes of all lists of one pool: a principal's calls see those of several.
+/// Maximum bytes of one pool's lists for a caller. A principal may see several pools.
 const BYTES: usize = OF_PRINCIPAL / 8;
-/// Characters and bytes of a refusal that are kept.
+/// Maximum characters and bytes kept of a refusal.
 const REFUSAL: usize = 2048;
 /// The capability and the member of each list.
 const PARTS: [(&str, &str); 4] = [
@@ -33,8 +33,9 @@ const PARTS: [(&str, &str); 4] = [
     ("prompts", "prompts"),
 ];
 
-/// Asks what a caller sees, unless it is being asked already. What is known and not older than that is not asked again.
-/// What is returned closes when it is known; whoever drops that takes nothing from others who wait.
+/// Asks for the caller's lists unless a question is already open, and skips current answers. The
+/// returned channel closes when the lists are known. The question continues if the receiver is
+/// dropped.
 pub(super) fn ask(
     shared: &Arc<Shared>,
     sight: Sight,
@@ -52,7 +53,7 @@ pub(super) fn ask(
                 part_of(&shared, part, &caller, same, older)
             });
             let known = Arc::new(Known::new(join_all(answers).await));
-            // With the catalog that it is needed for, which counts.
+            // Builds the caller's catalog too, so that its size counts.
             let _ = known.view(&shared.view(), &shared.config);
             shared.own.keep(&sight.viewer, known);
             drop(asking);
@@ -60,7 +61,6 @@ pub(super) fn ask(
     })
 }
 
-/// What one pool lists to a caller.
 async fn part_of(
     shared: &Arc<Shared>,
     part: &OwnPart,
@@ -77,7 +77,8 @@ async fn part_of(
         return before.clone();
     }
     let read = Instant::now();
-    // Only the pool's workers know the caller's lists. The lists of other pools do not wait for them.
+    // Only the pool's workers know the caller's lists. The lists of other pools do not wait for
+    // them.
     let vacant = view.is_vacant(&part.pool).then(|| {
         shared.wake(&part.pool, &caller.principal);
         not_ready(format!("the pool {} has no worker yet", part.pool))
@@ -116,7 +117,7 @@ async fn part_of(
         source.ttl_ms[at] = ttl;
         *list_of(&mut source, at) = match (items, &before) {
             (Ok(items), _) => items,
-            // The server is away for a moment: it has not said that the caller has something else.
+            // The server is briefly away, so the previous list still applies.
             (Err(CallOutcome::Failed(_)), Some(before)) if before.missing[at].is_none() => {
                 list_of(&mut PoolCatalog::clone(&before.source), at).clone()
             }
@@ -140,7 +141,7 @@ fn list_of(source: &mut PoolCatalog, at: usize) -> &mut Vec<RawJson> {
     }
 }
 
-/// The items of a list, each for itself: together they would keep the whole answer.
+/// Copies each item, because slices would keep the whole answer in memory.
 fn items(result: &RawJson, member: &str, room: &mut usize) -> Result<Vec<RawJson>, CallOutcome> {
     let refused = |why: String| CallOutcome::Error(RpcError::internal(why));
     let Some(items) = result.member(member) else {
@@ -154,7 +155,7 @@ fn items(result: &RawJson, member: &str, room: &mut usize) -> Result<Vec<RawJson
     (items.read::<Vec<RawJson>>()).map_err(|_| refused(format!("`{member}` is not an array")))
 }
 
-/// A refusal without what would take much room.
+/// Shortens a refusal.
 fn brief(outcome: CallOutcome) -> CallOutcome {
     let shorter = |mut error: RpcError| {
         error.message = shown(&error.message, REFUSAL);
@@ -168,7 +169,7 @@ fn brief(outcome: CallOutcome) -> CallOutcome {
     }
 }
 
-/// All of one list, as a worker of the pool tells it to the caller.
+/// Fetches all pages of one list from a worker of the pool.
 async fn list(
     shared: &Arc<Shared>,
     part: &OwnPart,
@@ -217,7 +218,7 @@ async fn list(
     };
     match outcome {
         CallOutcome::Result(result) => Ok(result),
-        // A list changes nothing: nobody need find out whether it was told.
+        // Listing has no side effects, so an unknown outcome is safe to retry.
         CallOutcome::Failed(CallFailure::OutcomeUnknown { reason }) => {
             Err(CallOutcome::Failed(CallFailure::not_executed(reason)))
         }

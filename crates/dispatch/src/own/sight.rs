@@ -1,4 +1,4 @@
-//! Whose lists are others than those of all.
+//! Tells which callers have lists that differ from the shared catalog.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,41 +6,41 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use shoal_ports::{Caller, ListOwner, ListScope, OwnLists, Principal, WorkerId};
 
-/// Whose lists are others than those in the catalog of all, and in which pools.
+/// The callers with their own lists, and the pools concerned.
 #[derive(Default)]
 pub(crate) struct OwnPools {
-    /// Pools in which each caller has its own, with the headers that their calls bring along.
+    /// Pools in which each caller has its own lists, with the headers that their calls carry.
     pools: Vec<(Arc<str>, Vec<Arc<str>>)>,
     owners: HashMap<ListOwner, Vec<OwnPart>>,
 }
 
-/// Lists of a pool that are a caller's own.
+/// The lists of one pool that are a caller's own.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnPart {
     pub(super) pool: Arc<str>,
-    /// Others after each change: tools, resources with templates, prompts.
+    /// Versions of tools, of resources with templates, and of prompts.
     pub(super) numbers: [u64; 3],
-    /// The worker that has what the lists name, if just one has.
+    /// The worker that serves the listed items, if exactly one does.
     pub(super) worker: Option<WorkerId>,
 }
 
-/// Callers who see the same.
+/// Callers who see the same lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Viewer {
     owner: Option<ListOwner>,
     pub(super) principal: Principal,
-    /// What tells apart what requests bring, which may be credentials: that itself is not kept.
+    /// A digest of the request's headers. The headers may be credentials, so they are not kept.
     brings: [u8; 32],
 }
 
-/// What a caller sees that others do not.
+/// The parts of the lists that are a caller's own.
 pub(crate) struct Sight {
     pub(super) viewer: Viewer,
     pub(super) parts: Vec<OwnPart>,
 }
 
 impl OwnPools {
-    /// In this pool each caller has its own.
+    /// Adds a pool in which each caller has its own lists.
     pub(crate) fn add_pool(&mut self, pool: &Arc<str>, headers: &[Arc<str>]) {
         match self.pools.iter_mut().find(|(own, _)| own == pool) {
             Some((_, known)) => {
@@ -52,7 +52,7 @@ impl OwnPools {
         }
     }
 
-    /// At this worker of a pool, these have.
+    /// Adds the owners of lists at a worker.
     pub(crate) fn add_worker(&mut self, pool: &Arc<str>, worker: &WorkerId, own: &OwnLists) {
         for (owner, numbers) in own.iter() {
             let part = OwnPart {
@@ -64,7 +64,6 @@ impl OwnPools {
         }
     }
 
-    /// Whose the lists of a pool are.
     pub(crate) fn scope(&self, pool: &str) -> ListScope {
         match self.pools.iter().any(|(own, _)| **own == *pool) {
             true => ListScope::Principal,
@@ -72,18 +71,17 @@ impl OwnPools {
         }
     }
 
-    /// How many owners see other lists of a pool.
+    /// Counts the owners with their own lists of a pool.
     pub(crate) fn owners_in(&self, pool: &str) -> usize {
         let has = |parts: &&Vec<OwnPart>| parts.iter().any(|part| *part.pool == *pool);
         self.owners.values().filter(has).count()
     }
 
-    /// Whether all callers see the same.
     pub(crate) fn is_empty(&self) -> bool {
         self.pools.is_empty() && self.owners.is_empty()
     }
 
-    /// The numbers of each owner's lists, in all pools.
+    /// The versions of each owner's lists, summed over all pools.
     pub(crate) fn numbers(&self) -> OwnLists {
         let sum = |parts: &[OwnPart]| {
             parts.iter().fold([0_u64; 3], |mut all, part| {
@@ -98,17 +96,17 @@ impl OwnPools {
         Arc::new(numbers)
     }
 
-    /// Whether a caller's lists of a pool are its own.
+    /// Whether a caller has its own lists of a pool.
     pub(crate) fn concerns(&self, pool: &str, caller: &Caller) -> bool {
         self.pools.iter().any(|(own, _)| **own == *pool) || self.part(pool, caller).is_some()
     }
 
-    /// The worker that has what only this caller sees of a pool.
+    /// The worker that serves a caller's own items of a pool.
     pub(crate) fn worker(&self, pool: &str, caller: &Caller) -> Option<&WorkerId> {
         self.part(pool, caller)?.worker.as_ref()
     }
 
-    /// What a caller sees that others do not; `None` if it sees what all see.
+    /// The caller's own lists, or `None` if the caller sees the shared catalog.
     pub(crate) fn sight(&self, caller: &Caller) -> Option<Sight> {
         if self.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! What is kept for callers whose lists are their own: within bounds, for all of them and for each principal.
+//! Caches callers' own lists, with limits in total and per principal.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,23 +12,22 @@ use tokio::time::Instant;
 use super::known::Known;
 use super::sight::{Sight, Viewer};
 
-/// Bytes that are kept of all callers.
+/// Maximum bytes for all callers.
 const ALL: usize = 128 << 20;
-/// Those of one principal. Without authentication all callers are one.
+/// Maximum bytes for one principal. Without authentication, all callers are one principal.
 pub(super) const OF_PRINCIPAL: usize = 32 << 20;
-/// What is kept of a caller who does not come back.
+/// How long an unused entry stays.
 const IDLE: Duration = Duration::from_secs(600);
-/// What a caller takes of whom nothing is known yet.
+/// Bytes charged for an entry besides its lists.
 const EACH: usize = 512;
 
-/// What is kept, by who sees it.
 #[derive(Default)]
 pub(crate) struct OwnViews(Mutex<HashMap<Viewer, Slot>>);
 
 struct Slot {
     known: Option<Arc<Known>>,
     bytes: usize,
-    /// Closed once the question is answered that is being asked.
+    /// Closes once the open question is answered.
     asking: Option<watch::Receiver<()>>,
     used: Instant,
 }
@@ -45,12 +44,12 @@ impl Slot {
 }
 
 impl OwnViews {
-    /// What is known of what a caller sees, be it out of date.
+    /// The caller's lists, even if they are outdated.
     pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<Known>> {
         self.0.lock().get(viewer)?.known.clone()
     }
 
-    /// What a caller sees, if that is known as it is now.
+    /// The caller's lists, if they are current.
     pub(super) fn known(&self, sight: &Sight) -> Option<Arc<Known>> {
         let mut views = self.0.lock();
         let slot = views.get_mut(&sight.viewer)?;
@@ -58,7 +57,8 @@ impl OwnViews {
         slot.known.clone().filter(|known| known.fits(sight))
     }
 
-    /// What closes once the question for this caller is answered. If nobody asks it yet, `ask` is to, and to hold the sender.
+    /// Returns a receiver that closes once the caller's question is answered. If no question is
+    /// open, also returns the sender, and the caller must ask.
     pub(super) fn asking(
         &self,
         viewer: &Viewer,
@@ -78,7 +78,7 @@ impl OwnViews {
         asking
     }
 
-    /// Keeps what a caller sees. Others make room, those of the same principal first.
+    /// Caches a caller's lists. Other entries make room, first those of the same principal.
     pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
         let bytes = known.bytes() + EACH;
         let mut views = self.0.lock();
@@ -92,7 +92,6 @@ impl OwnViews {
         make_room(&mut views, viewer, ALL, |_| true);
     }
 
-    /// For how many callers something is kept, and how many bytes.
     #[cfg(test)]
     pub(super) fn size(&self) -> (usize, usize) {
         let views = self.0.lock();
@@ -100,7 +99,7 @@ impl OwnViews {
     }
 }
 
-/// Forgets those among these that came last the longest ago, until the rest fits.
+/// Removes the least recently used of these entries until the rest fits.
 fn make_room(
     views: &mut HashMap<Viewer, Slot>,
     newest: &Viewer,

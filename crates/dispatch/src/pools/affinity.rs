@@ -1,16 +1,16 @@
-//! Calls that belong together: their key, and the worker that it falls to.
+//! Sends related calls to the same worker by a common key.
 
 use shoal_ports::{Principal, SessionId, WorkerId};
 use shoal_protocol::RawJson;
 
 use crate::config::Affinity;
 
-/// What calls that should meet at one worker have in common. Every node computes the same.
+/// The affinity key of calls, equal on every node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AffinityKey(u64);
 
 impl AffinityKey {
-    /// The key of a call with these parameters; `None` where it may go anywhere.
+    /// The key of a call with these parameters, or `None` if any worker may take it.
     pub(crate) fn of(
         affinity: &Affinity,
         params: Option<&RawJson>,
@@ -38,26 +38,26 @@ impl AffinityKey {
         Self(hash(text.as_bytes()))
     }
 
-    /// How much a worker of this seed is this key's: the highest of all takes it (rendezvous hashing), so
-    /// that a worker that comes or goes moves no other worker's keys.
+    /// The weight of a worker for this key. The highest weight takes the call (rendezvous hashing),
+    /// so a worker that joins or leaves moves only its own keys.
     pub(super) fn weight(self, seed: u64) -> u64 {
         mix(self.0 ^ seed.rotate_left(32))
     }
 }
 
-/// A worker's part in [`AffinityKey::weight`].
+/// A worker's seed for [`AffinityKey::weight`].
 pub(super) fn seed(worker: &WorkerId) -> u64 {
     mix(hash(worker.as_str().as_bytes()))
 }
 
-/// FNV-1a: the same on every node, whatever version of Rust built it.
+/// FNV-1a, which is the same for every version of Rust.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// The finalizer of splitmix64: every bit of the input reaches every bit of the output.
+/// The finalizer of splitmix64: every bit of the input affects every bit of the output.
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,5 +1,4 @@
-//! Which of a pool's workers gets a call: the one that its key falls to, else the less busy of two that are
-//! picked at random.
+//! Chooses a worker of a pool: by affinity key, or else the less busy of two random ones.
 
 use rand::Rng as _;
 use shoal_ports::{WorkerId, WorkerLoad};
@@ -8,11 +7,11 @@ use std::sync::Arc;
 
 use super::{CircuitState, Member, Wanted};
 
-/// Picks a worker that can take the call and is not in `tried`; `None` when there is none. A half-open circuit
-/// counts the pick as its trial.
+/// Picks a worker that can take the call and is not in `tried`. The pick counts as the trial of a
+/// half-open circuit.
 ///
-/// Where callers cannot be told from one another, open circuits are the last resort instead of a refusal: one caller's
-/// failures must not refuse another's calls.
+/// For anonymous callers, workers with open circuits are the last resort, so that one caller's
+/// failures do not refuse another's calls.
 pub(super) fn choose<'a>(
     ready: &'a [Arc<Member>],
     wanted: &Wanted<'_>,
@@ -21,7 +20,8 @@ pub(super) fn choose<'a>(
     let can = |member: &Member| !tried.contains(&member.id) && member.can_take(wanted.tool);
     let fits = |member: &Member| can(member) && member.circuit_of(wanted) != CircuitState::Open;
     while let Some(picked) = pick(ready, wanted, fits) {
-        // Another call may have taken the trial; then the circuit is open now, and it does not fit.
+        // Another call may have taken the trial. The circuit is then open, and the next pick skips
+        // this worker.
         if picked.enter(wanted) {
             return Some(picked);
         }
@@ -70,7 +70,7 @@ fn two_of(count: usize) -> Option<(usize, usize)> {
     }
     let mut random = rand::rng();
     let first = random.random_range(0..count);
-    // Always another one: a step of 1 to count - 1 around the circle.
+    // A step of 1 to count - 1 around the circle always reaches another number.
     Some((first, (first + random.random_range(1..count)) % count))
 }
 
@@ -82,7 +82,7 @@ fn less_busy<'a>(first: &'a Arc<Member>, second: &'a Arc<Member>) -> &'a Arc<Mem
     }
 }
 
-/// Compares (running + queued) / capacity without dividing; no capacity is fully busy.
+/// Compares (running + queued) / capacity without division. A capacity of 0 counts as fully busy.
 fn is_busier(one: WorkerLoad, other: WorkerLoad) -> bool {
     let work = |load: WorkerLoad| (load.running + load.queued) as u128;
     match (one.capacity, other.capacity) {

@@ -1,4 +1,4 @@
-//! A circuit for each worker: calls that fail there again and again are kept from it for a while, and no others.
+//! A circuit breaker per worker: keeps calls away for a while if they repeatedly fail there.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,55 +11,53 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// How much longer than a circuit is open at most its failures are remembered.
+/// How long failures are remembered, as a multiple of the longest open time.
 const REMEMBERED: u32 = 2;
 
-/// Counts, for each caller and tool, the failures in a row at one worker: a broken way, an outcome that is unknown, a call
-/// that it did not execute. A tool's own error is no failure, and neither is a full queue.
+/// Counts consecutive failures at one worker for each caller and tool. Broken connections, unknown
+/// outcomes and unexecuted calls are failures. A tool's own error or a full queue is not.
 ///
-/// What a call comes to is in its caller's hands: arguments may make a server answer 500, or end it. So failures count
-/// against calls of the same caller and tool only. Whether the worker is there at all is told by its connection and its
-/// announcements.
+/// A caller's arguments may make a server answer 500 or crash, so failures count only against the
+/// same caller and tool. The worker's connection and announcements tell whether the worker itself
+/// is available.
 ///
-/// Failures are in a row when each call has begun after the failure before. A server that crashes takes all calls with
-/// it that run there: that is one failure of each caller and tool, however many they are.
+/// Failures are consecutive if each call began after the previous failure. A crash that ends
+/// several running calls therefore counts once per caller and tool.
 pub(crate) struct Circuit {
     limit: u32,
     first: Duration,
     longest: Duration,
-    /// Whether `held` says anything; nearly always it does not.
+    /// Whether `held` has entries, which is rare.
     troubled: AtomicBool,
-    /// How many failures have been counted, of whomever.
+    /// Counts all failures.
     counted: AtomicU64,
     held: Mutex<FailureTable<Failures>>,
 }
 
-/// How many failures had been counted when a call began.
+/// The count of failures when a call began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CircuitMark(u64);
 
-/// What is held against one caller's calls of one tool.
 #[derive(Clone, Copy, Debug, Default)]
 struct Failures {
     in_a_row: u32,
-    /// How many had been counted with the last one.
+    /// The count at the last failure.
     counted: u64,
-    /// How often it has opened since it was closed.
+    /// How often the circuit opened since it was last closed.
     openings: u32,
     open_until: Option<Instant>,
-    /// Whether a trial is on its way.
     trial: bool,
 }
 
-/// What a circuit lets through.
+/// The state of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CircuitState {
-    /// Every call.
+    /// The circuit admits every call.
     Closed,
-    /// One, to see whether it succeeds now.
+    /// The circuit admits one call as a trial.
     HalfOpen,
-    /// None, for a while.
+    /// The circuit refuses calls for a while.
     Open,
 }
 
@@ -76,12 +74,11 @@ impl Circuit {
         }
     }
 
-    /// What a call must remember that begins now.
     pub(crate) fn mark(&self) -> CircuitMark {
         CircuitMark(self.counted.load(Ordering::Acquire))
     }
 
-    /// What it lets through now of the calls that it lets through least.
+    /// The most restrictive state of any key.
     pub(crate) fn state(&self) -> CircuitState {
         if self.is_well() {
             return CircuitState::Closed;
@@ -91,19 +88,18 @@ impl Circuit {
         states.max().unwrap_or(CircuitState::Closed)
     }
 
-    /// What it lets through now of calls of this key.
+    /// The state for calls of this key.
     pub(crate) fn state_of(&self, key: &FailureKey) -> CircuitState {
         let mut held = self.held.lock();
         held.get(key).map_or(CircuitState::Closed, |f| f.state())
     }
 
-    /// Whether nothing is held against anybody.
     pub(crate) fn is_well(&self) -> bool {
         !self.troubled.load(Ordering::Acquire)
     }
 
-    /// Lets a call through, or does not. The trial of a half-open circuit counts for as long as the circuit
-    /// was open: if nothing is heard of it, there is another one.
+    /// Admits or refuses a call. A trial without a result expires after the circuit's open time,
+    /// and another trial may begin.
     pub(crate) fn enter(&self, key: &FailureKey) -> bool {
         let now = Instant::now();
         let mut held = self.held.lock();
@@ -121,7 +117,7 @@ impl Circuit {
         }
     }
 
-    /// Takes note of how a call ended. What the circuit lets through of its key now, if that has changed.
+    /// Notes the end of a call. Returns the circuit's state for the key if it changed.
     pub(crate) fn ended(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -136,8 +132,7 @@ impl Circuit {
         }
     }
 
-    /// Takes note of why a call was refused, or not finished. What the circuit lets through of its key now, if that has
-    /// changed.
+    /// Notes the failure of a call. Returns the circuit's state for the key if it changed.
     pub(crate) fn refused(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -148,7 +143,7 @@ impl Circuit {
             CallFailure::NotExecuted { .. }
             | CallFailure::WorkerAway { .. }
             | CallFailure::OutcomeUnknown { .. } => self.failed(key(), begun),
-            // The worker lives and has said so; that it runs calls is another matter.
+            // The worker has answered, but this does not prove that it can run calls.
             CallFailure::Overloaded { .. }
             | CallFailure::NotReady { .. }
             | CallFailure::DeadlineExceeded { .. }
@@ -169,13 +164,13 @@ impl Circuit {
         former?.open_until.map(|_| CircuitState::Closed)
     }
 
-    /// The worker failed a call. What the circuit lets through of its key now, if that has changed.
+    /// Counts a failure. Returns the circuit's state for the key if it changed.
     pub(crate) fn failed(&self, key: FailureKey, begun: CircuitMark) -> Option<CircuitState> {
         if self.limit == 0 {
             return None;
         }
         let mut held = self.held.lock();
-        // It was under way when another one of its key failed: it tells nothing new.
+        // This call already ran when another of its key failed, so its failure is not a new one.
         if held.get(&key).is_some_and(|last| begun.0 < last.counted) {
             return None;
         }
@@ -185,7 +180,7 @@ impl Circuit {
         self.troubled.store(true, Ordering::Release);
         let opens = match failures.open_until {
             None => failures.in_a_row >= self.limit,
-            // Calls that are bound to the worker are not asked whether they may begin.
+            // Calls that are bound to the worker bypass the circuit.
             Some(_) => std::mem::take(&mut failures.trial),
         };
         if opens {
@@ -195,7 +190,7 @@ impl Circuit {
         opens.then_some(CircuitState::Open)
     }
 
-    /// Between half and all of the time, so that the nodes of a cluster do not try in step.
+    /// Picks between half and all of the time, so that the nodes of a cluster do not retry in step.
     fn time(&self, openings: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(openings.saturating_sub(1));
         let time = self.first.saturating_mul(doubled).min(self.longest);
@@ -265,7 +260,7 @@ mod tests {
         for other in [of("another", "t"), of("somebody", "u")] {
             assert!(circuit.enter(&other));
             assert_eq!(circuit.state_of(&other), CircuitState::Closed);
-            // Nor does another's success say anything of them.
+            // Another key's success does not close this circuit either.
             let result = CallOutcome::Result(RawJson::from_static("{}"));
             circuit.ended(|| other, &result, circuit.mark());
         }

@@ -1,4 +1,4 @@
-//! The workers that were let go: nobody waits for them once more.
+//! Remembers removed workers, so that calls do not wait for them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,17 +6,15 @@ use std::time::Duration;
 use shoal_ports::WorkerId;
 use tokio::time::Instant;
 
-/// How long it is remembered that a worker has left: longer than any call waits for one.
+/// How long a removed worker is remembered, which is longer than any call waits.
 const REMEMBERED: Duration = Duration::from_secs(600);
-/// Workers that are remembered.
 const MOST: usize = 1024;
 
-/// Workers that have left, and when.
 #[derive(Default)]
 pub(crate) struct Departed(HashMap<WorkerId, Instant>);
 
 impl Departed {
-    /// One has left: it said goodbye, or the way to it has been waited for in vain.
+    /// Notes that a worker has left or could not be reached in time.
     pub(crate) fn left(&mut self, worker: &WorkerId) {
         let now = Instant::now();
         self.0.retain(|_, at| now.duration_since(*at) < REMEMBERED);
@@ -29,12 +27,10 @@ impl Departed {
         self.0.insert(worker.clone(), now);
     }
 
-    /// One has come.
     pub(crate) fn came(&mut self, worker: &WorkerId) {
         self.0.remove(worker);
     }
 
-    /// Whether it has left.
     pub(crate) fn has(&self, worker: &WorkerId) -> bool {
         self.0.contains_key(worker)
     }

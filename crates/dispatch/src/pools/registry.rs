@@ -1,4 +1,4 @@
-//! The register of workers and their announcements.
+//! Registers workers and their announcements.
 
 mod listed;
 mod offered;
@@ -17,32 +17,32 @@ use crate::catalog::AgreedNames;
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::picture::Picture;
 
-/// Every worker with its newest announcement, and what was compiled of them.
+/// Every worker with its latest announcement, and the pools compiled from them.
 pub(crate) struct Registry {
     workers: BTreeMap<WorkerId, Registered>,
     pools: BTreeMap<Arc<str>, Listed>,
-    /// How often backends have announced changes of what has stayed as it was.
+    /// Counts announced changes that left the lists as they were.
     announced: [u64; 3],
     settings: Arc<PoolSettings>,
     picture: Picture,
-    /// Which pools keep the names that several offer, as the nodes have agreed.
+    /// The nodes' agreement on which pools keep contested names.
     agreed: Arc<AgreedNames>,
-    /// Until when some of these names are kept for pools that have yet to join.
+    /// Until when contested names are reserved for pools that have yet to join.
     reserved_until: Option<Instant>,
-    /// Whether what is offered is to be merged anew, though no pool has changed.
+    /// Whether to merge again although no pool has changed.
     merges: bool,
     departed: Departed,
-    /// Pools that may scale to zero, and whose workers have all announced the pool's removal. The catalogs that the store remembers
-    /// for them are out of date.
+    /// Pools that may scale to zero and that all their workers have removed. The catalogs in the
+    /// store are outdated.
     gone: BTreeSet<Arc<str>>,
 }
 
 struct Registered {
     worker: Arc<dyn Worker>,
     announcement: Announcement,
-    /// How often its backend had announced changes when it was last heard of.
+    /// The backend's change counts in its last announcement.
     generations: Option<[u64; 3]>,
-    /// Who sees other lists there.
+    /// The callers with their own lists at this worker.
     own: OwnLists,
     circuit: Arc<Circuit>,
     tasks: Vec<AbortHandle>,
@@ -57,7 +57,6 @@ impl Drop for Registered {
 }
 
 impl Registry {
-    /// Without workers.
     pub(crate) fn new(settings: Arc<PoolSettings>, picture: Picture) -> Self {
         Self {
             workers: BTreeMap::new(),
@@ -73,7 +72,8 @@ impl Registry {
         }
     }
 
-    /// Notes which pools others know; whether that is news. A name is kept for a pool only as long as that is waited for.
+    /// Sets the pools that other nodes know, and returns whether they changed. Names are reserved
+    /// only for expected pools.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
         let is_news = self.picture.expect(pools, &self.settings);
         let ends = |until| is_news || Instant::now() >= until;
@@ -81,7 +81,7 @@ impl Registry {
         is_news || self.merges
     }
 
-    /// Notes what the nodes have agreed on; whether that is news.
+    /// Sets the nodes' agreement, and returns whether it changed.
     pub(crate) fn agree(&mut self, names: &AgreedNames) -> bool {
         let is_news = *self.agreed != *names;
         if is_news {
@@ -91,12 +91,13 @@ impl Registry {
         is_news
     }
 
-    /// Takes other settings of these pools over; none where a pool is not named any more.
+    /// Replaces the settings of these pools. `None` means that the configuration no longer names
+    /// the pool.
     pub(crate) fn configure(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         Arc::make_mut(&mut self.settings).change(pools);
     }
 
-    /// Takes a worker in, in place of an earlier one of the same id.
+    /// Adds a worker and replaces an earlier one with the same id.
     pub(crate) fn add(
         &mut self,
         worker: Arc<dyn Worker>,
@@ -105,7 +106,7 @@ impl Registry {
     ) {
         let id = announcement.worker.clone();
         self.departed.came(&id);
-        // A connection that comes and goes must not clear what is held against its worker.
+        // A reconnect must not reset the worker's circuit.
         let circuit = match self.workers.get(&id) {
             Some(former) => former.circuit.clone(),
             None => Arc::new(Circuit::new(config)),
@@ -123,7 +124,7 @@ impl Registry {
         }
     }
 
-    /// Ties tasks to a worker: they end when it leaves.
+    /// Binds tasks to a worker: they are aborted when it leaves.
     pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         match self.workers.get_mut(worker) {
             Some(registered) => registered.tasks.extend(tasks),
@@ -131,12 +132,11 @@ impl Registry {
         }
     }
 
-    /// Takes a worker out; its pool, if it was there.
     pub(crate) fn remove(&mut self, id: &WorkerId) -> Option<Arc<str>> {
         let registered = self.workers.remove(id)?;
         self.departed.left(id);
         let pool = registered.announcement.pool.clone();
-        // It may have said so just now, when nobody follows it any more.
+        // The worker may have announced the removal after its last handled announcement.
         let removed = registered.worker.announcement().borrow().is_removed();
         if let Some(listed) = self.pools.get_mut(&pool) {
             listed.removed = removed;
@@ -144,12 +144,12 @@ impl Registry {
         Some(pool)
     }
 
-    /// Whether a worker was here and has been let go: whoever did that has waited for it.
+    /// Whether a worker was registered and has been removed.
     pub(crate) fn has_left(&self, id: &WorkerId) -> bool {
         self.departed.has(id)
     }
 
-    /// Whether a worker says what it said before.
+    /// Whether the announcement repeats the worker's last one.
     pub(crate) fn has_heard(&self, worker: &Arc<dyn Worker>, said: &Announcement) -> bool {
         let same = |registered: &Registered| {
             let Announcement {
@@ -166,8 +166,8 @@ impl Registry {
         self.workers.get(&said.worker).is_some_and(same)
     }
 
-    /// Notes what a worker says now. Returns whether it is ready and was not before; `None` for a
-    /// worker that is not registered (any more), or that another one has replaced.
+    /// Notes an announcement. Returns whether the worker became ready, or `None` if the worker is
+    /// not registered or was replaced.
     pub(crate) fn hear(
         &mut self,
         worker: &Arc<dyn Worker>,
@@ -181,8 +181,8 @@ impl Registry {
             let before = registered.generations.replace(catalog.generations);
             let known = registered.announcement.catalog.as_deref();
             let changed = known.map_or([true; 3], |known| differences(known, catalog));
-            // A backend that starts over counts from zero, which is no announcement. A list that did change
-            // has another version anyway.
+            // A restarted backend counts from zero, which is not an announcement. A changed list
+            // has a new version anyway.
             for (at, count) in self.announced.iter_mut().enumerate() {
                 let again = before.is_some_and(|before| before[at] < catalog.generations[at]);
                 *count += u64::from(again && !changed[at]);
@@ -193,7 +193,8 @@ impl Registry {
         Some(appears)
     }
 
-    /// Notes who sees other lists at a worker; whether it is registered, and that is news.
+    /// Notes the callers with their own lists at a worker. Returns whether this is news about a
+    /// registered worker.
     pub(crate) fn hear_own(&mut self, worker: &Arc<dyn Worker>, own: OwnLists) -> bool {
         let id = worker.announcement().borrow().worker.clone();
         let registered = self.workers.get_mut(&id);
@@ -202,7 +203,7 @@ impl Registry {
     }
 }
 
-/// Whether the tools, the resources with their templates, and the prompts differ.
+/// Whether the tools, the resources with templates, and the prompts differ.
 fn differences(old: &PoolCatalog, new: &PoolCatalog) -> [bool; 3] {
     [
         old.tools != new.tools,

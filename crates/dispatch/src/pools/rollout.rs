@@ -1,4 +1,4 @@
-//! The catalogs that the workers of one pool announce: several, while a new version is rolled out.
+//! The catalogs that a pool's workers announce. There are several while a new version rolls out.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use shoal_ports::PoolCatalog;
 use shoal_protocol::RawObject;
 use tokio::time::Instant;
 
-/// The versions of what a pool offers, in the order in which they were first announced.
+/// The catalog versions of a pool, in the order of their first announcement.
 ///
-/// The newest that a ready worker has is what clients see. A worker that says again what others said before
-/// makes nothing newer, so a link that flaps does not move the lists; a version that nobody has is
-/// remembered for as long as a pool without workers would be.
+/// Clients see the newest version of any ready worker. Repeating an older version does not make it
+/// newer, so an unstable connection does not change the lists. A version without workers is
+/// remembered as long as a pool without workers is listed.
 #[derive(Default)]
 pub(super) struct Versions {
     known: Vec<Version>,
@@ -25,7 +25,6 @@ struct Version {
 }
 
 impl Versions {
-    /// Notes which catalogs are announced now.
     pub(super) fn update(
         &mut self,
         announced: &[&Arc<PoolCatalog>],
@@ -58,14 +57,13 @@ impl Versions {
         }
     }
 
-    /// The newest of the versions that are announced now.
     pub(super) fn newest(&self) -> Option<&Arc<PoolCatalog>> {
         let mut newest_first = self.known.iter().rev();
         let used = newest_first.find(|version| version.unused_since.is_none())?;
         Some(&used.catalog)
     }
 
-    /// The names of the tools that a catalog has, where they may differ from those of the newest.
+    /// The names of a catalog's tools, if they may differ from the newest version's.
     pub(super) fn tools(&self, catalog: &PoolCatalog) -> Option<Arc<HashSet<String>>> {
         let newest = self.newest()?;
         if same(catalog, newest) {
@@ -81,7 +79,7 @@ impl Versions {
     }
 }
 
-/// Whether two catalogs offer the same. How often a worker has announced changes is its own affair.
+/// Whether two catalogs offer the same items.
 pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
     if std::ptr::eq(one, other) {
         return true;
@@ -96,10 +94,10 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         prompts,
         ttl_ms,
         generations: _,
-        // Of each worker, its own count.
+        // Each worker counts for itself.
         headers: _,
         lists,
-        // For operators.
+        // Only operators see these.
         left_out: _,
         cut: _,
     } = one;

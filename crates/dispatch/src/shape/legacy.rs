@@ -1,9 +1,9 @@
-//! Results of modern servers for legacy callers.
+//! Adapts results of modern servers for legacy callers.
 
 use shoal_protocol::{Method, RawJson, RawObject};
 
-/// A result without what earlier revisions do not have. Their `structuredContent` is an object, and clients refuse a result with another one:
-/// what no content says becomes a text.
+/// Removes members that earlier revisions lack. Their `structuredContent` must be an object, so
+/// another value becomes text content unless the content already has it.
 pub(super) fn result(method: &Method, result: RawJson) -> RawJson {
     let result = result.without("resultType");
     if *method != Method::ToolsCall {

@@ -1,4 +1,4 @@
-//! What metrics and a call's span are told of the attempts at it.
+//! Reports the attempts at a call to metrics and to the call's span.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use shoal_telemetry::trace::attributes as key;
 use super::Origin;
 use crate::pools::{CircuitState, Member};
 
-/// What is remembered from one attempt to the next.
+/// The state carried from one attempt to the next.
 #[derive(Default)]
 pub(super) struct AttemptState {
-    /// Why the next attempt repeats the one before, if there is a next one.
+    /// The reason for the next attempt.
     repeats: Option<RetryReason>,
-    /// Why the call was turned away, if it goes no further.
+    /// The reason for the refusal if no attempt follows.
     shed: Option<ShedReason>,
 }
 
 /// A call that no worker has taken.
 pub(crate) struct NotStarted {
     pub(crate) failure: CallFailure,
-    /// Empty where none was found for it.
+    /// Empty if no pool was found.
     pub(crate) pool: Arc<str>,
     pub(crate) reason: ShedReason,
-    /// Whether another request goes on with the call.
+    /// Whether another request continues the call.
     pub(crate) goes_on_elsewhere: bool,
 }
 
 impl NotStarted {
-    /// The call is given up. It counts as turned away if it certainly was not executed.
+    /// Gives up the call. It counts as refused if it certainly was not executed.
     pub(crate) fn give_up(self) -> CallFailure {
         if self.failure.retry() == Retry::Safe {
             metrics().pools.shed(&self.pool, self.reason);
@@ -39,7 +39,6 @@ impl NotStarted {
 }
 
 impl Origin {
-    /// A worker is asked to run the call: again, if an attempt before this has failed.
     pub(super) fn tries(&mut self, member: &Member) {
         self.attempt_state.shed = None;
         let Some(reason) = self.attempt_state.repeats.take() else {
@@ -52,28 +51,27 @@ impl Origin {
         });
     }
 
-    /// The attempt came to nothing; whether there is another one is not known yet.
+    /// Notes a failed attempt, which another one may follow.
     pub(super) fn failed(&mut self, failure: &CallFailure, member: &Member) {
         (self.attempt_state.repeats, self.attempt_state.shed) = judge(failure, member);
     }
 
-    /// The way to the worker broke, and the call may be run again.
+    /// Notes that the connection broke and the call may run again.
     pub(super) fn broke(&mut self) {
         self.attempt_state.repeats = Some(RetryReason::WorkerLost);
         self.span.add_event("connection lost", |_| ());
     }
 
-    /// The call runs.
     pub(super) fn goes_on(&mut self) {
         self.attempt_state = AttemptState::default();
     }
 
-    /// There is nobody to ask, for this reason; what a worker has said before is more to the point.
+    /// Notes that no worker is left. An earlier worker's refusal takes precedence.
     pub(super) fn nobody(&mut self, reason: ShedReason) {
         self.attempt_state.shed.get_or_insert(reason);
     }
 
-    /// What the call did may have changed the worker's circuit.
+    /// Reports a change of the worker's circuit.
     pub(super) fn circuit(&mut self, member: &Member, changed: Option<CircuitState>) {
         let event = match changed {
             None | Some(CircuitState::HalfOpen) => return,
@@ -90,15 +88,15 @@ impl Origin {
         });
     }
 
-    /// A worker that had taken the call has given it back, and nobody else takes it.
+    /// Counts a call that a worker took and gave back, and that no other worker takes.
     pub(super) fn turned_away(&self, failure: &CallFailure) {
-        // A full queue would have been said at once.
+        // A full queue would have refused the call at once.
         if matches!(failure, CallFailure::Overloaded { .. }) {
             metrics().pools.shed(&self.pool, ShedReason::QueueTimeout);
         }
     }
 
-    /// No worker has taken the call.
+    /// Wraps the failure of a call that no worker has taken.
     pub(super) fn not_started(&self, failure: CallFailure) -> NotStarted {
         NotStarted {
             failure: self.told(failure),
@@ -109,7 +107,7 @@ impl Origin {
     }
 }
 
-/// Why a call is repeated after this, if it is; and why it was turned away, if it is not.
+/// The reason to repeat a call after this failure, and the reason for refusing it otherwise.
 fn judge(failure: &CallFailure, member: &Member) -> (Option<RetryReason>, Option<ShedReason>) {
     match failure {
         CallFailure::Overloaded { .. } => (Some(RetryReason::Busy), Some(ShedReason::QueueFull)),

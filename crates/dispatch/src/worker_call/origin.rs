@@ -1,4 +1,4 @@
-//! What a call is started from, and the workers that it is offered to.
+//! The data that a call is started from, and the workers that it is offered to.
 
 use std::sync::Arc;
 
@@ -17,33 +17,32 @@ use crate::deadline::worker_deadline;
 use crate::pools::{AffinityKey, CircuitMark, Member, Wanted};
 use crate::shared::Shared;
 
-/// A call with everything that is needed to start it, again if must be.
+/// A call with everything that starting it, or starting it again, needs.
 pub(crate) struct Origin {
     pub(super) call: Call,
     pub(super) pool: Arc<str>,
     pub(super) tool: Option<Arc<str>>,
     key: Option<AffinityKey>,
-    /// The worker that is offered the call first, if one was planned.
+    /// The worker to offer the call to first.
     planned: Option<WorkerId>,
-    /// Workers that have been offered this call and are out.
+    /// Workers that have refused this call.
     pub(super) tried: Vec<WorkerId>,
-    /// From the choice of a pool to the call's end.
+    /// Spans the time from the choice of a pool to the call's end.
     pub(super) span: Span,
-    /// The call at the worker that has it now.
+    /// Spans the current attempt.
     attempt: Span,
     attempts: i64,
-    /// What the circuit of that worker had seen when the attempt began.
+    /// The circuit's mark when the attempt began.
     pub(super) begun: CircuitMark,
-    /// Whether an earlier owner of the call's session may have started it.
+    /// Whether an earlier session owner may have started the call.
     repetition: bool,
-    /// The number under which it is bound to the worker that has it. The same for each attempt there: by it the worker
-    /// knows whether it can still tell one from the other.
+    /// The ledger number under which the call is bound to its worker. All attempts there share it,
+    /// because it tells the worker whether it still remembers the call.
     ledger: Option<LedgerNumber>,
     pub(super) attempt_state: AttemptState,
 }
 
 impl Origin {
-    /// A call and the way that was found for it.
     pub(crate) fn new(call: Call, route: Route, shared: &Shared) -> Self {
         let view = shared.view();
         let affinity = &view.settings.of(&route.pool).affinity;
@@ -76,24 +75,22 @@ impl Origin {
         }
     }
 
-    /// This worker is offered the call first.
     pub(crate) fn first_at(mut self, worker: Option<Binding>) -> Self {
         self.planned = worker.map(|binding| binding.worker);
         self
     }
 
-    /// An earlier owner of the call's session may have started it.
     pub(crate) fn repeats(mut self) -> Self {
         self.repetition = true;
         self
     }
 
-    /// Offers the call to the worker that it is bound to, which is waited for, or to several until one takes it, up to
-    /// the configured number over its life.
+    /// Offers the call to its bound worker, which is waited for, or to several workers until one
+    /// takes it, up to the configured number over the call's life.
     ///
     /// # Errors
-    /// What the last of them said; `NotExecuted` when there is none, and `WorkerAway` when the only one that it may be is
-    /// not.
+    /// The last worker's failure. `NotExecuted` if there is no worker, and `WorkerAway` if the
+    /// bound one is away.
     pub(super) async fn offer(
         &mut self,
         shared: &Shared,
@@ -126,7 +123,7 @@ impl Origin {
             };
             let member = match chosen {
                 Ok(member) => member.clone(),
-                // What a worker said is more to the point than that there is no other one.
+                // A worker's refusal says more than the lack of another worker.
                 Err(none) => {
                     self.nobody(view.shed_reason(&self.pool, &self.wanted()));
                     return Err(refused.unwrap_or(none));
@@ -158,8 +155,9 @@ impl Origin {
             Err(failure) => failure,
         };
         self.failed(&failure, &member);
-        // What a worker says of a call that it may have run before is no failure of its own, unless nobody can
-        // have started that before: one that says so of every call must not look idle.
+        // If the call may have run before, an unknown outcome is not this worker's failure.
+        // Otherwise it is one, so that a worker that answers every call like this does not look
+        // idle.
         if !(self.repetition && matches!(failure, CallFailure::OutcomeUnknown { .. })) {
             let key = || self.failure_key();
             let changed = member.circuit.refused(key, &failure, self.begun);
@@ -168,7 +166,7 @@ impl Origin {
         Err(failure)
     }
 
-    /// Where the call runs, as its worker there knows it.
+    /// The worker and ledger number that the call is bound to.
     pub(super) fn bound_at(&self, member: &Member) -> Bound {
         Bound {
             call: self.call.id,
@@ -180,10 +178,10 @@ impl Origin {
         }
     }
 
-    /// Sends the call to this worker, which may have it if this is done `again`.
+    /// Sends the call to this worker, which may already have it if `again`.
     ///
     /// # Errors
-    /// The worker's word; that it cannot be reached, unless it may have the call.
+    /// The worker's failure, or that the worker is unreachable if it cannot have the call.
     pub(super) async fn send(
         &mut self,
         member: &Member,
@@ -200,7 +198,8 @@ impl Origin {
         }
     }
 
-    /// Starts the call on a worker in this process, without waiting; `None` where that one takes nothing.
+    /// Starts the call on a worker of this process without waiting. Returns `None` if the worker
+    /// refuses it.
     pub(crate) fn start_here(
         &mut self,
         member: &Member,
@@ -216,20 +215,19 @@ impl Origin {
         here.start_now(call).ok()
     }
 
-    /// The call should have ended there.
+    /// Reports that a worker did not end the call at its deadline.
     pub(super) fn overdue(&mut self, member: &Member) {
         tracing::warn!(worker = %member.id, call = %self.call.id, "a worker did not end a call at its deadline");
         self.failed_at(member, self.begun);
     }
 
-    /// The call has ended there.
     pub(crate) fn ended_at(&mut self, member: &Member, outcome: &CallOutcome) {
         let key = || self.failure_key();
         let changed = member.circuit.ended(key, outcome, self.begun);
         self.circuit(member, changed);
     }
 
-    /// Begins the span of an attempt at a worker, which ends the one before.
+    /// Begins the span of an attempt at a worker and ends the previous one.
     pub(super) fn attempt(&mut self, member: &Member) -> Option<TraceContext> {
         self.attempts += 1;
         self.begun = member.circuit.mark();
@@ -243,14 +241,15 @@ impl Origin {
         self.attempt.context().cloned()
     }
 
-    /// An attempt that has succeeded already: the call was found at its worker.
+    /// Records an attempt that found the call running at its worker.
     pub(crate) fn attempted(&mut self, member: &Member, attempt: Span) {
         self.attempts += 1;
         self.begun = member.circuit.mark();
         self.attempt = attempt;
     }
 
-    /// What whoever asked is told: the outcome of a call that is safe to repeat need not be known to send it again.
+    /// Converts a failure for the caller: a call that is safe to repeat can be sent again even if
+    /// its outcome is unknown.
     pub(super) fn told(&self, failure: CallFailure) -> CallFailure {
         match failure {
             CallFailure::OutcomeUnknown { reason } if self.is_repeatable() => {
@@ -283,7 +282,7 @@ impl Origin {
         FailureKey::of(&self.call.caller, &self.call.method, self.tool.as_deref())
     }
 
-    /// The worker did not bring the call to an end.
+    /// Notes that the worker failed to finish the call.
     pub(super) fn failed_at(&mut self, member: &Member, begun: CircuitMark) {
         self.circuit(member, member.circuit.failed(self.failure_key(), begun));
     }

@@ -1,4 +1,4 @@
-//! How a call goes on after the way to its worker broke, or its worker failed it.
+//! Continues a call after the connection broke or its worker failed it.
 
 use std::sync::Arc;
 
@@ -13,19 +13,21 @@ use crate::pools::{CircuitMark, Member};
 use crate::shared::Shared;
 
 impl WorkerCall {
-    /// Goes on after the way broke: at the worker, once that can be reached, or where that is safe, at whoever comes
-    /// first.
+    /// Continues after the connection broke: at the same worker once it is reachable, or at any
+    /// worker if the call is safe to repeat.
     ///
     /// # Errors
-    /// `Superseded` when another reader has the call; `Cancelled` when its caller has cancelled it, which the worker is
-    /// then told as soon as it can be; `Superseded` as a failure when its worker has heard of a later owner of its session;
-    /// what the last worker said for one that is safe to repeat; else `OutcomeUnknown`.
+    /// `Superseded` if another reader has the call. As a failure: `Cancelled` if the caller has
+    /// cancelled the call, which the worker is told later; `Superseded` if the worker knows a later
+    /// session owner; the last worker's failure for a call that is safe to repeat; and otherwise
+    /// `OutcomeUnknown`.
     pub(super) async fn recover(&mut self) -> Result<(), NotReattached> {
         if self.handle.is_replaced() && std::mem::take(&mut self.woken) {
-            // As a reader of its own: the one that it was is over.
+            // Attaches as a new reader, because the old reader has ended.
             self.reader = None;
         } else if self.handle.is_replaced() {
-            // Attaching again would only take it back: whether it may, only its caller can know.
+            // Reattaching would take the call back from its new reader, and only the caller knows
+            // whether that is right.
             return Err(NotReattached::Superseded);
         }
         let lost = self.lost();
@@ -45,13 +47,13 @@ impl WorkerCall {
     /// Runs the call again after its worker failed it.
     ///
     /// # Errors
-    /// As [`recover`](Self::recover), but for the `failure` of a call that is not safe to repeat.
+    /// As [`recover`](Self::recover), or `failure` if the call is not safe to repeat.
     pub(super) async fn run_again(&mut self, failure: CallFailure) -> Result<(), NotReattached> {
         self.go_on(failure, false, true).await
     }
 
-    /// Goes on `here`, where the call is, or `elsewhere`, by running it again. Where it is safe to repeat, anybody who comes
-    /// in time may run it; the same worker may: its backend starts again.
+    /// Continues `here`, at the same worker, or `elsewhere` by running the call again. A repeat may
+    /// run on any worker, even the same one, whose backend restarts.
     async fn go_on(
         &mut self,
         mut failure: CallFailure,
@@ -71,7 +73,7 @@ impl WorkerCall {
             if here {
                 let own = shared.view().member(&self.member.id).cloned();
                 let left = own.is_none() && shared.has_left(&self.member.id);
-                // One that was let go may still be asked for what it runs.
+                // A removed worker may still answer for its running calls.
                 let own = own.unwrap_or_else(|| self.member.clone());
                 if !own.is_reachable() {
                     here = !left;
@@ -119,23 +121,23 @@ impl WorkerCall {
                 () = sleep_until(until.min(Instant::now() + self.backoff.pause())) => {}
                 () = handle.cancelled() => {}
             }
-            // Whoever had it may be well again.
+            // The previous workers may have recovered.
             self.origin.tried.clear();
         }
     }
 
-    /// The call did not go on at the worker to which the way broke.
+    /// Counts a failure of the worker whose connection broke.
     fn blame(&mut self, broken: Option<(Arc<Member>, CircuitMark)>) {
         if let Some((member, begun)) = broken {
             self.origin.failed_at(&member, begun);
         }
     }
 
-    /// Attaches to the call at its worker, which can be reached; one of which nothing was heard is started there again:
-    /// the worker knows whether it has begun it.
+    /// Attaches to the call at its reachable worker. If no event came yet, Shoal starts the call
+    /// there again, because the worker knows whether it has begun.
     ///
     /// # Errors
-    /// The worker's word.
+    /// The worker's failure.
     async fn reattach(&mut self, own: Arc<Member>) -> Result<(), CallFailure> {
         let (call, after) = (self.origin.call.id, self.position.seen);
         let running = match self.reader {
@@ -155,7 +157,7 @@ impl WorkerCall {
             tracing::debug!(%call, %failure, "a call was not found again");
         })?;
         self.origin.goes_on();
-        // Its name stays where the way broke again before it was heard.
+        // The reader id stays if the connection breaks again before the first event.
         self.reader = running.control.reader().or(self.reader);
         self.handle.reattached(running.control);
         self.take_over(running.events, own);
@@ -163,16 +165,13 @@ impl WorkerCall {
     }
 }
 
-/// Why a way was not mended.
+/// The reason why a call was not continued.
 pub(super) enum NotReattached {
-    /// Another reader has the call.
     Superseded,
-    /// The call is lost.
     Failed(CallFailure),
 }
 
 impl NotReattached {
-    /// What whoever cannot go on is told.
     pub(super) fn failure(self) -> CallFailure {
         match self {
             Self::Superseded => Superseded.failure(),
@@ -187,18 +186,20 @@ impl From<CallFailure> for NotReattached {
     }
 }
 
-/// Why a call was not found at its worker.
+/// The reason why a call was not found at its worker.
 #[derive(Debug)]
 pub(crate) enum NotFound {
-    /// The worker is not there.
+    /// The worker is gone.
     Gone,
-    /// The worker does not know it.
     Unknown,
-    /// The worker has heard of a later owner of its session.
+    /// The worker knows a later owner of the call's session.
     Superseded(Epoch),
 }
 
-/// Attaches to a call at its worker, which is waited for until `until`. Cancellation safe.
+/// Attaches to a call at its worker, and waits for the worker until `until`.
+///
+/// # Cancel safety
+/// Cancel safe.
 pub(crate) async fn attach(
     shared: &Shared,
     worker: &WorkerId,
@@ -217,7 +218,10 @@ pub(crate) async fn attach(
     }
 }
 
-/// Waits until a worker can be reached; one that was let go has been waited for already. Cancellation safe.
+/// Waits until a worker is reachable, unless it was removed.
+///
+/// # Cancel safety
+/// Cancel safe.
 pub(super) async fn reach(
     shared: &Shared,
     worker: &WorkerId,
@@ -233,7 +237,7 @@ pub(super) async fn reach(
         if left || Instant::now() >= until {
             return None;
         }
-        // Either way it is looked at again.
+        // Checks again after a change and after the timeout.
         let _ = timeout_at(until, changes.changed()).await;
     }
 }
@@ -251,7 +255,7 @@ fn count(
     attached
 }
 
-/// Tells a call to stop whose caller does not wait for it any more, once its worker can be reached.
+/// Cancels a call whose caller has left, once its worker is reachable.
 pub(super) async fn cancel(
     shared: Arc<Shared>,
     member: Arc<Member>,
@@ -264,7 +268,7 @@ pub(super) async fn cancel(
             return;
         };
         running.control.cancel(&reason);
-        // It ends soon, unless the way breaks once more.
+        // The call ends soon, unless the connection breaks again.
         while let Ok(Some(event)) = timeout_at(until, running.events.next()).await {
             if matches!(event.kind, CallEventKind::Finished(_)) {
                 return;

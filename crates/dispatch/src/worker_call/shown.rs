@@ -1,25 +1,26 @@
-//! What a caller has seen of a call, which decides whether it can run again and what is repeated then.
+//! Tracks what a caller has seen of a call, which decides whether it can run again and which events
+//! repeat.
 
 use shoal_ports::CallEventKind;
 use shoal_protocol::{Method, RawJson};
 
-/// What has gone on to the caller.
+/// The events that the caller has seen.
 #[derive(Default)]
 pub(super) struct Shown {
-    /// Whether anything has.
+    /// Whether the caller has seen any event.
     pub(super) anything: bool,
-    /// Whether it was a question, or a request to come back later: then the call cannot be run again as if
-    /// nothing had happened.
+    /// Whether the caller was asked a question or to return later. The call then cannot run again
+    /// as if for the first time.
     pub(super) asked: bool,
     /// The parameters of the latest progress.
     progress: Option<RawJson>,
-    /// What progress must exceed to be shown, after the call was run again.
+    /// The progress that a second run must exceed to be shown.
     floor: Option<f64>,
 }
 
 impl Shown {
-    /// The event, if the caller is to see it. Progress must increase (basic, Progress), so what a second run
-    /// says of where the first one has been is left out.
+    /// Returns the event if the caller should see it. Progress must increase (basic, Progress), so
+    /// a second run's progress is dropped until it passes the first run's.
     pub(super) fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         self.anything = true;
         match &kind {
@@ -35,7 +36,7 @@ impl Shown {
                 }
                 self.progress.clone_from(params);
             }
-            // What a call keeps in its session it keeps again when it runs again: it is safe to repeat.
+            // A second run stores the same session state again, which is safe to repeat.
             CallEventKind::State { .. }
             | CallEventKind::Withdrawn { .. }
             | CallEventKind::Notification { .. }
@@ -44,10 +45,9 @@ impl Shown {
         Some(kind)
     }
 
-    /// The call begins once more.
     pub(super) fn runs_again(&mut self) {
         let reached = self.progress.take().as_ref().and_then(progress);
-        // A run that did not get as far as the one before leaves the floor where it was.
+        // The floor stays if this run did not get as far as the previous one.
         self.floor = match (self.floor, reached) {
             (Some(floor), Some(reached)) => Some(floor.max(reached)),
             (floor, reached) => floor.or(reached),

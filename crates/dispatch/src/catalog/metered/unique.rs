@@ -1,7 +1,7 @@
-//! `uniqueItems` in a time that the items cannot make quadratic.
+//! Checks `uniqueItems` in a time that items cannot make quadratic.
 //!
-//! The validator's own way looks for equal items by a hash under which `[[1], 2]` and `[1, [2]]` meet, and large integers
-//! too: an array of such is compared all with all.
+//! The validator's own check hashes items so that `[[1], 2]` and `[1, [2]]` collide, and so do
+//! large integers. It compares an array of colliding items pairwise.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use serde_json::{Number, Value};
 
 use super::super::budget::charge;
 
-/// So few are compared all with all.
+/// Arrays up to this length are compared pairwise.
 const FEW: usize = 15;
 
-/// Whether every item is different from every other, as JSON Schema sees it.
+/// Whether all items differ, by JSON Schema's definition of equality.
 pub(super) fn is_unique(items: &[Value]) -> bool {
     if items.len() <= FEW {
         items.iter().for_each(charge_for);
@@ -28,7 +28,7 @@ pub(super) fn is_unique(items: &[Value]) -> bool {
     })
 }
 
-/// Pays for a value and all in it, several times over.
+/// Charges several times for a value and its content.
 fn charge_for(value: &Value) {
     charge(FEW as u64);
     match value {
@@ -39,7 +39,7 @@ fn charge_for(value: &Value) {
     }
 }
 
-/// Writes what two values have in common if, and only if, they are equal.
+/// Writes a canonical form: two forms are equal exactly if their values are.
 fn write(value: &Value, form: &mut Vec<u8>) {
     match value {
         Value::Null => form.push(b'n'),
@@ -70,7 +70,7 @@ fn write_string(string: &str, form: &mut Vec<u8>) {
     form.extend_from_slice(string.as_bytes());
 }
 
-/// An integer is the same however it is written.
+/// Writes an integer in one form, independent of its spelling.
 fn write_number(number: &Number, form: &mut Vec<u8>) {
     let whole = number.as_i128().or_else(|| number.as_f64().and_then(whole));
     match (whole, number.as_f64()) {
@@ -86,7 +86,7 @@ fn write_number(number: &Number, form: &mut Vec<u8>) {
 }
 
 fn whole(float: f64) -> Option<i128> {
-    // Beyond this there is no integer that JSON's are read as, so there is no other way to write it.
+    // JSON integers beyond this bound are read as floats, so each has one form.
     let within = float.abs() <= 2_f64.powi(64);
     (within && float.fract() == 0.0).then_some(float as i128)
 }

@@ -1,4 +1,4 @@
-//! Answers reach the tool once, however often the way breaks.
+//! Each answer reaches the tool once, however often the path breaks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,19 +11,16 @@ use shoal_protocol::{Outcome, RawJson};
 
 use super::AnswerRelay;
 
-/// The tool's questions, of which each takes one answer.
 #[derive(Default)]
 struct Tool {
     answered: Mutex<BTreeMap<AskId, usize>>,
 }
 
-/// What becomes of answers on one connection.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrive,
-    /// The answer arrives, its acknowledgement does not.
+    /// The answer arrives, but its acknowledgement is lost.
     Unacknowledged,
-    /// Nothing arrives, and the sender hears nothing.
     Silent,
 }
 
@@ -44,7 +41,7 @@ impl Link {
 impl CallControl for Link {
     fn answer(&self, ask: AskId, _: Outcome) -> Answered {
         let arrives = matches!(self.fate, Fate::Arrive | Fate::Unacknowledged);
-        // As a worker does: the second answer is ignored, and told as the first.
+        // Like a worker: ignores the second answer and reports the first.
         if arrives {
             self.tool.answered.lock().insert(ask, 1);
         }
@@ -71,8 +68,7 @@ fn fates() -> impl Strategy<Value = Fate> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Connections of any fate, over which answers are given while they hold and after they have broken; the last one
-    /// holds.
+    /// Links with any fate, and answers given before and after each breaks. The last link works.
     #[test]
     fn no_answer_is_lost(
         links in prop::collection::vec((fates(), 0_u64..5), 1..6),
@@ -95,7 +91,7 @@ proptest! {
                     waiting.push(tokio::spawn(relay.answer(AskId(given), answer())));
                 }
                 if dropped {
-                    // Whoever gave the answers does not wait for them.
+                    // The callers that gave the answers stop waiting.
                     waiting.drain(..).for_each(|it: tokio::task::JoinHandle<bool>| it.abort());
                 }
                 tokio::task::yield_now().await;
@@ -127,7 +123,7 @@ async fn an_answer_of_an_unknown_fate_is_settled_when_the_way_is_mended_or_given
     let never = relay.answer(AskId(3), answer());
     relay.closed();
     assert!(!never.await);
-    // Nothing is kept for the next control.
+    // The closed relay keeps no answers for the next control.
     relay.follow(Link::of(&tool, Fate::Arrive), true);
     assert_eq!(tool.answered.lock().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! The pools that are listed, with workers or without.
+//! The listed pools, with or without workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,23 +13,24 @@ use crate::config::PoolConfig;
 use crate::pools::rollout::{Versions, same};
 use crate::remembered::Memorable;
 
-/// A pool whose workers have said what it offers.
+/// A pool whose catalog is known.
 #[derive(Default)]
 pub(super) struct Listed {
     pub(super) versions: Versions,
     pub(super) compiled: Option<Arc<CompiledPool>>,
-    /// The settings that it was compiled by.
+    /// The settings of the last compilation.
     pub(super) settings: PoolConfig,
-    /// When its last worker left.
+    /// When the last worker left.
     pub(super) vacant_since: Option<Instant>,
-    /// Whether the last worker that left had announced the pool's removal.
+    /// Whether the last worker had announced the pool's removal.
     pub(super) removed: bool,
-    /// Whether the catalog was recalled, and no worker has announced a different one since.
+    /// Whether the catalog was recalled and is still unconfirmed by a worker.
     pub(super) recalled: bool,
 }
 
 impl Registry {
-    /// Lists a pool by the catalog of its last worker. Returns whether that is news. A pool that may not scale to zero is not listed.
+    /// Lists a pool by the catalog of its last worker, if the pool may scale to zero. Returns
+    /// whether this is news.
     pub(crate) fn recall(&mut self, pool: &str, catalog: Arc<PoolCatalog>) -> bool {
         if self.settings.scale_to_zero(pool).is_none()
             || self.gone.contains(pool)
@@ -52,7 +53,7 @@ impl Registry {
         true
     }
 
-    /// Returns the pools that may scale to zero and whose catalog this node does not know.
+    /// Returns the pools that may scale to zero and whose catalogs are unknown.
     pub(crate) fn unknown_scaled(&self) -> Vec<String> {
         let is_unknown = |name: &&String| {
             !self.pools.contains_key(name.as_str()) && !self.gone.contains(name.as_str())
@@ -63,7 +64,6 @@ impl Registry {
             .collect()
     }
 
-    /// Returns the catalogs of the pools that may scale to zero.
     pub(crate) fn to_remember(&self) -> Vec<Memorable> {
         let may_be_vacant = |name: &Arc<str>| self.settings.scale_to_zero(name).is_some();
         let listed = self.pools.iter().filter(|(name, _)| may_be_vacant(name));
@@ -78,12 +78,12 @@ impl Registry {
             .collect()
     }
 
-    /// Returns the pools whose workers have all announced the pool's removal, so that the store can forget their catalogs.
+    /// Returns the removed pools whose catalogs the store can forget.
     pub(crate) fn to_forget(&self) -> Vec<Arc<str>> {
         self.gone.iter().cloned().collect()
     }
 
-    /// Returns the pools whose present workers have all announced the pool's removal.
+    /// Returns the pools whose present workers have all announced the removal.
     pub(super) fn removed(&self) -> BTreeSet<Arc<str>> {
         let said = || self.workers.values().map(|worker| &worker.announcement);
         let named = |removed: bool| {
@@ -94,7 +94,7 @@ impl Registry {
         named(true).filter(|pool| !goes_on.contains(pool)).collect()
     }
 
-    /// Forgets the settings of pools that are neither named nor offered any more.
+    /// Drops the settings of pools that are neither named nor offered.
     pub(super) fn forget_dropped(&mut self) {
         let is_over = |name: &&String| {
             let mut workers = self.workers.values();
@@ -110,10 +110,11 @@ impl Registry {
             .retain(|name| settings.scale_to_zero(name).is_some());
     }
 
-    /// Brings the compiled pools up to date; whether any changed.
+    /// Updates the compiled pools, and returns whether any changed.
     ///
-    /// A pool whose workers are not ready keeps what it last said, so that its tools do not flicker; one
-    /// without workers does so for its lingering time, unless it was `removed` or the configuration names it no more.
+    /// A pool keeps its last catalog while its workers are not ready, so that its tools do not
+    /// flicker. A pool without workers keeps it for the lingering time, unless the pool was
+    /// `removed` or the configuration no longer names it.
     pub(super) fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
         let workers = self.workers.values();
@@ -171,7 +172,7 @@ impl Registry {
         changed
     }
 
-    /// For how long a pool that has just lost its last worker stays listed.
+    /// How long a pool that has just lost its last worker stays listed.
     pub(crate) fn lingers(&self, pool: &str) -> Option<Duration> {
         let listed = self.pools.get(pool)?;
         listed
@@ -182,8 +183,6 @@ impl Registry {
 }
 
 impl Listed {
-    /// Compiles the newest version if the version or the pool's settings have changed. Returns whether it did. Without workers, the
-    /// newest version is the one that was compiled last.
     fn compile(&mut self, name: &Arc<str>, settings: &PoolConfig) -> bool {
         let before = self.compiled.as_deref();
         let newest = self.versions.newest();

@@ -1,4 +1,5 @@
-//! Compiles the registered workers into the view that calls are dispatched by, and into the server's facts.
+//! Compiles the registered workers into the view that calls are dispatched by, and into the
+//! server's facts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -14,12 +15,10 @@ use crate::config::Config;
 use crate::own::OwnPools;
 use crate::pools::{Fleet, Member, PoolView, View, affinity};
 
-/// Why a worker takes no calls whose pool the configuration does not name.
 const UNNAMED: &str =
     "this node's configuration does not name the pool (catalog.unnamed_pools = false)";
 
 impl Registry {
-    /// The view of what is registered now, with the server's facts.
     pub(crate) fn view(&mut self, config: &Config, before: &View) -> (View, ServerFacts) {
         let removed = self.removed();
         let changed = self.update(&removed, Instant::now()) | std::mem::take(&mut self.merges);
@@ -85,7 +84,7 @@ impl Registry {
     /// Returns the pools and the owners whose lists differ from the shared ones.
     fn own_pools(&self) -> OwnPools {
         let mut own = OwnPools::default();
-        // A listed pool counts even while none of its workers takes calls.
+        // A listed pool counts even while all of its workers refuse calls.
         for (name, listed) in &self.pools {
             let source = listed.compiled.as_ref().map(|it| &it.source);
             if let Some(source) = source.filter(|it| it.lists == ListScope::Principal) {
@@ -108,12 +107,12 @@ impl Registry {
         own
     }
 
-    /// Returns the versions of the lists: numbers that are the same on every node that sees the same pools, so that
-    /// a session that moves is not told of changes that never happened. A change that a backend announces without
-    /// changing anything counts on this node only.
+    /// Returns the versions of the lists. They are equal on every node that sees the same pools, so
+    /// a session that moves sees no false changes. An announced change without effect counts on
+    /// this node only.
     fn versions(&self, catalog: &Catalog, config: &Config) -> [u64; 3] {
         let mut versions = catalog.versions;
-        // Under other rules, some callers may see other lists.
+        // Other rules may give some callers other lists.
         let policy = config.policies.as_ref().map(|it| it.current());
         let policy = policy.map(|policy| policy.fingerprint());
         for (version, count) in versions.iter_mut().zip(self.announced) {
@@ -128,7 +127,6 @@ impl Registry {
         versions
     }
 
-    /// The headers of clients' requests that some worker asks for.
     fn headers(&self) -> Arc<[Arc<str>]> {
         let workers = self.workers.values();
         let catalogs = workers
@@ -165,7 +163,6 @@ impl Registry {
     }
 }
 
-/// The headers that a worker asks for.
 fn asked(said: &Announcement) -> Arc<[Arc<str>]> {
     let catalog = said.catalog.as_deref();
     catalog.map_or_else(Arc::default, |catalog| catalog.headers.as_slice().into())
