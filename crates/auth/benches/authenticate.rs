@@ -1,4 +1,4 @@
-//! Who a bearer token stands for: the digest of the token, and the search for it among those that are known.
+//! Measures the digest and lookup of a static token.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 
@@ -7,7 +7,6 @@ use shoal_auth::{StaticTokens, TokenHash};
 use shoal_ports::{Authenticator as _, Credentials, Principal};
 use tokio::runtime::Builder;
 
-/// A token of the length that a generated one has.
 fn token(number: usize) -> String {
     format!("{number:064x}")
 }

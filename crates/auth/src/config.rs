@@ -1,4 +1,4 @@
-//! `[auth]`: who may call.
+//! `[auth]`: authentication settings.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

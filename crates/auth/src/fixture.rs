@@ -1,4 +1,5 @@
-//! An authorization server for tests: keys, metadata and introspection over HTTP on loopback. It issues nothing; tests sign tokens themselves.
+//! An authorization server for tests: keys, metadata and introspection over HTTP on loopback. Tests
+//! sign tokens themselves.
 #![allow(clippy::unwrap_used, reason = "a failed step is the report of a test")]
 
 use std::collections::HashMap;
@@ -36,21 +37,20 @@ pub struct AuthorizationServer {
 #[derive(Default)]
 struct Shared {
     issuer: Mutex<String>,
-    /// The answer in place of the keys, unless empty.
+    /// The answer instead of the keys, unless empty.
     keys: Mutex<String>,
     is_down: Mutex<bool>,
     fetches: AtomicUsize,
     introspections: AtomicUsize,
-    /// Answers for some paths, in place of the usual ones.
+    /// Answers that replace the usual ones, by path.
     told: Mutex<HashMap<String, Told>>,
-    /// The paths that were asked for, in order.
     asked: Mutex<Vec<String>>,
-    /// How the tokens begin about which it says nothing.
+    /// The prefix of tokens whose introspection hangs.
     silent_about: Mutex<Option<String>>,
     tokens: Mutex<HashMap<String, Value>>,
 }
 
-/// An answer to a request for a path, whatever else the request says.
+/// A fixed answer for a path.
 #[derive(Clone, Debug)]
 pub struct Told {
     status: StatusCode,
@@ -59,7 +59,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// A status and a body.
+    /// An answer with this status and body.
     pub fn new(status: u16, body: impl Into<String>) -> Self {
         Self {
             status: StatusCode::from_u16(status).unwrap(),
@@ -78,11 +78,11 @@ impl Told {
     }
 }
 
-/// The name and the secret that introspection asks for, as `Authorization: Basic` has them.
+/// The client's name and secret for introspection, by `Authorization: Basic`.
 pub const CLIENT: (&str, &str) = ("shoal", "open sesame");
 
 impl AuthorizationServer {
-    /// Listens on a free port, and publishes these keys.
+    /// Starts on a free port and publishes these keys.
     pub async fn start(keys: &[&SigningKey]) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
@@ -99,28 +99,28 @@ impl AuthorizationServer {
         server
     }
 
-    /// From now on its keys are these.
+    /// Replaces the published keys.
     pub fn publish(&self, keys: &[&SigningKey]) {
         let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
         self.publish_text(json!({ "keys": keys }).to_string());
     }
 
-    /// From now on this is said where its keys are.
+    /// Replaces the text of the published keys.
     pub fn publish_text(&self, text: String) {
         *self.shared.keys.lock() = text;
     }
 
-    /// From now on its metadata names this issuer.
+    /// Changes the issuer in the metadata.
     pub fn claim(&self, issuer: &str) {
         issuer.clone_into(&mut self.shared.issuer.lock());
     }
 
-    /// From now on it says this at a path.
+    /// Sets the answer for a path.
     pub fn tell(&self, path: &str, told: Told) {
         self.shared.told.lock().insert(path.to_owned(), told);
     }
 
-    /// From now on its metadata is at this path alone, and names this issuer.
+    /// Moves the metadata to this path only, with this issuer.
     pub fn describe(&self, path: &str, issuer: &str) {
         self.tell(
             "/.well-known/oauth-authorization-server",
@@ -130,37 +130,37 @@ impl AuthorizationServer {
         self.tell(path, Told::new(200, metadata.to_string()));
     }
 
-    /// The paths that it was asked for, in order.
+    /// Returns the requested paths, in order.
     pub fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().clone()
     }
 
-    /// From now on it answers with 503, or does not.
+    /// Makes the server answer 503, or stop doing so.
     pub fn set_down(&self, is_down: bool) {
         *self.shared.is_down.lock() = is_down;
     }
 
-    /// From now on it lets those wait without end who ask about a token that begins like this.
+    /// Makes introspection hang for tokens with this prefix.
     pub fn hang_on(&self, prefix: &str) {
         *self.shared.silent_about.lock() = Some(prefix.to_owned());
     }
 
-    /// How often its keys were asked for.
+    /// Counts the requests for keys.
     pub fn fetches(&self) -> usize {
         self.shared.fetches.load(Ordering::SeqCst)
     }
 
-    /// How often it was asked about a token.
+    /// Counts the introspections.
     pub fn introspections(&self) -> usize {
         self.shared.introspections.load(Ordering::SeqCst)
     }
 
-    /// Sets the answer about a token. The server calls all other tokens inactive.
+    /// Sets the answer about a token. All other tokens are inactive.
     pub fn say(&self, token: &str, answer: Value) {
         self.shared.tokens.lock().insert(token.to_owned(), answer);
     }
 
-    /// Claims that are sound for a resource.
+    /// Returns valid claims for a resource.
     pub fn claims(&self, resource: &str) -> Value {
         json!({
             "iss": self.issuer, "aud": resource, "sub": "alice", "scope": "mcp",
@@ -263,19 +263,19 @@ async fn introspect(shared: &Shared, headers: &HeaderMap, form: &[u8]) -> Respon
     axum::Json(known.unwrap_or_else(|| json!({ "active": false }))).into_response()
 }
 
-/// A token without its signature.
+/// A token without a signature.
 pub fn unsigned(header: &str, claims: &str) -> String {
     let text = |part: &str| URL_SAFE_NO_PAD.encode(part);
     format!("{}.{}", text(header), text(claims))
 }
 
-/// The time of day, in seconds.
+/// The time in seconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap().as_secs()
 }
 
-/// A key that signs.
+/// A signing key.
 pub struct SigningKey {
     kid: String,
     pair: Pair,
@@ -288,13 +288,13 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// A new one on the curve P-256.
+    /// Generates a P-256 key.
     pub fn es256(kid: &str) -> Self {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
         Self::of(kid, Pair::Es256(Box::new(pair)))
     }
 
-    /// A new one on the curve Ed25519.
+    /// Generates an Ed25519 key.
     pub fn ed25519(kid: &str) -> Self {
         Self::of(
             kid,
@@ -302,7 +302,7 @@ impl SigningKey {
         )
     }
 
-    /// A new one for RSA.
+    /// Generates an RSA key.
     pub fn rs256(kid: &str) -> Self {
         let pair = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
         Self::of(kid, Pair::Rs256(Box::new(pair)))
@@ -321,7 +321,7 @@ impl SigningKey {
         }
     }
 
-    /// The public key.
+    /// Returns the public key.
     pub fn jwk(&self) -> Value {
         let mut key = self.bare_jwk();
         key["kid"] = json!(self.kid);
@@ -349,18 +349,18 @@ impl SigningKey {
         }
     }
 
-    /// An access token with these claims.
+    /// Signs an access token with these claims.
     pub fn token(&self, claims: &Value) -> String {
         let header = json!({ "alg": self.algorithm(), "kid": self.kid, "typ": "at+jwt" });
         self.sign(&header, claims)
     }
 
-    /// Whatever is to be signed.
+    /// Signs a header and claims.
     pub fn sign(&self, header: &Value, claims: &Value) -> String {
         self.sign_text(&header.to_string(), &claims.to_string())
     }
 
-    /// The same, of texts that need not be JSON.
+    /// Signs texts that need not be JSON.
     pub fn sign_text(&self, header: &str, claims: &str) -> String {
         let signed = unsigned(header, claims);
         let random = SystemRandom::new();
@@ -385,7 +385,7 @@ impl SigningKey {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// A token whose secret is what everybody knows: the public key, as it is published.
+    /// Signs with the published public key as an HMAC secret.
     pub fn confused(&self, header: &str, claims: &str) -> String {
         let signed = unsigned(header, claims);
         let secret = hmac::Key::new(hmac::HMAC_SHA256, self.bare_jwk().to_string().as_bytes());
@@ -393,13 +393,13 @@ impl SigningKey {
         format!("{signed}.{signature}")
     }
 
-    /// The key's id in tokens.
+    /// Returns the key's thumbprint.
     pub fn thumbprint(&self) -> String {
-        // The members of a bare key are in the order that the thumbprint wants.
+        // The members of a bare key are in the thumbprint's order.
         URL_SAFE_NO_PAD.encode(Sha256::digest(self.bare_jwk().to_string()))
     }
 
-    /// The claims of a DPoP proof for a request.
+    /// Returns the claims of a DPoP proof for a request.
     pub fn proof_claims(method: &str, url: &str, token: &str) -> Value {
         json!({
             "jti": format!("{:x}", rand::random::<u128>()), "htm": method, "htu": url, "iat": now(),
@@ -407,7 +407,7 @@ impl SigningKey {
         })
     }
 
-    /// A DPoP proof with these claims.
+    /// Signs a DPoP proof with these claims.
     pub fn proof(&self, claims: &Value) -> String {
         let header = json!({ "alg": self.algorithm(), "typ": "dpop+jwt", "jwk": self.bare_jwk() });
         self.sign(&header, claims)

@@ -1,18 +1,18 @@
 //! Authentication of callers: none, static bearer tokens, or OAuth 2.1.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | `config.rs`, `config/` | what an operator can say, and what does not go together |
-//! | `tokens.rs`, `token_hash.rs`, `tokens_file.rs` | static tokens, by their hashes, and a file of them that may change |
+//! | `config.rs`, `config/` | the settings, and checks that they fit together |
+//! | `tokens.rs`, `token_hash.rs`, `tokens_file.rs` | static tokens, by their hashes, and a watched file of them |
 //! | [`OAuth`] (`oauth.rs`) | access tokens of authorization servers; the order of the checks |
-//! | `oauth/jws.rs`, `oauth/keys.rs`, `oauth/claims.rs` | a token taken apart, the keys of an issuer, and what a token must say |
-//! | `oauth/key_source.rs`, `oauth/metadata.rs`, `oauth/http.rs` | where the keys come from, and how they are kept |
-//! | `oauth/introspection.rs`, `oauth/flights.rs` | asking the issuer about a token, once for all who show it |
-//! | `oauth/recheck.rs` | asking again while a stream is open |
-//! | `oauth/dpop.rs`, `oauth/replays.rs` | proofs that a caller has the key that its token is bound to |
-//! | `oauth/scopes.rs`, `oauth/resource.rs` | which scopes a request needs; what callers are told |
-//! | `oauth/cache.rs` | tokens that were verified |
-//! | `refused.rs` | what the log says of callers who are refused |
+//! | `oauth/jws.rs`, `oauth/keys.rs`, `oauth/claims.rs` | parsing a token, an issuer's keys, and the required claims |
+//! | `oauth/key_source.rs`, `oauth/metadata.rs`, `oauth/http.rs` | fetching and caching the keys |
+//! | `oauth/introspection.rs`, `oauth/flights.rs` | asking the issuer about a token, once for all concurrent requests |
+//! | `oauth/recheck.rs` | checking again while a stream is open |
+//! | `oauth/dpop.rs`, `oauth/replays.rs` | proofs that a caller has the key of its token |
+//! | `oauth/scopes.rs`, `oauth/resource.rs` | required scopes; metadata and challenges for callers |
+//! | `oauth/cache.rs` | verified tokens |
+//! | `refused.rs` | log lines about refused callers |
 //! | `fixture.rs` | an authorization server for tests |
 
 pub mod config;

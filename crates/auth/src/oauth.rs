@@ -1,8 +1,8 @@
 //! Access tokens of authorization servers: Shoal as an OAuth 2.1 resource server.
 //!
-//! A token is checked in this order: its length; its form; whose it says it is; its algorithm; its key; its signature; then what it
-//! says, of which nothing is believed before. A token that passed is remembered. With every request: how it is shown, and
-//! the scopes.
+//! A token is checked in this order: length, form, claimed issuer, algorithm, key, signature, and
+//! then its claims, which are untrusted before. A valid token is cached. Each request also checks
+//! how the token is shown, and its scopes.
 
 mod cache;
 mod claims;
@@ -49,16 +49,16 @@ use self::scopes::Scopes;
 use crate::config::{Asked, Auth, Issuer, ResolvedIssuer, SigningAlgorithm, public_url};
 use crate::refused;
 
-/// Nobody can tell now.
+/// The outcome while the issuer is unreachable.
 const AWAY: AuthError = AuthError::Unavailable {
     reason: "the authorization server cannot be reached",
     retry_after: Duration::from_secs(5),
 };
 
-/// The `typ` of access tokens. Other JWTs of an issuer, such as proofs and logouts, are not access tokens.
+/// The `typ` of access tokens. An issuer's other JWTs, such as proofs and logouts, are refused.
 const TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
-/// Knows callers by the access tokens of authorization servers. Dropping it ends what it does in the background.
+/// Authenticates callers by access tokens. Dropping it ends its background tasks.
 pub struct OAuth {
     tokens: Arc<AccessTokens>,
     token_bytes: usize,
@@ -66,24 +66,22 @@ pub struct OAuth {
     resource: Resource,
 }
 
-/// The access tokens that the issuers have made, and the grants behind them.
 struct AccessTokens {
     issuers: Vec<TrustedIssuer>,
     verified: Arc<VerifiedTokens>,
     scopes: Arc<Scopes>,
-    /// How long an answer of an issuer is believed.
+    /// How long an issuer's answer is cached.
     believed_for: Duration,
 }
 
-/// An authorization server whose tokens are taken.
 struct TrustedIssuer {
     name: String,
     algorithms: Vec<SigningAlgorithm>,
     rules: Arc<ClaimRules>,
-    /// The keys that verify its JWTs; none if the issuer is asked about them.
+    /// The keys for its JWTs, or `None` if the issuer is asked about them.
     keys: Option<KeySource>,
     asked: Option<Introspector>,
-    /// Whether it is shown tokens that are no JWT.
+    /// Whether it is asked about tokens that are not JWTs.
     takes_opaque: bool,
 }
 
@@ -92,16 +90,16 @@ struct TrustedIssuer {
 pub struct IssuerReport {
     /// Its name.
     pub issuer: String,
-    /// How many of its keys are known; none where it is asked about tokens instead.
+    /// The number of known keys, or `None` if the issuer is asked about tokens instead.
     pub keys: Option<usize>,
-    /// How long ago those came.
+    /// The age of the keys in seconds.
     pub age_seconds: Option<u64>,
-    /// Why they could not be fetched last, if that is so.
+    /// The reason why the last fetch failed, if it did.
     pub trouble: Option<String>,
 }
 
 impl OAuth {
-    /// Begins to fetch keys. `path` is where this server serves what `auth.resource` names.
+    /// Starts fetching keys. `path` is where this server serves `auth.resource`.
     ///
     /// # Errors
     /// A setting or a file that cannot be used.
@@ -140,7 +138,7 @@ impl OAuth {
             .collect()
     }
 
-    /// Returns why no caller can be authenticated, if no issuer's keys were ever fetched.
+    /// Returns why no caller can be authenticated, if no issuer's keys have been fetched yet.
     pub fn waits_for(&self) -> Option<String> {
         let without = |issuer: &TrustedIssuer| {
             let keys = issuer.keys.as_ref();
@@ -150,7 +148,7 @@ impl OAuth {
         nobody.then(|| "the keys of no authorization server are known yet".to_owned())
     }
 
-    /// Which authorization servers could not be reached last.
+    /// Lists the authorization servers that were last unreachable.
     pub fn trouble(&self) -> Option<String> {
         let issuers = self.tokens.issuers.iter();
         let away = issuers.filter(|issuer| {
@@ -163,7 +161,10 @@ impl OAuth {
 }
 
 impl AccessTokens {
-    /// Verifies a token at `now`. Cancellation safe.
+    /// Verifies a token at `now`.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     async fn read(
         &self,
         token: &[u8],
@@ -175,14 +176,14 @@ impl AccessTokens {
         }
         let malformed = |_| AuthError::Token(refused::token("bytes that are no text"));
         let token = str::from_utf8(token).map_err(malformed)?;
-        // Boxed: each request would have room for it, and nearly none needs that.
+        // Boxed, because each request would reserve its size, but few requests need it.
         Box::pin(self.verify(token, digest)).await
     }
 
     async fn verify(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
         let fault = AuthError::Token;
         let Some(jws) = Jws::of(token) else {
-            // A token that does not say whose it is can be of one issuer alone: it is shown to no other.
+            // A token that does not name its issuer is shown to only one issuer.
             let mut issuers = self.issuers.iter().filter(|issuer| issuer.takes_opaque);
             let asked = issuers.find_map(|issuer| issuer.asked.as_ref());
             let asked = asked.ok_or_else(|| fault(not_signed(token)))?;
@@ -291,7 +292,7 @@ async fn expect_signature(
     if candidates.are_named {
         return Err(wrong(&candidates));
     }
-    // The issuer may have a key that is not known yet.
+    // The issuer may have a newer key.
     let newer = source.newer(seen).await.map_err(|none| match none {
         NoKeys::Unknown => wrong(&candidates),
         NoKeys::Away => AWAY,

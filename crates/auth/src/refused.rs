@@ -1,13 +1,13 @@
-//! Log lines about refused callers: they name the failed check, and never contain the token. Because anyone can cause them, the log has one
-//! line of each kind now and then (`telemetry.logs.repeats`).
+//! Log lines about refused callers. They name the failed check without the token, and are
+//! rate-limited per kind (`telemetry.logs.repeats`), because anyone can cause them.
 
 use serde_json::Value;
 use shoal_ports::{AuthError, TokenFault, shown};
 
-/// Characters of a value that are told.
+/// Maximum characters shown of a value.
 const SHOWN: usize = 200;
 
-/// A token says something else than it must. Returns the fault.
+/// Logs a claim with a wrong value and returns the fault.
 pub(crate) fn claim(
     check: TokenFault,
     claim: &str,
@@ -29,7 +29,7 @@ pub(crate) fn claim(
     check
 }
 
-/// A token cannot be read as one. Returns the fault.
+/// Logs an unreadable token and returns the fault.
 pub(crate) fn token(came: &str) -> TokenFault {
     let (check, expected) = (TokenFault::Malformed, "a JWT that is signed (JWS)");
     let refusal = check.label();
@@ -37,7 +37,7 @@ pub(crate) fn token(came: &str) -> TokenFault {
     check
 }
 
-/// A caller is refused for this reason, unless [`claim`] or [`token`] has said why.
+/// Logs another refusal, unless [`claim`] or [`token`] has logged it.
 pub(crate) fn caller(why: &AuthError) {
     let kind = match why {
         AuthError::Token(fault) => match fault {
@@ -54,7 +54,8 @@ pub(crate) fn caller(why: &AuthError) {
         AuthError::Proof(fault) => fault.label(),
         AuthError::Invalid => "unknown",
         AuthError::Scope(_) => "scope",
-        // The first is how clients find out that a token is needed; the other is told where it is answered.
+        // A missing token is how clients discover authentication, and an unreachable issuer is
+        // logged elsewhere.
         AuthError::TooManyProofs { .. } => "proofs",
         AuthError::Missing | AuthError::Unavailable { .. } => return,
     };

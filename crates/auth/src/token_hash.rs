@@ -1,4 +1,4 @@
-//! Bearer tokens as configuration holds them.
+//! Bearer tokens as hashes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use shoal_ports::{REDACTED, TokenDigest};
 use subtle::ConstantTimeEq as _;
 
-/// SHA-256 of a token, which gives nobody access. Two are compared in constant time.
+/// The SHA-256 of a token, which does not grant access itself. Comparisons take constant time.
 #[derive(Clone, Copy)]
 pub struct TokenHash(TokenDigest);
 
@@ -20,12 +20,11 @@ impl TokenHash {
         Self(Sha256::digest(token).into())
     }
 
-    /// Of a token with this digest.
     pub(crate) fn from_digest(digest: TokenDigest) -> Self {
         Self(digest)
     }
 
-    /// Lower-case hexadecimal, as configurations have it.
+    /// Returns lower-case hexadecimal, as in configurations.
     pub fn to_hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -56,7 +55,7 @@ impl Hash for TokenHash {
     }
 }
 
-// A short token can be guessed from its hash.
+// Redacted, because a short token can be guessed from its hash.
 impl fmt::Debug for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
@@ -72,7 +71,7 @@ impl Serialize for TokenHash {
 impl<'de> Deserialize<'de> for TokenHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The value is not repeated: somebody may have pasted the token itself.
+        // Does not repeat the value, which may be a token pasted by mistake.
         Self::from_hex(&text).ok_or_else(|| {
             de::Error::custom(
                 "expected 64 hexadecimal digits: `shoal config hash-token` prints them for a token",

@@ -1,4 +1,4 @@
-//! Nobody is asked, or everybody has a static bearer token.
+//! Authentication by static bearer tokens, or none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::refused;
 use crate::token_hash::TokenHash;
 use crate::tokens_file::TokensFile;
 
-/// Everybody is the anonymous principal. For loopback listeners.
+/// Treats every caller as the anonymous principal, for loopback listeners.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoAuthentication;
 
@@ -33,23 +33,22 @@ impl Authenticator for NoAuthentication {
 
 /// The principal of each token.
 ///
-/// The keys of its hashes are random, so which entry a digest is compared with, and the time that takes, says
-/// nothing about how close it came to one.
+/// The map hashes with random keys, so the lookup time does not reveal how close a digest came to
+/// an entry.
 pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
-/// Knows callers by fixed bearer tokens. However many there are, a request costs the same.
+/// Authenticates callers by static bearer tokens. The cost does not depend on their number.
 pub struct StaticTokens {
-    /// Another one when a file of tokens has changed.
+    /// Replaced when the file of tokens changes.
     principals: watch::Sender<Arc<Principals>>,
-    /// Watches the file, if there is one.
     _watch: Option<AbortOnDropHandle<()>>,
 }
 
 impl StaticTokens {
-    /// The tokens of a configuration, and of its file, which is watched from now on.
+    /// Loads the tokens of a configuration and of its file, and starts watching the file.
     ///
     /// # Errors
-    /// A description of what is wrong with the file.
+    /// The file is invalid.
     pub fn start(auth: &Auth) -> Result<Self, String> {
         let entry = |token: &Token| (token.sha256, Principal::new(token.name.as_str()));
         let fixed: Principals = auth.tokens.iter().map(entry).collect();
@@ -61,7 +60,7 @@ impl StaticTokens {
         Ok(tokens)
     }
 
-    /// Makes the table of tokens. If two entries have the same token, the last one wins.
+    /// Creates the table of tokens. Of two entries with the same token, the last one wins.
     pub fn new(tokens: impl IntoIterator<Item = (TokenHash, Principal)>) -> Self {
         Self {
             principals: watch::Sender::new(Arc::new(tokens.into_iter().collect())),
@@ -69,7 +68,6 @@ impl StaticTokens {
         }
     }
 
-    /// The sender that replaces all tokens at once.
     #[cfg(test)]
     pub(crate) fn handle(&self) -> watch::Sender<Arc<Principals>> {
         self.principals.clone()
@@ -97,7 +95,7 @@ impl Authenticator for StaticTokens {
         let news = stream::unfold(Some((changes, token, principal)), async |watched| {
             let (mut changes, token, principal) = watched?;
             while changes.borrow_and_update().get(&token) == Some(&principal) {
-                // Without an authenticator nothing changes any more.
+                // Without an authenticator, tokens cannot change any more.
                 changes.changed().await.ok()?;
             }
             Some((GrantNews::Over(AuthError::Invalid), None))
@@ -158,7 +156,7 @@ mod tests {
     #[tokio::test]
     async fn of_many_tokens_each_names_its_own_principal() {
         let many = (0..200).map(|number| entry(&format!("t{number}"), &format!("p{number}")));
-        // A token may change its principal, and a principal may have two.
+        // A token may change its principal, and a principal may have two tokens.
         let more = [entry("t7", "other"), entry("new", "p8")];
         let tokens = StaticTokens::new(many.chain(more));
         for (token, due) in [

@@ -1,4 +1,4 @@
-//! A file of static tokens that may change while the process runs.
+//! A watched file of static tokens.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::Token;
 use crate::tokens::Principals;
 
-/// How often the file is looked at.
+/// The interval of checks.
 const LOOK: Duration = Duration::from_secs(2);
-/// The longest file, in bytes: some hundred thousand tokens.
+/// Maximum bytes of the file, enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// Always said: an emptied file is one that is being written, and revokes nothing.
+    /// Required, because an emptied file is still being written and must not revoke tokens.
     tokens: Vec<Token>,
 }
 
@@ -48,7 +48,7 @@ impl TokensFile {
     /// Reads the file now.
     ///
     /// # Errors
-    /// A description of what is wrong with the file. The tokens stay as they are.
+    /// The file is invalid, and the tokens stay as they are.
     fn read(&self) -> Result<usize, String> {
         let of_file = read(&self.file)?;
         let count = of_file.len();
@@ -67,7 +67,7 @@ impl TokensFile {
     /// Reads the file now, and again when it has changed, until the handle is dropped.
     ///
     /// # Errors
-    /// A description of what is wrong with the file now.
+    /// The file is invalid now.
     pub(crate) fn watch(self) -> Result<AbortOnDropHandle<()>, String> {
         let mut watch = FileWatch::new(&self.file);
         self.read()?;
@@ -141,7 +141,7 @@ mod tests {
             format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n")
         };
         let text: String = entries.iter().map(entry).collect();
-        // As editors and Kubernetes do it: another file takes the place.
+        // Replaces the file, as editors and Kubernetes do.
         let next = file.with_extension("next");
         std::fs::write(&next, text).unwrap();
         std::fs::rename(&next, file).unwrap();
@@ -163,7 +163,7 @@ mod tests {
             .unwrap_or_else(|_| panic!("{token}: not {due:?}"));
     }
 
-    /// A pipe or a device in the file's place would block the reader, or never end.
+    /// A pipe or a device could block the reader.
     #[cfg(unix)]
     #[tokio::test(start_paused = true)]
     async fn the_file_is_watched_on_after_something_that_cannot_be_read() {

@@ -1,4 +1,4 @@
-//! Access tokens of an authorization server that runs on loopback.
+//! Access tokens of an authorization server on loopback.
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 #[path = "oauth/certificate.rs"]

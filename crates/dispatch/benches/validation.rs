@@ -1,5 +1,5 @@
-//! A call through the dispatcher to a worker that answers at once, with and without a schema worth the name: the
-//! difference is what validation takes.
+//! Measures argument validation: a call to a worker that answers at once, with and without a
+//! realistic schema.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 
@@ -21,7 +21,6 @@ use tokio::runtime::Builder;
 use fake_worker::FakeWorker;
 use setting::{CallExt as _, items, legacy, tools};
 
-/// What a tool that books a table might ask for.
 fn schema() -> Value {
     json!({
         "type": "object",
@@ -61,7 +60,7 @@ fn validation(criterion: &mut Criterion) {
             call.id = CallId::generate();
             let outcome = runtime.block_on(setting.outcome(call));
             assert!(matches!(outcome, CallOutcome::Result(_)), "{outcome:?}");
-            // It notes every call, for tests.
+            // The fake worker records every call.
             worker.started.lock().clear();
         };
         one();

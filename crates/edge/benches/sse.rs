@@ -1,4 +1,4 @@
-//! An event from the session's channel to the bytes of the response: framing, and what an edge does around it.
+//! Measures an event's way from the session's channel to the bytes of the response.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 
@@ -28,7 +28,6 @@ use gateway::{FakeGateway, LIVE, event};
 
 const DATA: &str = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":3,"total":10}}"#;
 
-/// A client's open stream, and the channel that feeds it.
 async fn stream() -> (LazySender<StreamItem>, Body) {
     let address = SocketAddr::from(([127, 0, 0, 1], 8080));
     let gateway = FakeGateway::new();

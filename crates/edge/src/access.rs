@@ -1,4 +1,4 @@
-//! Which Host and Origin headers are welcome (DNS rebinding, cross-site requests).
+//! Checks the Host and Origin headers (DNS rebinding, cross-site requests).
 
 use http::request::Parts;
 use http::{HeaderValue, header};
@@ -8,10 +8,8 @@ use crate::config::EdgeConfig;
 use crate::hosts::{Hosts, Welcome, is_local};
 use crate::refusal::Refusal;
 
-/// Characters of a header that are shown: enough to find it again.
 const EXCERPT: usize = 128;
 
-/// The operator's allow-lists.
 pub(crate) struct Access {
     hosts: Hosts,
     origins: Vec<String>,
@@ -25,14 +23,15 @@ impl Access {
         }
     }
 
-    /// Checks both headers, and returns the origin if there is one: its page may read the answer.
+    /// Checks both headers. Returns the origin, whose page may read the answer.
     pub(crate) fn check(&self, head: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         let host = head.headers.get(header::HOST);
         let authority = head.uri.authority().map(|authority| authority.as_str());
         let named = host.map(|host| host.to_str().unwrap_or_default());
-        // An HTTP/2 request names its host in the URI; one that names two must be welcome as both.
+        // An HTTP/2 request names its host in the URI. A request that names two hosts must be
+        // admitted under both.
         let mut local = true;
-        // The name that the request's own pages would have in their origin.
+        // The host in the origin of the server's own pages.
         let mut own = None;
         for name in [named, authority].into_iter().flatten() {
             let welcome = self.host(name)?;
@@ -43,7 +42,7 @@ impl Access {
             local = self.host("")? == Welcome::Local;
         }
         let origin = head.headers.get(header::ORIGIN);
-        // A browser names its page, or says `null`. Without a value, it is a header that a proxy has emptied.
+        // A browser sends its page's origin or `null`. A proxy may have emptied the header.
         let Some(origin) = origin.filter(|origin| !origin.is_empty()) else {
             return Ok(None);
         };
@@ -51,7 +50,6 @@ impl Access {
             .map(|()| Some(origin.clone()))
     }
 
-    /// Why the host is welcome.
     fn host(&self, host: &str) -> Result<Welcome, Refusal> {
         let admitted = self.hosts.admit(host);
         admitted.ok_or_else(|| Refusal::ForeignHost(shown(host, EXCERPT)))
@@ -78,8 +76,8 @@ impl Access {
     }
 }
 
-/// Whether a page of this origin lies on the host that is asked. Where the host was admitted without being listed by name, this
-/// says nothing: the page of a name that was rebound lies there too.
+/// Whether a page of this origin is on the requested host. This proves little unless the host is
+/// listed by name, because a rebound name's page is on that host too.
 fn is_same_origin(origin: &str, host: &str) -> bool {
     let same = |scheme: &str, port: &str| {
         let bare = |name: &'_ str| name.len() - if name.ends_with(port) { port.len() } else { 0 };

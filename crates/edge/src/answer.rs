@@ -1,4 +1,4 @@
-//! Writing complete answers: JSON in one buffer, refusals, acknowledgements.
+//! Writes complete answers: JSON, refusals, acknowledgements.
 
 use std::time::Duration;
 
@@ -14,14 +14,12 @@ use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Room for the headers of most requests: hyper reads a connection's next request into the table of the answer before it, and
-/// would have to make a larger one.
+/// Capacity for the headers of most requests. hyper reuses an answer's header table for the
+/// connection's next request, and would have to grow a smaller one.
 const REQUEST_HEADERS: usize = 12;
 
-/// The only version of WebSocket that there is.
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
 
-/// One JSON text. Its length goes into `Content-Length`.
 pub(crate) fn json(status: StatusCode, text: Bytes) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
@@ -31,14 +29,13 @@ pub(crate) fn json(status: StatusCode, text: Bytes) -> Response {
     response
 }
 
-/// A status without a body.
 pub(crate) fn empty(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
 }
 
-/// Tells the client when to come back, in whole seconds and never "at once".
+/// Sets `Retry-After` in whole seconds, at least 1.
 pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
     let seconds = seconds(wait);
     if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {
@@ -46,7 +43,7 @@ pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
     }
 }
 
-/// A refusal, as a JSON-RPC error with the request's id where it is known.
+/// The refusal as a JSON-RPC error, with the request's id if it is known.
 pub(crate) fn refusal_text(refused: &Refused) -> Bytes {
     let why = &*refused.why;
     let status = why.status();
@@ -64,7 +61,6 @@ pub(crate) fn refusal_text(refused: &Refused) -> Bytes {
     }
 }
 
-/// The same as the answer to a request over HTTP.
 pub(crate) fn refusal(refused: &Refused) -> Response {
     let why = &*refused.why;
     let mut response = json(why.status(), refusal_text(refused));
@@ -84,7 +80,7 @@ pub(crate) fn refusal(refused: &Refused) -> Response {
     response
 }
 
-/// Says how a caller can show who it is.
+/// Sets `WWW-Authenticate`.
 pub(crate) fn challenge(response: &mut Response, challenges: &[String]) {
     let values = challenges.iter();
     for value in values.filter_map(|text| HeaderValue::from_str(text).ok()) {

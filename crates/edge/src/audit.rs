@@ -1,4 +1,4 @@
-//! What the audit trail has of a request before it is a call: who was let in, and who had used up a quota.
+//! Writes audit events about requests before they are calls: authentication and exhausted quotas.
 
 use std::net::IpAddr;
 
@@ -12,12 +12,11 @@ use shoal_telemetry::trace::{self, attributes};
 use crate::measure;
 use crate::state::EdgeState;
 
-/// What authenticators are called that ask nobody.
+/// The name of authenticators that accept every caller.
 const ANONYMOUS: &str = "anonymous";
 
 pub(crate) use shoal_telemetry::audit::enabled;
 
-/// Somebody was asked who is calling.
 pub(crate) fn authenticated(
     edge: &EdgeState,
     head: &Parts,
@@ -39,7 +38,7 @@ pub(crate) fn authenticated(
     });
 }
 
-/// What was granted to a principal is not enough for a request.
+/// Records that a principal's grant does not suffice for a request.
 pub(crate) fn not_enough(
     edge: &EdgeState,
     head: &Parts,
@@ -56,7 +55,7 @@ pub(crate) fn not_enough(
     });
 }
 
-/// A request finds its quota used up. Who sent it is known unless it is counted by its address.
+/// Records an exhausted quota. The principal is unknown if the quota counts addresses.
 pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<&Principal>) {
     audit::record(Kind::Quota, |event| {
         event.set(attributes::OUTCOME, "refused");
@@ -69,7 +68,7 @@ pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<
     });
 }
 
-/// A stream ends because the caller's token lets nobody in any more.
+/// Records that a stream ends because the caller's token is no longer valid.
 pub(crate) fn cut_off(edge: &EdgeState, principal: &Principal, came: &Came, why: &AuthError) {
     audit::record(Kind::Authentication, |event| {
         event.set(keys::AUTH_METHOD, edge.authenticator.method());
@@ -90,7 +89,7 @@ fn came(event: &mut Event<'_>, edge: &EdgeState, head: &Parts) {
     Came::of(edge, head).tell(event);
 }
 
-/// How and from where a request came.
+/// The origin and transport of a request.
 pub(crate) struct Came {
     address: Option<IpAddr>,
     method: Method,
@@ -102,7 +101,7 @@ pub(crate) struct Came {
 impl Came {
     pub(crate) fn of(edge: &EdgeState, head: &Parts) -> Self {
         let session = head.headers.get(&crate::names::SESSION_ID);
-        // A client must not hide its name by bytes that are not ASCII.
+        // Lossy, so that a client cannot hide its name with bytes that are not ASCII.
         let agent = head.headers.get(header::USER_AGENT);
         Self {
             address: edge.config.trusted_proxies.address_of(head),

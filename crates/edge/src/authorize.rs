@@ -1,4 +1,4 @@
-//! What a request shows of its caller, and whether what was granted to the caller is enough.
+//! Authenticates the caller of a request and checks its grant.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,6 @@ use crate::connection::Connection;
 use crate::state::EdgeState;
 use crate::{audit, measure, names};
 
-/// Says who is calling.
 pub(crate) async fn authenticate(
     edge: &EdgeState,
     head: &Parts,
@@ -45,7 +44,8 @@ pub(crate) async fn authenticate(
     authenticated
 }
 
-/// Whether the audit trail does not know of it yet: a connection shows the same token with each request.
+/// Whether the audit trail has yet to record this authentication. A connection shows the same token
+/// with each request.
 fn is_news(
     last: &LastToken,
     from: Option<IpAddr>,
@@ -53,7 +53,7 @@ fn is_news(
     answer: &Result<Authenticated, AuthError>,
 ) -> bool {
     match (answer, shown.digest) {
-        // A proof is looked at each time.
+        // A proof of possession is recorded each time.
         (Ok(known), Some(token)) if shown.proof.is_none() => {
             last.lets_in(&token, &known.principal, from)
         }
@@ -75,7 +75,7 @@ pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
     (!token.is_empty()).then_some((scheme, token))
 }
 
-/// Checks that a caller may make every request of a body.
+/// Checks that the caller's grant covers every request of a body.
 pub(crate) fn expect_enough(
     edge: &EdgeState,
     head: &Parts,

@@ -1,4 +1,5 @@
-//! The calls whose answers go out on the one stream of their session, with the places of quotas that they hold.
+//! Calls whose answers go out on their session's single stream, with the quota places that they
+//! hold.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +16,10 @@ use crate::places::Places;
 type Key = (SessionId, RequestId);
 type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;
 
-/// The calls that await their answers. A cheap handle: clones see the same.
+/// The calls that await their answers. A cheap handle: clones share the calls.
 #[derive(Clone, Default)]
 pub(crate) struct AwaitedAnswers(Arc<Calls>);
 
-/// One of them, until it is dropped.
 pub(crate) struct Expected {
     all: AwaitedAnswers,
     key: Key,
@@ -27,7 +27,8 @@ pub(crate) struct Expected {
 }
 
 impl AwaitedAnswers {
-    /// Adds a call. `None` if its client used the id before and that call is not over: its session refuses the later one.
+    /// Adds a call. Returns `None` if its client still uses the same id for a running call, because
+    /// the session refuses the new one.
     pub(crate) fn expect(
         &self,
         session: &SessionId,
@@ -48,8 +49,8 @@ impl AwaitedAnswers {
         })
     }
 
-    /// Frees the places of the call that a message of the session answers. Called before the message is written, so that the
-    /// client's next call finds them free.
+    /// Frees the places of the call that a message answers. Runs before the message is written, so
+    /// that the client's next call finds them free.
     pub(crate) fn passed(&self, session: &SessionId, text: &Bytes) {
         if self.0.lock().is_empty() || !ends_call(text) {
             return;

@@ -1,11 +1,11 @@
-//! Answers that wait to be written: so many bytes of them, and no more, on a node and for one principal.
+//! Limits the bytes of answers that wait to be written, per node and per principal.
 //!
-//! An answer has been worked for, so it is not refused lightly; but a client that does not read would keep all of its answers
-//! here for as long as a connection may stand still. Where there is no room, answers that nobody has taken anything of for
-//! [`STILL`] are given up, the longest first: the principal's own where it has used up its share, and those of whoever holds
-//! most where the node is full. If that makes no room, the new answer is not kept, and its client is told.
+//! A client that does not read would otherwise keep its answers in memory as long as its connection
+//! lives. When a limit is reached, Shoal drops answers that made no progress for [`STILL`], the
+//! longest-stalled first: the principal's own at its limit, and those of the largest holder at the
+//! node's limit. If that frees too little, the new answer is dropped and its client gets an error.
 //!
-//! Requests have room of their own (`body_budget.rs`): who leaves answers unread keeps nobody from sending.
+//! Requests have a separate budget (`body_budget.rs`), so unread answers do not block requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::load::Load;
 use crate::refusal::BacklogFull;
 use crate::writing::Writing;
 
-/// Bytes of an answer that is not counted: there are as many of these as requests under way.
+/// Smaller answers are not counted. The number of running requests limits them.
 pub(crate) const SMALL: usize = 16 << 10;
-/// How long nothing must have been taken of an answer before it makes room for others.
+/// How long an answer must have stalled before it may be dropped.
 const STILL: Duration = Duration::from_secs(1);
 
-/// The answers of one edge that wait to be written. Clones are the same.
+/// The waiting answers of one edge. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Backlog(Arc<BacklogInner>);
 
@@ -50,7 +50,7 @@ struct Answer {
     writing: Option<Writing>,
 }
 
-/// Who gets an answer, and how that is written.
+/// The recipient of an answer, and its write progress.
 #[derive(Clone)]
 pub(crate) struct Reader {
     backlog: Backlog,
@@ -60,7 +60,7 @@ pub(crate) struct Reader {
 
 impl Backlog {
     pub(crate) fn new(limits: &NodeLimits, load: Load) -> Self {
-        // One answer of any size is kept where there is no other.
+        // A single answer of any size fits if there is no other.
         Self(Arc::new(BacklogInner {
             node: limits.answers_waiting_bytes,
             per_principal: limits.answers_waiting_bytes_per_principal,
@@ -69,7 +69,6 @@ impl Backlog {
         }))
     }
 
-    /// Whoever gets an answer that is written so.
     pub(crate) fn reader(&self, principal: &Principal, writing: Option<&Writing>) -> Reader {
         Reader {
             backlog: self.clone(),
@@ -82,7 +81,7 @@ impl Backlog {
         let shared = &self.0;
         let own = &reader.principal;
         let mut waiting = shared.waiting.lock();
-        // Without authentication everybody is one principal, whose share is the node.
+        // Without authentication, all callers are one principal and share the node's limit.
         if *own != Principal::anonymous()
             && !waiting.make_room(own, bytes, shared.per_principal, |waiting| {
                 waiting.of.of(own)
@@ -99,7 +98,7 @@ impl Backlog {
             }
         }
         if let Some(writing) = &reader.writing {
-            // Until now there was nothing to take, perhaps for long.
+            // Progress counts from now, because there was no data before.
             writing.progressed();
         }
         let number = waiting.next;
@@ -137,7 +136,7 @@ impl WaitingAnswers {
         true
     }
 
-    /// Gives up the answer of a principal of which nothing has been taken for longest, if that is long enough.
+    /// Drops the principal's longest-stalled answer, if it has stalled long enough.
     fn give_up_one(&mut self, principal: &Principal) -> bool {
         let still = |answer: &Answer| Some(answer.writing.as_ref()?.still_for());
         let own = self.answers.iter();
@@ -170,10 +169,10 @@ impl WaitingAnswers {
 }
 
 impl Reader {
-    /// The text of an answer, or a piece of one, which is counted until it has been sent or thrown away.
+    /// Counts an answer, or a part of one, until it is sent or dropped.
     ///
     /// # Errors
-    /// Where there is no room for it.
+    /// A limit is reached.
     pub(crate) fn keep(&self, text: Bytes) -> Result<Bytes, BacklogFull> {
         if text.len() <= SMALL {
             return Ok(text);
@@ -186,11 +185,11 @@ impl Reader {
         Ok(Bytes::from_owner(Kept { text, _held }))
     }
 
-    /// Counts bytes that are kept for the client's stream until that ends, however few. They are not given up, since nothing
-    /// is taken of them.
+    /// Counts bytes of any size until the client's stream ends. They cannot be dropped, because the
+    /// client does not read them.
     ///
     /// # Errors
-    /// Where there is no room for them.
+    /// A limit is reached.
     pub(crate) fn hold(&self, bytes: usize) -> Result<BacklogPermit, BacklogFull> {
         let still = Self {
             writing: None,
@@ -203,13 +202,12 @@ impl Reader {
     }
 }
 
-/// A text that is counted.
 struct Kept {
     text: Bytes,
     _held: BacklogPermit,
 }
 
-/// Bytes that are counted until this is dropped.
+/// Counts bytes until it is dropped.
 pub(crate) struct BacklogPermit {
     number: u64,
     backlog: Backlog,
@@ -223,7 +221,6 @@ impl AsRef<[u8]> for Kept {
 
 impl Drop for BacklogPermit {
     fn drop(&mut self) {
-        // Gone already, where it was given up.
         let shared = &self.backlog.0;
         let mut waiting = shared.waiting.lock();
         waiting.remove(self.number);

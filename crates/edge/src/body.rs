@@ -1,4 +1,5 @@
-//! Reading a request's body, bounded in size and time, and large ones in what all of them take.
+//! Reads a request's body within limits of size and time. Large bodies also need room in the shared
+//! budget.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,23 +16,19 @@ use shoal_ports::Principal;
 use crate::body_budget::{BodyBudget, BodyPermit, SMALL};
 use crate::refusal::Refusal;
 
-/// By how much, at most, the space for a body exceeds what has come of it.
+/// The maximum ratio of allocated space to received bytes.
 const GROWTH: usize = 8;
 
-/// The bounds of one body.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds<'a> {
-    /// How long it may be.
     pub(crate) bytes: usize,
-    /// How long it may take.
     pub(crate) within: Duration,
-    /// Where large ones find room.
     pub(crate) room: &'a Arc<BodyBudget>,
-    /// Whose it is.
     pub(crate) principal: &'a Principal,
 }
 
-/// Reads the body. A small one, which arrives with its head, is not copied; a large one comes with the room that it holds.
+/// Reads the body. A small one that arrives with its head is not copied. A large one is returned
+/// with its room.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
@@ -51,15 +48,15 @@ pub(crate) async fn read(
         Err(refused @ (Refusal::NoRoom { .. } | Refusal::NoRoomOfPrincipal { .. })) => refused,
         read => return read,
     };
-    // A client that is still sending when the connection ends might not see the answer. One that asked whether to send has
-    // not begun.
+    // A client that is still sending might miss the answer when the connection ends. A client that
+    // sent `Expect` has not begun to send.
     if !headers.contains_key(header::EXPECT) {
         let _ = tokio::time::timeout(bounds.within, discard(&mut body, bounds.bytes)).await;
     }
     Err(refused)
 }
 
-/// Takes room and reads. Until there is room, nothing is read.
+/// Takes room before it reads.
 async fn collect(
     body: &mut Body,
     announced: Option<usize>,
@@ -74,7 +71,7 @@ async fn collect(
     if let Some(length) = announced.filter(|&length| length > SMALL) {
         reading.held = Some(bounds.room.take(bounds.principal, length).await?);
     }
-    // Most bodies come with their heads, and are read without a timer.
+    // Most bodies arrive with their heads and need no timer.
     let read = {
         let mut read = pin!(reading.read(body, bounds));
         match futures::poll!(read.as_mut()) {
@@ -93,12 +90,11 @@ async fn collect(
     Ok(reading.end())
 }
 
-/// What has come of a body.
 struct Reading {
     announced: Option<usize>,
     held: Option<BodyPermit>,
     first: Bytes,
-    /// All of it, once it is more than the first piece.
+    /// The whole body, once it has more than one piece.
     more: Option<BytesMut>,
 }
 
@@ -116,8 +112,8 @@ impl Reading {
                 });
             }
             if length > SMALL && self.held.is_none() {
-                // Nobody said how much will come: room for all that may, since holding some of it while waiting for more
-                // could block everybody.
+                // Without a length, takes room for the maximum. Waiting for more room while holding
+                // some could deadlock.
                 let room = bounds.room.take(bounds.principal, bounds.bytes);
                 self.held = Some(room.await?);
             }
@@ -141,8 +137,8 @@ impl Reading {
         let all = self
             .more
             .get_or_insert_with(|| BytesMut::from(&self.first[..]));
-        // Growing copies what is there: few steps, and the last one to what was announced. Who announces much must have
-        // sent some of it.
+        // Growing copies the data, so it takes few steps, the last one to the announced length.
+        // Space beyond the received bytes is limited by `GROWTH`.
         if all.capacity() < length {
             let room = self.announced.unwrap_or(0).min(length * GROWTH).max(length);
             all.reserve(room - all.len());
@@ -150,7 +146,7 @@ impl Reading {
         all.extend_from_slice(&data);
     }
 
-    /// The text, holding no more room than it needs.
+    /// Returns the text and releases excess room.
     fn end(self) -> (Bytes, Option<BodyPermit>) {
         let text = self.more.map_or(self.first, BytesMut::freeze);
         let mut held = self.held;
@@ -161,7 +157,6 @@ impl Reading {
     }
 }
 
-/// Reads up to `limit` bytes and forgets them.
 async fn discard(body: &mut Body, limit: usize) {
     let mut length = 0;
     while let Some(Ok(frame)) = body.frame().await {

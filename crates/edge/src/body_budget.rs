@@ -1,16 +1,14 @@
-//! Room for large requests: so many bytes of them, and no more, are on an edge at once, whatever the number of clients, and
-//! so many of one principal.
+//! Limits the bytes of large requests per edge and per principal.
 //!
-//! A body of up to [`SMALL`] bytes takes no room and waits for nothing: it has come with its head, in a buffer that the
-//! connection has anyway, and `limits.requests` bounds how many there are. So large bodies cannot keep small calls
-//! waiting, and a small call pays nothing for the limit.
+//! A body of up to [`SMALL`] bytes needs no room: it fits the connection's buffer, and
+//! `limits.requests` bounds the number of requests. So large bodies do not delay small calls.
 //!
-//! A larger one takes room before it is read: all that it announces, or all that a body may have where it announces
-//! nothing. First it takes of its principal's share, then of the node's; nobody waits for more of either while holding some of
-//! it, hence nobody waits for ever. Whoever finds no room waits in turn, unread, so that TCP holds the sender back; after
-//! `Timing::body_room` it is refused.
+//! A larger body takes room for its announced length, or for the maximum, before it is read: first
+//! from its principal's share, then from the node's. Each is taken in one step, so requests cannot
+//! deadlock. A request without room waits in turn, unread, so that TCP slows the sender down. After
+//! `Timing::body_room` the edge refuses it.
 //!
-//! The room is held until the request is answered. What its answer holds is counted apart (`backlog.rs`).
+//! The room is held until the request is answered. Answers have a separate budget (`backlog.rs`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,22 +25,19 @@ use crate::refusal::Refusal;
 /// Bytes of a body that needs no room.
 pub(crate) const SMALL: usize = 16 << 10;
 
-/// Room is counted in pieces of so many bytes.
+/// Room is counted in pieces of this many bytes.
 const PIECE: usize = 1024;
 
-/// The room of one edge.
 pub(crate) struct BodyBudget {
     limit: usize,
     per_principal: usize,
     wait: Duration,
-    /// Pieces that nobody has.
     free: Arc<Semaphore>,
-    /// The same for each principal that has some, or waits for some.
+    /// The shares of principals that hold or wait for room.
     shares: Mutex<HashMap<Principal, Arc<Semaphore>>>,
     load: Load,
 }
 
-/// Room that is given back when this is dropped.
 pub(crate) struct BodyPermit {
     budget: Arc<BodyBudget>,
     share: Option<Share>,
@@ -50,7 +45,6 @@ pub(crate) struct BodyPermit {
     pieces: usize,
 }
 
-/// What a principal has of its share.
 struct Share {
     budget: Arc<BodyBudget>,
     principal: Principal,
@@ -60,7 +54,7 @@ struct Share {
 
 impl BodyBudget {
     pub(crate) fn new(limits: &NodeLimits, wait: Duration, load: Load) -> Arc<Self> {
-        // One body must fit, or it would be refused for ever.
+        // The budget always fits one maximum body.
         let limit = limits.bodies_in_flight_bytes.max(limits.body_bytes);
         let per_principal = limits.bodies_in_flight_bytes_per_principal;
         Arc::new(Self {
@@ -73,10 +67,13 @@ impl BodyBudget {
         })
     }
 
-    /// Room for `bytes`, as soon as it is there. First come, first served. Cancelled, it holds nothing.
+    /// Waits for room for `bytes`, first come, first served.
     ///
     /// # Errors
-    /// Where there is none in time.
+    /// There is no room in time.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a dropped future holds no room.
     pub(crate) async fn take(
         self: &Arc<Self>,
         principal: &Principal,
@@ -84,7 +81,7 @@ impl BodyBudget {
     ) -> Result<BodyPermit, Refusal> {
         let pieces = pieces(bytes);
         let until = Instant::now() + self.wait;
-        // Without authentication everybody is one principal, whose share is the node.
+        // Without authentication, all callers are one principal and share the node's limit.
         let mut share = None;
         if *principal != Principal::anonymous() {
             let mut own = self.share_of(principal);
@@ -127,7 +124,7 @@ impl BodyBudget {
 }
 
 impl BodyPermit {
-    /// Holds only what `bytes` take from now on.
+    /// Releases the room beyond `bytes`.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let spare = self.pieces.saturating_sub(pieces(bytes));
         drop(self.node.split(spare));
@@ -149,7 +146,8 @@ impl Drop for Share {
     fn drop(&mut self) {
         drop(self.taken.take());
         let mut shares = self.budget.shares.lock();
-        // The map's own and this one; new ones are only made under this lock. Permits have one each.
+        // The map and this handle hold the only references. New ones are made only under this lock,
+        // and each permit holds one.
         if Arc::strong_count(&self.share) == 2 {
             shares.remove(&self.principal);
         }
@@ -165,7 +163,7 @@ async fn take(
     pieces: usize,
     until: Instant,
 ) -> Option<OwnedSemaphorePermit> {
-    // So many that they fit into no limit at all are never there.
+    // A number that exceeds `u32` exceeds every limit.
     let wanted = u32::try_from(pieces).unwrap_or(u32::MAX);
     if let Ok(taken) = Arc::clone(from).try_acquire_many_owned(wanted) {
         return Some(taken);

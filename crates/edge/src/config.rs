@@ -1,4 +1,4 @@
-//! What an operator can set at an edge, with defaults that are safe on a laptop.
+//! An operator's settings of an edge, with defaults that are safe on a laptop.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -89,8 +89,8 @@ settings! {
 }
 
 impl EdgeConfig {
-    /// The defaults for a listener on `address`: only loopback host names on a loopback address, any
-    /// elsewhere, where clients come by names that only the operator knows.
+    /// Returns the defaults for a listener on `address`. A loopback address accepts only loopback
+    /// host names. Other addresses accept any, because only the operator knows the names.
     pub fn for_address(address: SocketAddr) -> Self {
         let mut config = Self::default();
         if !address.ip().is_loopback() {

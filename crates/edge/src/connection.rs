@@ -1,4 +1,4 @@
-//! What is known of the connection that a request came on.
+//! The connection that a request came on.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,51 +10,50 @@ use shoal_protocol::RawJson;
 
 use crate::writing::Writing;
 
-/// The connection that a request came on. Whoever serves connections puts it into the extensions of each request; without it,
-/// nobody knows where a request comes from, and an edge can give up no answer that waits.
+/// The connection that a request came on. The HTTP server adds it to each request's extensions.
+/// Without it, the edge does not know client addresses and cannot drop waiting answers.
 #[derive(Clone)]
 pub struct Connection {
-    /// Who is at its other end.
+    /// The peer.
     pub peer: Arc<Peer>,
-    /// How the writing of the answer goes on.
+    /// The write progress of the answer.
     pub writing: Writing,
 }
 
 impl Connection {
-    /// That of the request with these extensions.
     pub(crate) fn of(request: &Extensions) -> Option<&Self> {
         request.get()
     }
 }
 
-/// Who is at the other end of a connection: a client, or a proxy with many behind it.
+/// The peer of a connection: a client, or a proxy with many clients.
 #[derive(Default)]
 pub struct Peer {
     /// Its address.
     pub address: Option<SocketAddr>,
-    /// The certificate that it showed.
+    /// The certificate that it presented.
     pub certificate: Option<ClientCertificate>,
     /// Whether TLS ends in this process.
     pub over_tls: bool,
     /// The token of the last request.
     pub last_token: LastToken,
-    /// Who sent the last modern request. Most connections have one client, which says in each request who it is.
+    /// The client of the last modern request, which most connections repeat in each request.
     pub last_client: LastClient,
 }
 
-/// The client that a connection heard of last. It takes as much memory as clients may say of themselves, and ends with the
-/// connection.
+/// The client that a connection last heard of. Its size is limited like a client's description, and
+/// it lives as long as the connection.
 #[derive(Default)]
 pub struct LastClient(Mutex<Option<ClientInfo>>);
 
 impl LastClient {
-    /// The client that says this of itself, which is the last one from now on.
+    /// Returns the client with this description, and remembers it.
     pub(crate) fn named(&self, info: &RawJson) -> ClientInfo {
         let mut last = self.0.lock();
         if let Some(known) = last.as_ref().filter(|known| known.as_json() == info) {
             return known.clone();
         }
-        // Apart from the message that it came in, which would be kept with it.
+        // Detached, so that it does not keep its whole message in memory.
         last.insert(ClientInfo::new(info.detached())).clone()
     }
 }

@@ -1,4 +1,4 @@
-//! What browsers need to be told (CORS).
+//! CORS headers for browsers.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -11,10 +11,10 @@ const DEFAULT_HEADERS: HeaderValue = HeaderValue::from_static(
     "Content-Type, Accept, Authorization, DPoP, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, \
      Mcp-Method, Mcp-Name",
 );
-/// Seconds for which a browser need not ask again.
+/// Seconds for which a browser may cache a preflight.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Answers OPTIONS. The origin has been checked before; [`allow`] names it in the answer.
+/// Answers OPTIONS after the origin check. [`allow`] adds the origin.
 pub(crate) fn preflight(request: &HeaderMap) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -23,7 +23,7 @@ pub(crate) fn preflight(request: &HeaderMap) -> Response {
     if request.contains_key(header::ORIGIN) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
         // Tools may mirror arguments into headers of any name (`Mcp-Param-*`), so an allowed origin
-        // may send what it asks for.
+        // may send all that it requests.
         let asked = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
         headers.insert(
             header::ACCESS_CONTROL_ALLOW_HEADERS,
@@ -34,7 +34,7 @@ pub(crate) fn preflight(request: &HeaderMap) -> Response {
     response
 }
 
-/// Lets the page that asked read the answer.
+/// Lets the requesting page read the answer.
 pub(crate) fn allow(response: &mut Response, origin: HeaderValue) {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -1,4 +1,4 @@
-//! Streams that end because their caller's token lets nobody in any more: the audit trail and the log tell of each.
+//! Reports streams that end because their caller's token is no longer valid.
 
 use std::sync::Arc;
 
@@ -9,11 +9,9 @@ use crate::audit::{self, Came};
 use crate::measure;
 use crate::state::EdgeState;
 
-/// An open stream, as far as its end is told.
 pub(crate) struct CutOff {
     edge: Arc<EdgeState>,
     principal: Principal,
-    /// Where the trail is kept.
     came: Option<Box<Came>>,
 }
 
@@ -26,7 +24,6 @@ impl CutOff {
         }
     }
 
-    /// The stream ends for this reason.
     pub(crate) fn tell(&self, why: &AuthError) {
         let refusal = measure::outcome(why).1;
         tracing::info!(refusal, principal = %self.principal, "ended a stream: {why}");

@@ -1,4 +1,4 @@
-//! The parts of an edge, and the service that they make.
+//! The parts of an edge and its service.
 
 use std::sync::Arc;
 
@@ -17,38 +17,38 @@ use crate::recorder::Recorder;
 use crate::state::{EdgeState, Routes};
 use crate::subscriptions::Hub;
 
-/// An edge: what it needs, gathered by whoever wires the node.
+/// The parts that an edge is built from.
 pub struct Edge {
     /// The legacy sessions.
     pub gateway: Arc<dyn SessionGateway>,
     /// Runs modern calls.
     pub dispatcher: Arc<dyn Dispatcher>,
-    /// Says which tasks have changed, at whatever node.
+    /// Announces changed tasks of all nodes.
     pub bus: Arc<dyn ClusterBus>,
-    /// Says who is calling.
+    /// Authenticates callers.
     pub authenticator: Arc<dyn Authenticator>,
-    /// Settings.
+    /// The settings.
     pub config: EdgeConfig,
-    /// Cancelled when the node drains: requests are still answered, but streams that their clients can
-    /// resume elsewhere end with a hint when to come back, `subscriptions/listen` ends with its result,
-    /// and connections are not kept alive. Streams whose clients cannot resume run to their end; those of HTTP+SSE are ended by
-    /// [`Load::single_streams`].
+    /// Cancelled when the node drains. Requests are still answered, but resumable streams end with
+    /// a retry hint, `subscriptions/listen` ends with its result, and connections are not kept
+    /// alive. Other streams run to their end, and [`Load::single_streams`] ends those of HTTP+SSE.
     pub drain: CancellationToken,
-    /// Counts what is under way; keep a clone to watch a drain.
+    /// Counts running requests and streams. Keep a clone to watch a drain.
     pub load: Load,
-    /// Records what becomes of requests; keep a clone to read it.
+    /// Records the outcomes of requests. Keep a clone to read them.
     pub recorder: Recorder,
 }
 
 impl Edge {
-    /// The service of the configured paths. It wants no middleware: limits, checks and authentication are inside.
+    /// Builds the service for the configured paths. It needs no middleware, because it includes
+    /// limits, checks and authentication.
     pub fn service(self) -> EdgeService {
         let quotas = Quotas::embedded();
         quotas.set(&self.config.quotas);
         self.service_with(quotas)
     }
 
-    /// The same, with quotas that may be shared with other edges, and may change.
+    /// Builds the service with quotas that may be shared with other edges and may change.
     pub fn service_with(self, quotas: Quotas) -> EdgeService {
         let backlog = Backlog::new(&self.config.limits, self.load.clone());
         EdgeService(Arc::new(EdgeState {
@@ -76,6 +76,6 @@ impl Edge {
     }
 }
 
-/// An edge at work, which answers requests of any path; a cheap handle.
+/// A running edge, which answers requests of any path. A cheap handle.
 #[derive(Clone)]
 pub struct EdgeService(pub(crate) Arc<EdgeState>);

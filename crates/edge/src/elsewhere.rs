@@ -1,8 +1,8 @@
-//! Paths at which there is no MCP: load balancers look whether the port answers, and clients look for what other servers have
-//! there.
+//! Answers paths without MCP: load balancers check the port, and clients probe for other servers'
+//! paths.
 //!
-//! Every answer is JSON that any page may read, since clients parse it whatever its status is. None is a JSON-RPC error, by
-//! which a client would recognize an MCP endpoint.
+//! Every answer is JSON that any page may read, because clients parse it whatever its status. It is
+//! not a JSON-RPC error, which clients would take for an MCP endpoint.
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use shoal_telemetry::metrics::{RefusalReason, metrics};
 use crate::state::EdgeState;
 use crate::{answer, cors};
 
-/// Where load balancers look unless they are told otherwise.
+/// The default paths of load balancers' health checks.
 const HEALTH: [&str; 2] = ["/", "/healthz"];
 const ALIVE: Bytes = Bytes::from_static(br#"{"status":"ok"}"#);
 const ANY: HeaderValue = HeaderValue::from_static("*");
@@ -34,7 +34,7 @@ pub(crate) fn answer(edge: &EdgeState, head: &Parts) -> Response {
     response
 }
 
-/// The body has the members of an OAuth error: most clients that come here look for an authorization server.
+/// Has the members of an OAuth error, because most such clients look for an authorization server.
 fn nothing(path: &str) -> Bytes {
     let body = json!({
         "error": "not_found",

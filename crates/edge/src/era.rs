@@ -1,4 +1,4 @@
-//! Which era a posted message belongs to (2026-07-28, Versioning, Backward Compatibility).
+//! Selects the era of a posted message (2026-07-28, Versioning, Backward Compatibility).
 
 use http::HeaderMap;
 use shoal_protocol::{Body, Era, Message, Method, RawJson, RequestMeta, Revision, shown};
@@ -6,22 +6,17 @@ use shoal_protocol::{Body, Era, Message, Method, RawJson, RequestMeta, Revision,
 use crate::names;
 use crate::refusal::Refusal;
 
-/// The `MCP-Protocol-Version` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionHeader<'a> {
-    /// There is none.
     Absent,
-    /// A revision that Shoal speaks.
     Known(Revision),
-    /// Anything else.
     Unknown(&'a str),
 }
 
-/// Whose rules a message follows.
 pub(crate) enum Selected {
-    /// 2026-07-28: no session, everything in `_meta`, which has been read.
+    /// 2026-07-28: without a session, described by its `_meta`.
     Modern(RequestMeta),
-    /// A session's.
+    /// A message of a session.
     Legacy,
 }
 
@@ -49,7 +44,7 @@ impl<'a> VersionHeader<'a> {
         matches!(self, Self::Known(revision) if revision.era() == Era::Modern)
     }
 
-    /// Requests without a body, and those of a session, name a revision that Shoal speaks or none.
+    /// Refuses an unknown revision, for requests of a session or without a body.
     pub(crate) fn expect_known(&self) -> Result<(), Refusal> {
         match self {
             Self::Unknown(text) => Err(Refusal::UnsupportedVersionHeader(shown(text, 64))),
@@ -58,8 +53,8 @@ impl<'a> VersionHeader<'a> {
     }
 }
 
-/// Decides. A message of a session is recognized without a look at its `_meta`: that is the legacy hot
-/// path.
+/// Selects the era. A session's message is recognized without reading `_meta`, because this is the
+/// legacy hot path.
 pub(crate) fn select(
     header: VersionHeader<'_>,
     has_session: bool,
@@ -74,7 +69,7 @@ pub(crate) fn select(
     let meta = RequestMeta::of(params_of(body));
     let claims_modern = match &meta.protocol_version {
         None => false,
-        // A dual-era client that falls back to the handshake may still describe itself in `_meta`.
+        // A dual-era client that falls back to the handshake may still send `_meta`.
         Some(version) if is_initialize(body) => version
             .parse::<Revision>()
             .is_ok_and(|version| version.era() == Era::Modern),

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use shoal_ports::CallId;
 use shoal_protocol::{Body, Message, Notification, Request, RequestId, RpcError, error_response};
 
-/// The call that carries a notification of an extension: it ends when the server has it. `None` for any other notification.
+/// The call that carries an extension's notification and ends when the server has it. `None` for
+/// other notifications.
 pub(crate) fn as_request(said: Notification) -> Option<Request> {
     let Notification { method, params } = said;
     let carried = method.may_be_of_extension() && method.is_notification();
@@ -15,7 +16,7 @@ pub(crate) fn as_request(said: Notification) -> Option<Request> {
     })
 }
 
-/// The same for a whole body. Also whether it was a notification, which has no answer.
+/// Converts a whole body. Also returns whether it was a notification, which has no answer.
 pub(crate) fn carried(body: Body) -> (Body, bool) {
     match body {
         Body::Single(Message::Notification(said)) => match as_request(said.clone()) {
@@ -26,7 +27,8 @@ pub(crate) fn carried(body: Body) -> (Body, bool) {
     }
 }
 
-/// The refusal of a request by the name of a notification, which has no answer: servers of the official SDKs know no such method.
+/// Refuses a request with the name of a notification, which servers of the official SDKs do not
+/// know.
 pub(crate) fn refusal(body: &Body) -> Option<Bytes> {
     match body {
         Body::Single(Message::Request(Request { id, method, .. }))

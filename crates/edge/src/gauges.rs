@@ -1,10 +1,10 @@
-//! What metrics say of what an edge carries.
+//! Gauges of an edge's load.
 
 use shoal_telemetry::metrics::{NameKind, Registration, metrics};
 
 use crate::load::{Load, REQUESTS_PER_PRINCIPAL, STREAMS_PER_PRINCIPAL};
 
-/// Has the edge's load looked at whenever metrics are collected, until the registrations are dropped.
+/// Observes the load whenever metrics are collected, until the registrations are dropped.
 pub(crate) fn observe(load: &Load) -> Vec<Registration> {
     let all = metrics();
     let quotas = [STREAMS_PER_PRINCIPAL, REQUESTS_PER_PRINCIPAL];

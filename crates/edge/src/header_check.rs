@@ -1,8 +1,7 @@
-//! Headers that two readers could understand differently: refused before anything is read from them.
+//! Refuses ambiguous headers before any are read.
 //!
-//! A proxy, a filter and this server must see the same request. What clients set at two places may be repeated with the same
-//! value, which every reader understands equally. What concerns where a message ends is checked nearer to the socket, by
-//! whoever serves the connection.
+//! A proxy, a filter and this server must read the same request. Headers that clients set in two
+//! places may repeat with the same value. The HTTP server checks message framing.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Version, header};
@@ -11,18 +10,18 @@ use shoal_protocol::MCP_PARAM_PREFIX;
 use crate::names;
 use crate::refusal::Refusal;
 
-/// Checks that the host is named once, and every header that says one thing is there once.
+/// Checks that there is one host, and that every single-valued header occurs once.
 ///
 /// # Errors
-/// The first that is not.
+/// The first header that fails.
 pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     let headers = &head.headers;
-    // Both are known without a look at the headers: that is what every sound request costs.
+    // Both lengths are known, so a sound request needs no scan.
     if headers.len() != headers.keys_len() {
         expect_single(headers)?;
     }
     let Some(host) = headers.get(header::HOST) else {
-        // A server must refuse it (RFC 9112, 3.2); over HTTP/2 the authority takes its place.
+        // RFC 9112, 3.2 requires a host. HTTP/2 has the authority instead.
         return match head.version {
             Version::HTTP_11 => Err(Refusal::HostMissing),
             _ => Ok(()),
@@ -41,7 +40,7 @@ pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     }
 }
 
-/// Why a request is refused whose headers two readers could understand differently; `None` for a sound one.
+/// Describes why a request's headers are ambiguous, or returns `None` if they are sound.
 pub fn ambiguity(head: &Parts) -> Option<String> {
     let refused = expect_unambiguous(head).err()?;
     Some(refused.to_string())
@@ -65,8 +64,8 @@ fn expect_single(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether clients and their libraries are known to set the header at two places. It decides neither where a message ends nor
-/// who is calling.
+/// Whether known clients set the header in two places. It affects neither framing nor
+/// authentication.
 fn may_be_repeated(name: &HeaderName) -> bool {
     [
         &names::PROTOCOL_VERSION,
@@ -94,7 +93,7 @@ fn says_one_thing(name: &HeaderName) -> bool {
         || is_mirrored(name)
 }
 
-/// Whether the header repeats what the body says.
+/// Whether the header repeats a value of the body.
 fn is_mirrored(name: &HeaderName) -> bool {
     [&names::PROTOCOL_VERSION, &names::METHOD, &names::NAME].contains(&name)
         || name.as_str().starts_with(MCP_PARAM_PREFIX)

@@ -1,4 +1,4 @@
-//! The places of quotas that a call holds until its tool has stopped, also if its client has gone.
+//! Quota places that a call holds until its tool has stopped, even after its client has left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,34 +21,35 @@ use crate::recorder::{Said, said};
 use crate::state::EdgeState;
 use crate::tasks::task_of;
 
-/// How long an owner is asked at a time. An answer that is lost on the way costs no more.
+/// How long one question to an owner waits. It limits the cost of a lost answer.
 const ASKED_FOR: Duration = Duration::from_secs(30);
-/// The pause before an owner is asked again that could not answer.
+/// The pause before an unreachable owner is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long tools may take to stop whose session has ended, so that nobody knows of them.
+/// How long tools may take to stop after their session ended, because then no owner knows about
+/// them.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Places that whoever sees the answer frees.
+/// Places that are freed where the answer passes.
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
 
-/// The places of the requests of a session. Dropped before the requests are known to be over, it asks their session's owner,
-/// and keeps the places until then.
+/// The places of a session's requests. If dropped before the requests are over, a task asks the
+/// session's owner and keeps the places until then.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
-    /// Until the requests are over, so that an answer on the session's one stream frees the places.
+    /// Set until the requests are over, so that an answer on the session's single stream frees the
+    /// places.
     expected: Option<Expected>,
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
-    /// `None`: any request of the session.
+    /// `None` means any request of the session.
     requests: Option<Vec<RequestId>>,
     /// Whether the answer may be a task, whose call runs on.
     may_be_task: bool,
-    /// How long calls may run.
+    /// The time limit of calls.
     deadline: Duration,
 }
 
 impl SessionPlaces {
-    /// The places of a body's requests.
     pub(crate) fn of(edge: &EdgeState, session: SessionRef, body: &Body, places: Places) -> Self {
         let requests = messages(body).filter_map(request);
         Self {
@@ -62,7 +63,6 @@ impl SessionPlaces {
         }
     }
 
-    /// The place of a call that is a task.
     pub(crate) fn of_task(
         gateway: Arc<dyn SessionGateway>,
         task: SessionRef,
@@ -80,30 +80,28 @@ impl SessionPlaces {
         }
     }
 
-    /// The answer goes out on the one stream of the session.
     pub(crate) fn expect_on_stream(&mut self, answers: &AwaitedAnswers) {
         if let Some([request]) = self.requests.as_deref() {
             self.expected = answers.expect(&self.session.session, request, &self.places);
         }
     }
 
-    /// The requests were handed over, and this is what came of that.
+    /// Notes the result of the handover to the session.
     pub(crate) fn delivered(&mut self, delivered: Result<&Delivered, &GatewayError>) {
         match delivered {
             Ok(Delivered::Json(text)) => match self.may_be_task.then(|| created(text)).flatten() {
                 Some(task) => self.becomes(task),
                 None => self.answered(text),
             },
-            // The answers are yet to come.
             Ok(Delivered::Accepted | Delivered::Stream(_)) => {}
-            // They may have been taken.
+            // The session may have taken the requests.
             Err(GatewayError::Unreachable { .. }) => {}
             Err(_) => self.free(),
         }
     }
 
-    /// An answer has come, or something else that the session says. With the last answer the places are free, unless the call was
-    /// told to stop.
+    /// Notes a message of the session. The last answer frees the places, unless the call was told
+    /// to stop.
     pub(crate) fn answered(&mut self, text: &[u8]) {
         let is_one = (self.requests.as_ref()).is_some_and(|requests| requests.len() == 1);
         if is_one && ends_call(text) {
@@ -140,7 +138,8 @@ impl Drop for SessionPlaces {
     }
 }
 
-/// Waits until a session's owner says that nothing of these requests runs any more, or no owner could be asked for this long.
+/// Waits until a session's owner says that these requests are over, or could not be asked for too
+/// long.
 async fn until_over(
     gateway: &dyn SessionGateway,
     session: &SessionRef,
@@ -152,19 +151,19 @@ async fn until_over(
         let asked = gateway.deliver(session, Post::until_over(requests));
         match timeout(ASKED_FOR, asked).await {
             Ok(Ok(_)) => return,
-            // Its calls were told to stop.
+            // The session has ended, so its calls were told to stop.
             Ok(Err(GatewayError::NotFound)) => return sleep(STOPS_WITHIN).await,
             Ok(Err(error)) => {
                 tracing::debug!(session = %session.session, %error, "cannot ask for the end of a call");
                 sleep(AGAIN).await;
             }
-            // Its call runs.
             Err(_) => heard = Instant::now(),
         }
     }
 }
 
-/// The place of a call that this edge runs. Dropped with the call, it keeps the place while the tool runs on.
+/// The place of a call that this edge runs. If the call is dropped, the place stays taken while the
+/// tool runs.
 pub(crate) struct CallPlaces {
     places: Places,
     deadline: Duration,
@@ -178,7 +177,6 @@ impl CallPlaces {
         }
     }
 
-    /// Hands the place on.
     pub(crate) fn take(&mut self) -> Self {
         Self {
             places: std::mem::take(&mut self.places),
@@ -186,7 +184,7 @@ impl CallPlaces {
         }
     }
 
-    /// The call has ended; its tool may run on.
+    /// The call has ended, but its tool may run on.
     pub(crate) fn ended(self, running: &RunningCall) {
         if !self.places.is_empty()
             && let Some(over) = running.control.over()
@@ -195,7 +193,7 @@ impl CallPlaces {
         }
     }
 
-    /// The call was cancelled, and nobody reads it any more.
+    /// Waits for the tool of a cancelled call.
     pub(crate) fn see_out(self, mut running: RunningCall) {
         if self.places.is_empty() {
             return;
@@ -212,7 +210,6 @@ impl CallPlaces {
         }));
     }
 
-    /// The call goes on as a task.
     pub(crate) fn becomes(self, gateway: Arc<dyn SessionGateway>, task: SessionRef) {
         drop(SessionPlaces::of_task(
             gateway,
@@ -228,14 +225,14 @@ impl CallPlaces {
         };
         let Self { places, deadline } = self;
         runtime.spawn(async move {
-            // A tool that was told to stop is dropped long before.
+            // A tool that was told to stop ends well before.
             let _ = timeout(deadline + STOPS_WITHIN, over).await;
             drop(places);
         });
     }
 }
 
-/// Whether a body has a request that a tool runs for.
+/// Whether a body has a request that runs a tool.
 pub(crate) fn runs(body: &Body) -> bool {
     let mut requests = messages(body).filter_map(request);
     requests.any(|request| request.method.runs_on_backend())
@@ -256,14 +253,13 @@ fn request(message: &Message) -> Option<&Request> {
     }
 }
 
-/// The task that a call became.
 fn created(answer: &Bytes) -> Option<SessionId> {
     let answer = RawJson::from_valid(answer.clone());
     let task = answer.member("result")?.member("task")?;
     task_of(task.member("taskId")?.string()?)
 }
 
-/// Whether a message is the answer of a call whose tool has stopped.
+/// Whether a message answers a call whose tool has stopped.
 pub(crate) fn ends_call(text: &[u8]) -> bool {
     match said(text) {
         Said::Result => true,
@@ -272,7 +268,7 @@ pub(crate) fn ends_call(text: &[u8]) -> bool {
     }
 }
 
-/// Whether the tool of a call that was answered so may not have stopped.
+/// Whether the tool may still run after this error.
 fn may_run_on(error: &[u8]) -> bool {
     let answer = RawJson::from_valid(Bytes::copy_from_slice(error));
     let error = answer.member("error");

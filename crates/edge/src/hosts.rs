@@ -1,29 +1,30 @@
-//! By which names a server is reached. A page of another site can have a browser send requests here under its own name (DNS
-//! rebinding), so other names are refused.
+//! Checks the names under which the server is reached. Other names are refused, because a foreign
+//! page can make a browser send requests here under its own name (DNS rebinding).
 
 use std::net::IpAddr;
 
-/// The names that are welcome, besides those of this machine.
+/// The allowed names besides those of this machine.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     names: Vec<String>,
     addresses: bool,
 }
 
-/// Why a host is welcome.
+/// The reason why a host is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Welcome {
-    /// It is a loopback name.
+    /// A loopback name.
     Local,
-    /// It is listed by its name.
+    /// A listed name.
     Listed,
-    /// Any name, or any address, is.
+    /// A wildcard or any address.
     Any,
 }
 
 impl Hosts {
-    /// Names with or without a port; `*` is any. With `addresses` every IP address is welcome too: no web page can make a
-    /// browser send one for a name that it controls.
+    /// Creates the list from names with or without port, where `*` allows any. With `addresses`,
+    /// every IP address is allowed too, because a web page cannot make a browser send one for a
+    /// name that it controls.
     pub fn new(names: &[String], addresses: bool) -> Self {
         Self {
             names: names.to_vec(),
@@ -31,7 +32,7 @@ impl Hosts {
         }
     }
 
-    /// Why a host is welcome, if it is.
+    /// Returns why a host is allowed, if it is.
     pub fn admit(&self, host: &str) -> Option<Welcome> {
         let name = without_port(host);
         let address = address(name);

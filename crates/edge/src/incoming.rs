@@ -1,4 +1,4 @@
-//! A message of a client from its bytes to its answer, the same for every transport.
+//! Handles a client's message from its bytes to its answer, for every transport.
 
 use std::time::Instant;
 
@@ -18,11 +18,11 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Parses a message that came at `began`, and begins its record and its span, which is the parent of all that the visit
-    /// does from now on.
+    /// Parses a message that came at `began`, and begins its record and its span, which becomes the
+    /// visit's parent span.
     ///
     /// # Errors
-    /// When it is no message, or breaks a limit.
+    /// The text is not a valid message, or breaks a limit.
     pub(crate) fn begin(
         visit: &mut Visit<'_>,
         began: Instant,
@@ -38,7 +38,7 @@ impl Incoming {
         Ok((Self { posted, id }, body))
     }
 
-    /// The message has its answer, or is refused; whatever refused it, a request is told by its id.
+    /// Ends the message's record. A refusal gets the request's id, whichever layer refused it.
     pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
         let Self { posted, id } = self;
         let record = posted.record.clone();

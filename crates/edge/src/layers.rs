@@ -1,24 +1,24 @@
-//! The layers that every request passes before its endpoint sees it, and every answer on its way back.
+//! The layers that every request passes before its endpoint, and every answer after it.
 //!
 //! | in this order | file | refused with |
 //! |---|---|---|
-//! | headers that two readers could understand differently | `header_check.rs` | 400 |
-//! | the host, and the page that it comes from | `access.rs` | 403 |
-//! | how many headers, and how long | here | 431 |
+//! | ambiguous headers | `header_check.rs` | 400 |
+//! | the host and the page's origin | `access.rs` | 403 |
+//! | number and length of headers | here | 431 |
 //! | `OPTIONS`, which ends here | `cors.rs` | |
 //! | the method | here | 405 |
-//! | how much comes from its address | `quotas.rs` | 429 |
-//! | who is calling | `authorize.rs` | 401, 403, 503 |
-//! | how many requests or streams there are, of all and of the principal | `load.rs` | 503, 429 |
-//! | what the body is, and what the client takes | `media.rs` | 415, 406 |
-//! | the body: how long, how large, and room for a large one | `body.rs`, `body_budget.rs` | 408, 413, 503, 429 |
+//! | quotas by address | `quotas.rs` | 429 |
+//! | authentication | `authorize.rs` | 401, 403, 503 |
+//! | limits on requests and streams, in total and per principal | `load.rs` | 503, 429 |
+//! | content type and accepted types | `media.rs` | 415, 406 |
+//! | time, size and room of the body | `body.rs`, `body_budget.rs` | 408, 413, 503, 429 |
 //! | the message and its era | `visit.rs`, `era.rs` | 400 |
-//! | whether what was granted to the caller is enough for the message | `authorize.rs` | 403 |
-//! | whether a call would have the time to end, while the node shuts down | `load.rs` | 503 |
-//! | how much the caller has asked for | `quotas.rs` | 429 |
+//! | the caller's grant | `authorize.rs` | 403 |
+//! | calls during shutdown | `load.rs` | 503 |
+//! | quotas by caller | `quotas.rs` | 429 |
 //!
-//! A stream is counted after its headers are understood. Before the first of these, a process bounds its connections
-//! (`crates/node/src/http.rs`).
+//! A stream is counted after its headers are checked. The process limits connections before all
+//! layers (`crates/node/src/http.rs`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,8 +40,8 @@ use crate::transport::{Endpoint, is_at};
 use crate::visit::Visit;
 use crate::{answer, audit, authorize, cors, elsewhere, header_check, measure, resource};
 
-/// An extension of a request that this process makes itself, for somebody whom it has authenticated in another way. No request
-/// from a network has one.
+/// A request extension for requests that this process makes itself, with an already authenticated
+/// principal. Requests from a network do not have it.
 #[derive(Clone, Debug)]
 pub struct Trusted(pub Principal);
 
@@ -88,7 +88,7 @@ impl EdgeService {
                 }
             }
             Err(refusal) => {
-                // The page may ask, so that it reads why it is refused, and nothing else.
+                // A foreign page's preflight succeeds, so that the page can read its refusal.
                 let asks = head.method == Method::OPTIONS;
                 response = match refusal {
                     Refusal::ForeignOrigin(_) if asks => cors::preflight(&head.headers),

@@ -36,22 +36,21 @@ use crate::refused::Refused;
 use crate::visit::{Visit, request_id};
 use crate::{answer, extension, media, names, sse};
 
-/// Longer ones were never issued; they need not travel to the store to be unknown.
+/// Longer ids are not Shoal's and need no lookup in the store.
 const MAX_SESSION_ID: usize = 128;
 
-/// The session that the headers name. Clients that have none yet may send the header without a value.
+/// The session id in the headers. Clients without a session may send an empty header.
 pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<SessionId>, Refusal> {
     said(headers, &names::SESSION_ID)
         .map(|value| parse_session_id(value.to_str().unwrap_or_default()))
         .transpose()
 }
 
-/// The value of a header, unless that is empty.
 fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     headers.get(name).filter(|value| !value.is_empty())
 }
 
-/// The session of this id. One that is a task is none to legacy clients.
+/// Parses a session id. A task's session is hidden from legacy clients.
 pub(crate) fn parse_session_id(text: &str) -> Result<SessionId, Refusal> {
     if !is_session_id(text) {
         return Err(Refusal::InvalidSessionId);
@@ -67,7 +66,6 @@ pub(crate) fn is_session_id(text: &str) -> bool {
     (1..=MAX_SESSION_ID).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
-/// Delivers a posted body to its session, or opens one.
 pub(crate) async fn post(
     visit: &Visit<'_>,
     session: Option<SessionId>,
@@ -84,7 +82,6 @@ pub(crate) async fn post(
     }
 }
 
-/// The request of a body that is `initialize`.
 pub(crate) fn initialize_of(body: Body) -> Option<Request> {
     match body {
         Body::Single(Message::Request(request)) if request.method == Method::Initialize => {
@@ -110,7 +107,6 @@ async fn open(
     Ok(response)
 }
 
-/// Opens a session with its `initialize`; returns what that is answered with.
 pub(crate) async fn open_session(
     visit: &Visit<'_>,
     initialize: Request,
@@ -138,18 +134,17 @@ fn internal(what: &str) -> GatewayError {
     GatewayError::Internal(what.to_owned())
 }
 
-/// What was handed over to a session, as far as it matters to its answer.
+/// The parts of a handed-over body that its answer needs.
 pub(crate) struct HandedOver {
-    /// Its request, if it holds just one.
+    /// The request's id, if it is a single request.
     id: Option<RequestId>,
-    /// Its requests, if it is a batch.
+    /// The requests' ids, if it is a batch.
     ids_of_batch: Vec<RequestId>,
-    /// Whether that must not be repeated.
+    /// Whether the body must not be repeated.
     once: bool,
 }
 
 impl HandedOver {
-    /// What has no answer.
     fn nothing() -> Self {
         Self {
             id: None,
@@ -176,7 +171,7 @@ impl HandedOver {
         }
     }
 
-    /// Answers for a client that cannot fetch its own elsewhere, when the edge is shut down first.
+    /// Answers for a client that cannot resume when the edge shuts down first.
     fn answers_of_drain(&self) -> impl Iterator<Item = Bytes> {
         let why = "its edge was shut down before it ended";
         let failure = match self.once {
@@ -191,7 +186,7 @@ impl HandedOver {
         ids.map(move |id| error_response(id, &error))
     }
 
-    /// The session's answer, as far as there is room to keep it until it is written.
+    /// Counts the session's answer in the backlog until it is written.
     pub(crate) fn keep(&self, visit: &Visit<'_>, text: Bytes) -> Result<Bytes, Refusal> {
         match (visit.reader().keep(text), &self.id) {
             (Err(full), Some(id)) if self.once => Ok(error_response(id, &full.after_effect())),
@@ -200,7 +195,6 @@ impl HandedOver {
     }
 }
 
-/// Hands a body over to its session.
 pub(crate) async fn hand_over(
     visit: &Visit<'_>,
     session: SessionId,
@@ -236,7 +230,7 @@ pub(crate) async fn hand_over(
     Ok((handed, delivered))
 }
 
-/// Hands a body over to its session, or an answer to the task that asked.
+/// Hands a body to its session, or an answer to the task that asked.
 async fn pass(
     visit: &Visit<'_>,
     session: SessionId,
@@ -258,7 +252,6 @@ async fn pass(
     }
 }
 
-/// Hands a body over and writes what becomes of it.
 async fn deliver(
     visit: &Visit<'_>,
     session: SessionId,
@@ -317,7 +310,7 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let session = addressed(visit)?;
     media::expect_event_stream(&visit.head.headers)?;
-    // An id that Shoal cannot read is another server's: no event of this session comes after it.
+    // An unreadable id is another server's, so this session has no events after it.
     let cursor = cursor(&visit.head.headers).unwrap_or_default();
     let permit = edge
         .load
@@ -332,7 +325,7 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(sse::response(frames, edge.config.timing.keep_alive, held))
 }
 
-/// DELETE: the session's end.
+/// DELETE: ends the session.
 pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
     let session = addressed(visit)?;
     visit.edge.gateway.close(&to(visit, session)).await?;
@@ -352,14 +345,12 @@ fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
     session_id(headers)?.ok_or(Refusal::SessionMissing)
 }
 
-/// The event after which the headers ask for what follows.
 pub(crate) fn cursor(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
     said(headers, &names::LAST_EVENT_ID)
         .map(|value| Ok(value.to_str().unwrap_or("(not ASCII)").parse::<EventId>()?))
         .transpose()
 }
 
-/// A session in the hands of whoever visits.
 pub(crate) fn to(visit: &Visit<'_>, session: SessionId) -> SessionRef {
     let asks = visit.edge.dispatcher.asks_of_grants();
     SessionRef {

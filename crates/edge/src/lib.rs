@@ -1,32 +1,33 @@
-//! HTTP in, SSE out: the node's face towards MCP clients of both eras at one URL.
+//! HTTP in, SSE out: serves MCP clients of both eras at one URL.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | [`Edge`] (`edge.rs`) | the parts of an edge, and the service that they make |
-//! | `layers.rs` | what every request passes first, in its order: headers, host and origin, who is calling, limits |
-//! | `upgrade.rs` | a connection that goes on in another protocol |
-//! | `connection.rs`, `writing.rs` | what is known of the connection that a request came on |
-//! | `state.rs`, `visit.rs`, `permit.rs` | what the endpoints share, what they know of a request, and what a POST holds |
-//! | `header_check.rs` | headers that two readers could understand differently |
-//! | `transport.rs` | what a way by which clients reach the node has to be, and all of them |
-//! | `streamable.rs`, `era.rs` | Streamable HTTP, and which era a posted message belongs to |
+//! | [`Edge`] (`edge.rs`) | the parts of an edge and its service |
+//! | `layers.rs` | the layers in front of every endpoint: headers, host and origin, authentication, limits |
+//! | `upgrade.rs` | connections that continue in another protocol |
+//! | `connection.rs`, `writing.rs` | the connection of a request |
+//! | `state.rs`, `visit.rs`, `permit.rs` | shared state of the endpoints, a request's facts, and a POST's resources |
+//! | `header_check.rs` | ambiguous headers |
+//! | `transport.rs` | the interface and list of client transports |
+//! | `streamable.rs`, `era.rs` | Streamable HTTP, and the era of a posted message |
 //! | `incoming.rs` | a message from its bytes to its answer, for every transport |
 //! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
-//! | `subscriptions.rs`, `subscriptions/` | who listens to what |
+//! | `subscriptions.rs`, `subscriptions/` | listeners and their news |
 //! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
-//! | `websocket.rs`, `websocket/`, `metered.rs` | sessions over WebSocket, and the room for messages that nobody says the length of |
-//! | `recorder.rs`, `recorder/` | how requests end and how long they take, for operators; spans and durations of messages |
-//! | `authorize.rs`, `resource.rs` | what a request shows of its caller and whether that is enough; what anybody may read of that |
-//! | `measure.rs`, `gauges.rs` | what metrics and traces say of HTTP, and of what the edge carries |
+//! | `websocket.rs`, `websocket/`, `metered.rs` | sessions over WebSocket, and room for messages of unknown length |
+//! | `recorder.rs`, `recorder/` | outcomes and durations of requests; spans and metrics of messages |
+//! | `authorize.rs`, `resource.rs` | authentication and grants; the protected resource's public document |
+//! | `measure.rs`, `gauges.rs` | metrics and traces of HTTP and of the edge's load |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
-//! | `load.rs`, `body_budget.rs`, `backlog.rs` | how many requests there may be, and what large ones, and answers that nobody reads, may hold |
-//! | `single_streams.rs` | the streams that a drain must not cut |
-//! | `refusal.rs`, `refused.rs` | every refusal with its text, status and code (`docs/errors.md`), and one on its way out |
+//! | `load.rs`, `body_budget.rs`, `backlog.rs` | limits on requests, large bodies and unread answers |
+//! | `single_streams.rs` | streams that a drain must not cut |
+//! | `refusal.rs`, `refused.rs` | every refusal with its text, status and code (`docs/errors.md`) |
 //!
-//! A file uses those below it: the service, what is in front of every endpoint, the endpoints, what they share.
+//! A file uses files below it: the service, the layers, the endpoints, their shared parts.
 //!
-//! An edge keeps nothing that a client would miss: sessions live behind
-//! [`SessionGateway`](shoal_ports::SessionGateway), calls behind [`Dispatcher`](shoal_ports::Dispatcher).
+//! An edge keeps no state that a client would miss: sessions live behind
+//! [`SessionGateway`](shoal_ports::SessionGateway), and calls behind
+//! [`Dispatcher`](shoal_ports::Dispatcher).
 
 mod access;
 mod answer;

@@ -1,4 +1,4 @@
-//! How much an edge is carrying, and the bounds on it.
+//! Counts and limits an edge's load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,9 +12,9 @@ use crate::places::{Place, PrincipalPlaces};
 use crate::refusal::Refusal;
 use crate::single_streams::SingleStreams;
 
-/// The quota of streams that one principal may hold open, as metrics name it.
+/// The metrics' name for the limit of open streams per principal.
 pub(crate) const STREAMS_PER_PRINCIPAL: &str = "streams_per_principal";
-/// The quota of requests that one principal may have under way, as metrics name it.
+/// The metrics' name for the limit of running requests per principal.
 pub(crate) const REQUESTS_PER_PRINCIPAL: &str = "requests_per_principal";
 
 const KINDS: [StreamKind; 4] = [
@@ -24,7 +24,7 @@ const KINDS: [StreamKind; 4] = [
     StreamKind::WebSocket,
 ];
 
-/// Counts what is under way on an edge. A cheap handle: clones count together.
+/// Counts an edge's running work. A cheap handle: clones count together.
 #[derive(Clone, Debug, Default)]
 pub struct Load(Arc<Counts>);
 
@@ -38,51 +38,51 @@ struct Counts {
     open: [AtomicU64; KINDS.len()],
     streams_of: PrincipalPlaces,
     single_streams: SingleStreams,
-    /// Whether no call is taken any more.
+    /// Whether new calls are refused.
     closed: AtomicBool,
-    /// Fires when who waits for a task is to wait elsewhere.
+    /// Fires when clients that wait for a task should wait elsewhere.
     waits_end: CancellationToken,
 }
 
 impl Load {
-    /// POSTs under way, those included whose answer is being streamed.
+    /// Counts running POSTs, including those with a streamed answer.
     pub fn requests_in_flight(&self) -> usize {
         self.0.requests.load(Ordering::Relaxed)
     }
 
-    /// Streams that clients hold open: GET, HTTP+SSE, WebSocket and `subscriptions/listen`.
+    /// Counts the streams that clients hold open: GET, HTTP+SSE, WebSocket and
+    /// `subscriptions/listen`.
     pub fn open_streams(&self) -> usize {
         self.0.streams.load(Ordering::Relaxed)
     }
 
-    /// Those of [`open_streams`](Self::open_streams) that are WebSockets.
+    /// Counts the WebSockets among [`open_streams`](Self::open_streams).
     pub fn open_websockets(&self) -> u64 {
         self.0.open[StreamKind::WebSocket as usize].load(Ordering::Relaxed)
     }
 
-    /// Those of [`open_streams`](Self::open_streams) that nobody can resume: of HTTP+SSE, and of WebSocket where the client
-    /// asked for no ids. Whoever drains the node ends them, each
-    /// when nothing is under way in its session.
+    /// The [`open_streams`](Self::open_streams) that clients cannot resume: HTTP+SSE, and WebSocket
+    /// without ids. A drain ends each one when its session has no running work.
     pub fn single_streams(&self) -> &SingleStreams {
         &self.0.single_streams
     }
 
-    /// Refuses calls from now on: the node ends before they could. Those under way go on, and other requests are answered.
+    /// Refuses calls from now on, because the node ends before they could. Running calls continue,
+    /// and other requests are answered.
     pub fn stop_calls(&self) {
         self.0.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Sends clients away that wait here for the end of what goes on elsewhere: of tasks, and of calls of sessions.
+    /// Ends the waits of clients for tasks and for calls that run elsewhere.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }
 
-    /// Ready when [`end_waits`](Self::end_waits) was called.
     pub(crate) fn waits_end(&self) -> CancellationToken {
         self.0.waits_end.clone()
     }
 
-    /// Refuses a message that begins a call if no call is taken any more.
+    /// Refuses a message that begins a call after [`stop_calls`](Self::stop_calls).
     pub(crate) fn expect_open(&self, body: &Body) -> Result<(), Refusal> {
         let closed = self.0.closed.load(Ordering::Relaxed);
         match closed && begins_call(body) {
@@ -91,12 +91,12 @@ impl Load {
         }
     }
 
-    /// Bytes held for large requests, from before they are read until they are answered.
+    /// Bytes held for large requests until they are answered.
     pub fn body_bytes(&self) -> usize {
         self.0.body_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of large answers that wait to be read by their clients.
+    /// Bytes of large answers that clients have yet to read.
     pub fn answer_bytes(&self) -> usize {
         self.0.answer_bytes.load(Ordering::Relaxed)
     }
@@ -139,12 +139,11 @@ impl Load {
         Ok(count)
     }
 
-    /// Event streams that are written now, by kind: also those that answer a POST.
+    /// Counts open event streams by kind, including those that answer a POST.
     pub(crate) fn open_by_kind(&self) -> [(StreamKind, u64); KINDS.len()] {
         KINDS.map(|kind| (kind, self.0.open[kind as usize].load(Ordering::Relaxed)))
     }
 
-    /// Counts an event stream until the answer is dropped.
     pub(crate) fn open(&self, kind: StreamKind) -> OpenStream {
         let counts = Arc::clone(&self.0);
         counts.open[kind as usize].fetch_add(1, Ordering::Relaxed);
@@ -169,7 +168,7 @@ impl Load {
             let limit = limits.streams_per_principal;
             let place = self.0.streams_of.take(principal, limit);
             if place.is_none() {
-                // Dropping the permit takes the node's count back; nothing was added here.
+                // Dropping the permit decrements the node's count.
                 quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyStreamsOfPrincipal { limit });
             }
@@ -191,7 +190,6 @@ fn begins_call(body: &Body) -> bool {
     }
 }
 
-/// Counts one POST until it is dropped.
 pub(crate) struct RequestCount {
     counts: Arc<Counts>,
     _place: Option<Place>,
@@ -203,7 +201,6 @@ impl Drop for RequestCount {
     }
 }
 
-/// Counts one event stream by its kind until it is dropped.
 pub(crate) struct OpenStream {
     counts: Arc<Counts>,
     kind: StreamKind,
@@ -215,7 +212,6 @@ impl Drop for OpenStream {
     }
 }
 
-/// Counts one stream until it is dropped.
 pub(crate) struct StreamPermit {
     counts: Arc<Counts>,
     _place: Option<Place>,

@@ -1,4 +1,4 @@
-//! What telemetry says of HTTP: requests by route and status, and spans of those that carry no MCP message.
+//! Metrics of HTTP requests, and spans of requests without an MCP message.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -20,10 +20,10 @@ use crate::names as headers;
 use crate::refusal::Refusal;
 use crate::upgrade;
 
-/// The route of every path that is not served.
+/// The route of unserved paths.
 pub(crate) const ELSEWHERE: &str = OTHER;
 
-/// A configured path as a name of a route, of which there are few in a process's life.
+/// Interns a configured path as a route name. A process has few of them.
 pub(crate) fn route(path: &str) -> &'static str {
     static ROUTES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut routes = ROUTES.lock();
@@ -35,7 +35,7 @@ pub(crate) fn route(path: &str) -> &'static str {
     kept
 }
 
-/// The head of an answer is about to be sent; a body of known length counts as sent.
+/// Counts an answer whose head is about to be sent. A body of known length counts as sent.
 pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, response: &Response) {
     if !metrics::enabled() {
         return;
@@ -56,7 +56,6 @@ pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, respon
     }
 }
 
-/// Somebody was asked who is calling.
 pub(crate) fn authenticated(method: &'static str, answer: &Result<Authenticated, AuthError>) {
     if !metrics::enabled() {
         return;
@@ -71,7 +70,6 @@ pub(crate) fn authenticated(method: &'static str, answer: &Result<Authenticated,
     }
 }
 
-/// What was granted to a caller is not enough.
 pub(crate) fn not_enough(method: &'static str, why: &AuthError) {
     let (outcome, reason) = outcome(why);
     metrics().security.authenticated(method, outcome, reason);
@@ -89,7 +87,6 @@ pub(crate) fn outcome(why: &AuthError) -> (AuthOutcome, &'static str) {
     }
 }
 
-/// The version of HTTP.
 pub(crate) fn version(version: Version) -> HttpVersion {
     match version {
         Version::HTTP_09 | Version::HTTP_10 => HttpVersion::Http10,
@@ -98,13 +95,13 @@ pub(crate) fn version(version: Version) -> HttpVersion {
     }
 }
 
-/// The span that the HTTP headers name.
 pub(crate) fn parent(given: &HeaderMap) -> Option<TraceContext> {
     let text = |name: &HeaderName| given.get(name)?.to_str().ok();
     TraceContext::parse(text(&headers::TRACEPARENT)?, text(&headers::TRACESTATE))
 }
 
-/// Begins the span of a GET or DELETE, which ends with the head of the answer. A POST has the span of its message.
+/// Begins the span of a GET or DELETE, which ends with the head of the answer. A POST has its
+/// message's span.
 pub(crate) fn span(route: &'static str, head: &Parts) -> Span {
     if !trace::enabled() || !matches!(head.method, Method::GET | Method::DELETE) {
         return Span::none();
@@ -134,7 +131,6 @@ pub(crate) fn span(route: &'static str, head: &Parts) -> Span {
         })
 }
 
-/// Ends the span of a GET or DELETE.
 pub(crate) fn end(mut span: Span, answer: Result<&Response, &Refusal>) {
     if !span.is_recording() {
         return;
@@ -152,7 +148,6 @@ pub(crate) fn end(mut span: Span, answer: Result<&Response, &Refusal>) {
     );
 }
 
-/// Says over what a request came, and from whom.
 pub(crate) fn set_connection(set: &mut Attributes, head: &Parts) {
     let (protocol, version) = match upgrade::asks_for_websocket(&head.headers) {
         true => ("websocket", "13"),

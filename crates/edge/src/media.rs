@@ -1,35 +1,34 @@
-//! Content negotiation: what a client sends, and what it can read.
+//! Content negotiation.
 
 use http::{HeaderMap, HeaderValue, header};
 use shoal_protocol::shown;
 
 use crate::refusal::Refusal;
 
-/// What the `Accept` headers of a request allow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Accepted {
     json: bool,
     event_stream: bool,
 }
 
-/// In which form the answer to a POST goes out.
+/// The form of the answer to a POST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerForm {
-    /// JSON, or a stream if it takes a while or says something before.
+    /// JSON, or a stream if the call takes a while or sends messages before its answer.
     JsonOrStream,
-    /// JSON, however long the call takes. Notifications of the call are left out.
+    /// JSON, however long the call takes. The call's notifications are dropped.
     Json,
-    /// Nothing: the answer goes out on the session's one stream (HTTP+SSE, WebSocket).
+    /// Empty, because the answer goes out on the session's single stream (HTTP+SSE, WebSocket).
     SessionStream,
 }
 
-/// What the official clients send with every POST: known at a glance.
+/// The `Accept` headers of the official clients, which need no parsing.
 const USUAL: [&[u8]; 2] = [
     b"application/json, text/event-stream",
     b"text/event-stream, application/json",
 ];
 
-/// Chooses the form of the answer to a POST. Every client must take JSON.
+/// Chooses the form of the answer to a POST. Every client must accept JSON.
 pub(crate) fn answer_form(headers: &HeaderMap, json_only: bool) -> Result<AnswerForm, Refusal> {
     match Accepted::of(headers) {
         Accepted { json: false, .. } => Err(Refusal::NotAcceptable(
@@ -40,7 +39,6 @@ pub(crate) fn answer_form(headers: &HeaderMap, json_only: bool) -> Result<Answer
     }
 }
 
-/// A stream must be accepted as one.
 pub(crate) fn expect_event_stream(headers: &HeaderMap) -> Result<(), Refusal> {
     if Accepted::of(headers).event_stream {
         Ok(())
@@ -49,13 +47,13 @@ pub(crate) fn expect_event_stream(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// A posted body must be JSON in plain.
+/// Requires a body of JSON without content encoding.
 pub(crate) fn expect_json_body(headers: &HeaderMap) -> Result<(), Refusal> {
     let content_type = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    // What was set twice, a proxy may have joined to a list.
+    // A proxy may have joined a repeated header to a list.
     let mut types = content_type.split(',');
     if !is_json(content_type) && !types.all(is_json) {
         return Err(Refusal::UnsupportedMediaType(shown(content_type, 128)));
@@ -71,7 +69,7 @@ fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
-/// Whether every encoding of the list is none. Some clients name the charset here.
+/// Whether the list has only identity encodings. Some clients put the charset here.
 fn is_identity(encodings: &[u8]) -> bool {
     encodings.split(|&byte| byte == b',').all(|encoding| {
         let is = |none: &[u8]| encoding.trim_ascii().eq_ignore_ascii_case(none);
@@ -85,7 +83,7 @@ impl Accepted {
             json: true,
             event_stream: true,
         };
-        // A request without the header takes anything (RFC 9110, 12.5.1).
+        // Without the header, any type is accepted (RFC 9110, 12.5.1).
         if !headers.contains_key(header::ACCEPT) {
             return both;
         }
@@ -108,12 +106,11 @@ impl Accepted {
     }
 }
 
-/// The type without its parameters.
 fn essence(value: &str) -> &str {
     value.split(';').next().unwrap_or_default().trim()
 }
 
-/// Whether the range is listed with weight zero, which means "not this".
+/// Whether the range has weight zero, which excludes it.
 fn is_excluded(range: &str) -> bool {
     range.split(';').skip(1).any(|parameter| {
         let weight = parameter.trim().strip_prefix("q=");

@@ -1,8 +1,8 @@
-//! Reads messages of any length off a connection, within the room that large bodies have (`body_budget.rs`).
+//! Reads messages of any length off a connection, within the room for large bodies
+//! (`body_budget.rs`).
 //!
-//! Nobody says how long a message will be that comes in fragments. So, as with a body without a length, once more than
-//! [`SMALL`] bytes of it have come, it takes room for all that may: until that is there nothing is read, and TCP holds the
-//! sender back.
+//! A fragmented message does not announce its length. After more than [`SMALL`] bytes, it takes
+//! room for the maximum. Reading stops until there is room, so that TCP slows the sender down.
 
 use std::io;
 use std::pin::Pin;
@@ -20,19 +20,14 @@ use crate::body_budget::{BodyBudget, BodyPermit, SMALL};
 use crate::refusal::Refusal;
 use crate::upgrade::Duplex;
 
-/// What a message may take.
 pub(crate) struct MessageBounds {
-    /// Bytes that it may have.
     pub(crate) bytes: usize,
-    /// How long a large one may take, once there is room for it.
+    /// The time limit of a large message, once it has room.
     pub(crate) within: Duration,
-    /// Where large ones find room.
     pub(crate) budget: Arc<BodyBudget>,
-    /// Whose they are.
     pub(crate) principal: Principal,
 }
 
-/// A connection that is read message by message.
 pub(crate) struct Metered {
     connection: Box<dyn Duplex>,
     bounds: MessageBounds,
@@ -61,7 +56,7 @@ impl Metered {
         }
     }
 
-    /// A message of so many bytes is complete; returns what it holds, if it is large.
+    /// Ends a message of `bytes` bytes, and returns its room if it is large.
     pub(crate) fn took(&mut self, bytes: usize) -> Option<BodyPermit> {
         self.read = 0;
         match std::mem::replace(&mut self.room, Room::None) {
@@ -73,22 +68,21 @@ impl Metered {
         }
     }
 
-    /// Something that belongs to no message has come, with so many bytes.
+    /// Discounts bytes that do not belong to a message.
     pub(crate) fn passed(&mut self, bytes: usize) {
         self.read = self.read.saturating_sub(bytes);
     }
 
-    /// Whether anything has come since this was asked last.
+    /// Whether data came since the last query.
     pub(crate) fn heard(&mut self) -> bool {
         std::mem::take(&mut self.heard)
     }
 
-    /// Why reading has failed, if not for the connection.
+    /// The refusal that stopped reading, if it was not the connection that failed.
     pub(crate) fn refusal(&mut self) -> Option<Refusal> {
         self.refusal.take()
     }
 
-    /// The connection itself.
     pub(crate) fn into_inner(self) -> Box<dyn Duplex> {
         self.connection
     }

@@ -1,4 +1,4 @@
-//! Requests of 2026-07-28: each stands alone and says everything itself.
+//! Requests of 2026-07-28, each of which describes itself completely.
 
 mod become_task;
 mod call;
@@ -26,7 +26,6 @@ use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::visit::Visit;
 
-/// Answers a posted body.
 pub(crate) async fn serve(
     visit: &Visit<'_>,
     version: VersionHeader<'_>,
@@ -40,14 +39,14 @@ pub(crate) async fn serve(
         Body::Single(Message::Request(request)) => {
             serve_request(visit, version, meta, request, form, permit).await
         }
-        // The core protocol defines no notification to a server over HTTP (closing the stream cancels),
-        // but clients post them, and nobody would read an error.
+        // The protocol defines no notifications to a server over HTTP (closing the stream cancels),
+        // but clients post them and would not read an error.
         Body::Single(Message::Notification(said)) => {
             let revision = check::notification_version(version, &meta)?;
             if let Some(request) = extension::as_request(said) {
                 let checked = check::of_notification(revision, &meta);
                 let caller = call::caller(visit, &meta, &checked);
-                // Its end is waited for, and the answer is nobody's.
+                // Waits for the call's end and drops its answer.
                 let form = AnswerForm::Json;
                 call::serve(visit, meta, checked, caller, request, form, permit).await;
             }
@@ -64,8 +63,8 @@ pub(crate) async fn serve(
     }
 }
 
-/// What a client is told that asks over WebSocket: each request stands alone, so nothing would be there to resume, and its end
-/// is that of its own stream.
+/// Refuses modern requests over WebSocket. Each request stands alone and ends with its own stream,
+/// so there would be no session to resume.
 pub(crate) fn not_by_websocket(meta: &RequestMeta) -> RpcError {
     let supported: Vec<&str> = supported_versions()
         .into_iter()
@@ -112,7 +111,7 @@ async fn serve_request(
         }
         Method::Listen => {
             media::expect_event_stream(headers)?;
-            // A subscription is a stream that stays, not a request under way.
+            // A subscription counts as a stream, not as a running request.
             let record = permit.record.clone();
             drop(permit);
             let listening = listen::serve(visit, &caller, request).await?;

@@ -1,4 +1,4 @@
-//! Header names in the form that a lookup wants.
+//! Header names in the form that lookups need.
 
 use http::HeaderName;
 
@@ -11,8 +11,7 @@ pub(crate) static LAST_EVENT_ID: HeaderName =
     HeaderName::from_static(shoal_protocol::LAST_EVENT_ID);
 /// The proof of possession of RFC 9449.
 pub(crate) static DPOP: HeaderName = HeaderName::from_static("dpop");
-/// W3C Trace Context.
 pub(crate) static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
-/// Tells nginx and its kin to pass an event stream on as it comes.
+/// Tells nginx and similar proxies not to buffer an event stream.
 pub(crate) static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

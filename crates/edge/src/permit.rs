@@ -1,4 +1,4 @@
-//! What a POST has until it is answered.
+//! The resources of a POST until it is answered.
 
 use shoal_ports::{NodeLimits, Principal};
 
@@ -8,22 +8,19 @@ use crate::quotas::Places;
 use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
 
-/// A POST that is under way until this is dropped.
 pub(crate) struct RequestPermit {
     _count: RequestCount,
-    /// What is recorded of it, if it asks for something.
     pub(crate) record: Option<RequestRecord>,
-    /// What it holds of quotas: of where it comes from, and of what it asks for.
+    /// Quota places by address and by caller.
     pub(crate) places: [Places; 2],
-    /// What its body holds, if that is large.
     pub(crate) room: Option<BodyPermit>,
 }
 
 impl RequestPermit {
-    /// One more POST of a principal.
+    /// Counts one more POST of a principal.
     ///
     /// # Errors
-    /// When there are as many as the node, or the principal, may have.
+    /// The node's or the principal's limit is reached.
     pub(crate) fn admit(
         load: &Load,
         principal: &Principal,

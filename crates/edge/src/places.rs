@@ -1,4 +1,4 @@
-//! How many calls are under way, and the bounds on that.
+//! Counts and limits concurrent calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::Principal;
 
-/// How many places are taken. Giving one back needs no lock and no look-up: whoever holds it holds the count too.
+/// The number of taken places. A place holds the count, so returning it needs no lock or lookup.
 #[derive(Debug, Default)]
 pub(crate) struct PlaceCount(Arc<AtomicUsize>);
 
-/// Some places, until this is dropped.
 pub(crate) struct Place {
     taken: Arc<AtomicUsize>,
     count: usize,
 }
 
 impl PlaceCount {
-    /// Others may give places back meanwhile, but nobody else takes any: that is what `mut` is for.
+    /// Takes places within the limit. `mut` excludes concurrent takers, but places may be returned
+    /// meanwhile.
     pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<Place> {
         if self.0.load(Ordering::Acquire) + count > limit {
             return None;
@@ -31,7 +31,7 @@ impl PlaceCount {
         })
     }
 
-    /// Whether any are taken. If not, the count may be dropped, and begun anew.
+    /// Whether places are taken. Otherwise the count may be dropped and created anew.
     pub(crate) fn any(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
@@ -39,23 +39,22 @@ impl PlaceCount {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Who takes it next comes after this.
+        // Pairs with the acquire of the next taker.
         self.taken.fetch_sub(self.count, Ordering::Release);
     }
 }
 
-/// How many places each principal has taken.
 #[derive(Debug, Default)]
 pub(crate) struct PrincipalPlaces(Mutex<HashMap<Principal, PlaceCount, RandomState>>);
 
 impl PrincipalPlaces {
-    /// One more for a principal, unless it has its limit.
     pub(crate) fn take(&self, principal: &Principal, limit: usize) -> Option<Place> {
         let mut counts = self.0.lock();
         if let Some(count) = counts.get_mut(principal) {
             return count.take(1, limit);
         }
-        // Those who have none are forgotten before there would be more room for them. Half of it is free then, so that this is rare.
+        // Removes unused counts before the map would grow. Reserving double the size keeps this
+        // rare.
         if counts.len() == counts.capacity() {
             counts.retain(|_, count| count.any());
             let more = counts.len() + 1;
@@ -66,7 +65,7 @@ impl PrincipalPlaces {
     }
 }
 
-/// What a request holds of all quotas; one takes no memory of its own.
+/// A request's places in all quotas. A single one needs no allocation.
 #[derive(Default)]
 pub(crate) struct Places {
     first: Option<Place>,

@@ -1,7 +1,7 @@
-//! Quotas: how much may be asked for, counted before any work is done.
+//! Quotas: counted limits on requests, checked before any work is done.
 //!
-//! Most requests are counted without asking anybody (`leases.rs`): an edge takes cells of a rate for requests to come. Without
-//! quotas, nothing is done but to look at a flag.
+//! Most requests are counted locally (`leases.rs`), because an edge leases cells of a rate in
+//! advance. Without quotas, a request costs one flag check.
 
 mod address;
 mod leases;
@@ -32,34 +32,35 @@ use self::rule::Rule;
 pub(crate) use crate::places::Places;
 use crate::refusal::Refusal;
 
-/// How long a request waits for the store before it is counted here.
+/// How long a request waits for the store before this edge counts it alone.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How long the store is not asked after it did not answer. Then one asks for all.
+/// How long the store is not asked after a failure. Then one request probes it.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often to look for cells that nobody used.
+/// The interval of the search for unused cells.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How long giving back everything may take, and how much is given back at once.
+/// Time limit and batch size of returning all cells.
 const CLOSE: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 64;
-/// Questions to the store at a time, so that however many addresses there are, they take so much of it and of this process at most.
+/// Maximum concurrent questions to the store, so that many addresses cannot overload it or this
+/// process.
 const ASKED_AT_ONCE: usize = 256;
 
-/// How many edges share the rates.
+/// Returns the number of edges that share the rates.
 type Edges = Box<dyn Fn() -> usize + Send + Sync>;
 
-/// The quotas of an edge; a cheap handle.
+/// The quotas of an edge. A cheap handle.
 #[derive(Clone)]
 pub struct Quotas(Arc<Shared>);
 
 struct Shared {
     cells: Arc<dyn QuotaCells>,
-    /// What this edge lets through while the store is away.
+    /// This edge's own share while the store is away.
     own: MemoryQuotas,
     edges: Edges,
     rules: RwLock<Arc<Rules>>,
     any_of_address: AtomicBool,
     any_of_message: AtomicBool,
-    /// Questions to the store that may begin now.
+    /// Limits concurrent questions to the store.
     asks: Arc<Semaphore>,
     /// Until when the store is not asked, while it is away.
     away: Mutex<Option<Instant>>,
@@ -70,7 +71,7 @@ struct Shared {
 struct Rules {
     of_address: Vec<Arc<Rule>>,
     of_message: Vec<Arc<Rule>>,
-    /// Whether some count calls of certain tools only.
+    /// Whether some quotas count only calls of certain tools.
     names_tools: bool,
 }
 
@@ -79,7 +80,6 @@ impl Rules {
         self.of_address.iter().chain(&self.of_message)
     }
 
-    /// Cells that each rule gives up like this.
     fn unused(
         &self,
         take: impl Fn(&Leases) -> Vec<(QuotaSubject, u32)>,
@@ -93,7 +93,8 @@ impl Rules {
 }
 
 impl Quotas {
-    /// Without a quota yet. `cells` is where all edges take theirs, and `edges` says how many they are.
+    /// Creates quotas without rules. `cells` are shared by all edges, and `edges` returns their
+    /// number.
     pub fn new(
         cells: Arc<dyn QuotaCells>,
         edges: impl Fn() -> usize + Send + Sync + 'static,
@@ -111,15 +112,15 @@ impl Quotas {
         }))
     }
 
-    /// Of a process that is the whole server.
+    /// Creates the quotas of a process that is the whole server.
     pub fn embedded() -> Self {
         Self::new(Arc::new(MemoryQuotas::default()), || 1)
     }
 
-    /// From now on these are the quotas. One that stays as it was keeps what it has counted.
+    /// Replaces the quotas. An unchanged quota keeps its counts.
     ///
     /// # Panics
-    /// Outside a Tokio runtime, if there are any.
+    /// Outside a Tokio runtime, if there are quotas.
     pub fn set(&self, quotas: &[QuotaConfig]) {
         let shared = &self.0;
         let names = quotas.iter().map(|quota| &quota.name);
@@ -146,12 +147,12 @@ impl Quotas {
         }
     }
 
-    /// Whether it matters where clients come from.
+    /// Whether some quota counts client addresses.
     pub fn count_addresses(&self) -> bool {
         self.0.any_of_address.load(Ordering::Relaxed)
     }
 
-    /// What is wrong, for operators.
+    /// Describes a problem for operators, if there is one.
     pub fn trouble(&self) -> Option<String> {
         let counting = self.count_addresses() || self.0.any_of_message.load(Ordering::Relaxed);
         (counting && self.0.away.lock().is_some()).then(|| {
@@ -159,7 +160,7 @@ impl Quotas {
         })
     }
 
-    /// Gives back what was taken for requests to come.
+    /// Returns the cells that were leased in advance.
     pub async fn close(&self) {
         self.0.sweeping.lock().take();
         let rules = self.0.rules.read().clone();
@@ -167,7 +168,7 @@ impl Quotas {
         let _ = timeout(CLOSE, giving).await;
     }
 
-    /// Counts a request, or a message of a connection that has no requests, by where it comes from.
+    /// Counts a request by its address, or a message of a connection without requests.
     pub(crate) async fn arrive(
         &self,
         from: Option<IpAddr>,
@@ -182,7 +183,7 @@ impl Quotas {
             .await
     }
 
-    /// Counts the requests of a message of a client that is known.
+    /// Counts the requests of an authenticated client's message.
     pub(crate) async fn admit(
         &self,
         principal: &Principal,
@@ -206,7 +207,8 @@ impl Quotas {
             .await
     }
 
-    /// Counts requests that came `now` by all of the rules, or by none. `counted` says whose they are to a rule, and how many.
+    /// Counts requests that came `now` by all rules or by none. `counted` returns the subject and
+    /// the number for a rule.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
@@ -220,7 +222,7 @@ impl Quotas {
             if count == 0 {
                 continue;
             }
-            // Places are taken once, whatever has to be waited for then.
+            // Places are taken once, even if the loop waits.
             let mut limit = rule.config.concurrent;
             let admitted = loop {
                 match rule.take(subject, count, limit.take(), now, &mut places) {
@@ -239,7 +241,7 @@ impl Quotas {
             };
             if let Err(refusal) = admitted {
                 rule.refused(subject, principal);
-                // They were not let through: what they have taken of other quotas is there for others.
+                // The requests are refused, so other quotas get their cells back.
                 for rule in &rules[..at] {
                     let (subject, count) = counted(rule);
                     rule.leases.put_back(subject, count);
@@ -251,8 +253,8 @@ impl Quotas {
         Ok(places)
     }
 
-    /// Asks for more in a task of its own: what comes belongs to all who wait, whoever hangs up meanwhile. If too much is asked
-    /// already, this edge counts its own share, as if the store were away.
+    /// Asks for cells in a task of its own, because the cells belong to all waiting requests. With
+    /// too many open questions, this edge counts its own share as if the store were away.
     fn ask(
         &self,
         rule: Arc<Rule>,
@@ -305,7 +307,6 @@ impl Shared {
         self.take_own(rule, rate, subject, need, want)
     }
 
-    /// Takes cells of this edge's own share.
     fn take_own(
         &self,
         rule: &Rule,
@@ -320,7 +321,6 @@ impl Shared {
         self.own.take_now(&key, share, need, want)
     }
 
-    /// Gives back cells of many subjects, so many at a time.
     async fn give_all_back(&self, unused: Vec<(Arc<Rule>, QuotaSubject, u32)>) {
         let give = |(rule, subject, cells): (Arc<Rule>, _, _)| async move {
             self.give_back(&rule, subject, cells).await;
@@ -347,7 +347,8 @@ impl Shared {
         }
     }
 
-    /// Finds out whether the store is back, so that requests need not, and operators hear of it when there are none.
+    /// Probes whether the store is back, so that requests need not, and operators learn of it
+    /// without traffic.
     async fn look(&self, rules: &Rules) {
         if self.away.lock().is_none() {
             return;
@@ -357,7 +358,7 @@ impl Shared {
         }
     }
 
-    /// Whether the store may be asked. While it is away, that is so for one in each pause: the others need not wait in vain too.
+    /// Whether to ask the store. While it is away, only one request per pause may.
     fn may_ask(&self) -> bool {
         let now = Instant::now();
         match &mut *self.away.lock() {
@@ -388,7 +389,7 @@ fn no_reply() -> StoreError {
     StoreError::Unavailable("no reply in time".to_owned())
 }
 
-/// Gives back what nobody used, until what is returned is dropped.
+/// Returns unused cells periodically until the handle is dropped.
 fn sweep(shared: &Arc<Shared>) -> AbortOnDropHandle<()> {
     let shared = Arc::downgrade(shared);
     AbortOnDropHandle::new(tokio::spawn(async move {

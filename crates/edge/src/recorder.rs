@@ -1,9 +1,9 @@
-//! How many requests end, how, and how long they take; and which ended badly.
+//! Records the number, outcome and duration of requests, and the recent errors.
 //!
-//! A request is counted once, when its answer is known: a JSON answer as it is written, a streamed one when
-//! its response passes, or never arrives. What is counted is MCP requests that are posted: no notifications,
-//! and no streams that clients hold open. A tool's own failure (`isError`) counts as an error of the tool. Over HTTP+SSE, whose
-//! answers take another way, a request counts as answered when it is taken.
+//! A request is counted once, when its answer is known: a JSON answer when it is written, a
+//! streamed one when its response passes or is lost. Only posted MCP requests count, without
+//! notifications and held-open streams. A tool's failure (`isError`) counts as a tool error. Over
+//! HTTP+SSE, a request counts as answered when it is accepted.
 
 mod came;
 mod operation;
@@ -34,10 +34,10 @@ use crate::refusal::Refusal;
 const STEP: Duration = Duration::from_secs(5);
 /// Steps that are kept: 15 minutes.
 const STEPS: usize = 180;
-/// Errors that are kept, and as many failures of tools.
+/// Errors that are kept, and equally many tool failures.
 const ERRORS: usize = 256;
 
-/// Records what becomes of requests. A cheap handle: clones record together.
+/// Records the outcomes of requests. A cheap handle: clones record together.
 #[derive(Clone, Default)]
 pub struct Recorder(Arc<RecorderInner>);
 
@@ -45,12 +45,11 @@ struct RecorderInner {
     now: Counters,
     steps: Ring<Step>,
     errors: Ring<ErrorReport>,
-    /// Apart from the errors: tools may fail often, and would leave no room for those.
+    /// Separate from the errors, because frequent tool failures would displace them.
     failures: Ring<ErrorReport>,
     tools: Tools,
 }
 
-/// What has been counted in the step that is under way.
 #[derive(Default)]
 struct Counters {
     outcomes: [AtomicU64; 4],
@@ -65,7 +64,7 @@ impl Counters {
         }
     }
 
-    /// What was counted; begins anew.
+    /// Returns the counts and resets them.
     fn take(&self) -> (Outcomes, Vec<u64>) {
         let outcomes = self.outcomes_by(|counter| counter.swap(0, Ordering::Relaxed));
         let mut latency = self.latency.take();
@@ -90,7 +89,6 @@ impl Counters {
     }
 }
 
-/// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Ok,
@@ -99,12 +97,12 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-/// How things stand at the end of a step.
+/// The gauges at the end of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// Sessions, in memory or not.
     pub sessions: u64,
-    /// Streams that are open.
+    /// Open streams.
     pub streams: u64,
     /// Calls in flight.
     pub calls: u64,
@@ -123,10 +121,10 @@ impl Default for RecorderInner {
 }
 
 impl Recorder {
-    /// How long a step is.
+    /// The length of a step.
     pub const STEP: Duration = STEP;
 
-    /// Ends the step that began at `at` (seconds since 1970). To be called once for each step.
+    /// Ends the step that began at `at` (seconds since 1970). Call this once per step.
     pub fn end_step(&self, at: u64, gauges: Gauges) {
         let shared = &self.0;
         shared.tools.end_step();
@@ -141,17 +139,17 @@ impl Recorder {
         });
     }
 
-    /// The steps that have ended, the oldest first.
+    /// Returns the finished steps, the oldest first.
     pub fn steps(&self) -> Vec<Step> {
         self.0.steps.oldest_first()
     }
 
-    /// The calls of a tool that ended within the last minutes.
+    /// Returns a tool's recent calls.
     pub fn calls_of(&self, tool: &str) -> RecentCalls {
         self.0.tools.recent(tool)
     }
 
-    /// Requests that ended badly, and tools that failed, the newest first.
+    /// Lists recent errors and tool failures, the newest first.
     pub fn errors(&self, limit: usize) -> Listing<ErrorReport> {
         let mut errors = self.0.errors.newest_first(limit);
         let failures = self.0.failures.newest_first(limit);
@@ -162,7 +160,7 @@ impl Recorder {
         errors
     }
 
-    /// A post that was refused before anybody could tell what it asks for.
+    /// Counts a POST that was refused before its request was read.
     pub(crate) fn refused_unread(&self, why: &Refusal, took: Duration) {
         let error = why.error();
         self.count(Ended::of_code(error.code), took);
@@ -173,14 +171,12 @@ impl Recorder {
         self.0.now.count(ended, took);
     }
 
-    /// Counts a call for its tool as well.
     fn count_call(&self, tool: &str, ended: Ended, took: Duration) {
         self.0.tools.count(tool, ended, took);
     }
 }
 
 impl Ended {
-    /// How a request ended that was answered with this error code.
     fn of_code(code: i64) -> Self {
         match code {
             code::OVERLOADED

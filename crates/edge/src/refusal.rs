@@ -1,6 +1,7 @@
-//! Every refusal of an edge, with its text, HTTP status, JSON-RPC code, what metrics call it, and when to come back.
+//! Every refusal of an edge, with its text, HTTP status, JSON-RPC code, metrics reason and retry
+//! time.
 //!
-//! `docs/errors.md` shows it to users, and `tests/edge/refusals.rs` holds the two together.
+//! `docs/errors.md` documents them for users, and `tests/edge/refusals.rs` compares the two.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +11,19 @@ use shoal_ports::{AuthError, CallFailure, CallOutcome, GatewayError};
 use shoal_protocol::{InvalidEventId, InvalidMessage, RawJson, Revision, RpcError, code};
 use shoal_telemetry::metrics::RefusalReason;
 
-/// When to come back where nothing better is known.
+/// The default `Retry-After`.
 const SOON: Duration = Duration::from_secs(1);
 
-/// There is no room for an answer that waits to be read.
+/// The backlog limit that an answer exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BacklogFull {
-    /// On the node, which holds so many bytes at most.
+    /// The node's limit in bytes.
     Node(usize),
-    /// For the principal, who may have so many.
+    /// The principal's limit in bytes.
     Principal(usize),
 }
 
 impl BacklogFull {
-    /// Where, and how much there is.
     pub(crate) fn describe(self) -> String {
         match self {
             Self::Node(limit) => {
@@ -37,7 +37,7 @@ impl BacklogFull {
         }
     }
 
-    /// What the client of a call is told that has taken effect.
+    /// The error for a call that has already taken effect.
     pub(crate) fn after_effect(self) -> RpcError {
         let why = format!(
             "the call has ended, but its answer was not kept: {}; check before you repeat it",
@@ -47,7 +47,7 @@ impl BacklogFull {
     }
 }
 
-/// Why a request was refused. The text says what was wrong and what to do.
+/// The reason why a request was refused. The text says what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the header host is missing")]
@@ -143,26 +143,25 @@ pub(crate) enum Refusal {
         "this node is shutting down and takes no more calls; nothing was executed: send it again, on a new connection"
     )]
     ShuttingDown,
-    /// What the node does not know yet.
+    /// This node cannot decide yet.
     #[error("{0}")]
     NotReady(CallFailure),
-    /// A modern request that never reached the dispatcher.
+    /// A modern request that was refused before the dispatcher.
     #[error("{0}")]
     Modern(RpcError),
     #[error("{0}")]
     Gateway(#[from] GatewayError),
 }
 
-/// What HTTP, JSON-RPC and the metrics say of a refusal.
 struct Row {
     status: StatusCode,
     code: i64,
     reason: RefusalReason,
-    /// When to come back, where that helps.
+    /// When to retry, if that helps.
     retry_after: Option<Duration>,
 }
 
-/// A refusal that coming back does not mend.
+/// A refusal that a retry does not help.
 const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
     Row {
         status,
@@ -172,7 +171,7 @@ const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
     }
 }
 
-/// A limit of the node: nobody may send more now.
+/// A limit of the node, which affects all callers.
 const OF_NODE: Row = Row {
     retry_after: Some(SOON),
     ..row(
@@ -182,7 +181,7 @@ const OF_NODE: Row = Row {
     )
 };
 
-/// A limit of the principal, or a quota: others may. The only meaning that 429 has.
+/// A limit of the principal, or a quota. Only these refusals use 429.
 const OF_PRINCIPAL: Row = Row {
     retry_after: Some(SOON),
     ..row(
@@ -192,7 +191,7 @@ const OF_PRINCIPAL: Row = Row {
     )
 };
 
-/// A request that cannot be understood by its headers.
+/// A request with bad headers.
 const HEADERS: Row = row(
     StatusCode::BAD_REQUEST,
     code::INVALID_REQUEST,
@@ -200,7 +199,6 @@ const HEADERS: Row = row(
 );
 
 impl Refusal {
-    /// The table: a row for each refusal.
     fn row(&self) -> Row {
         use RefusalReason as Reason;
         use StatusCode as Status;
@@ -289,22 +287,18 @@ impl Refusal {
         }
     }
 
-    /// The HTTP status.
     pub(crate) fn status(&self) -> StatusCode {
         self.row().status
     }
 
-    /// What metrics say of it.
     pub(crate) fn reason(&self) -> RefusalReason {
         self.row().reason
     }
 
-    /// When to come back, where that helps.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         self.row().retry_after
     }
 
-    /// The JSON-RPC error.
     pub(crate) fn error(&self) -> RpcError {
         match self {
             Self::Message(invalid) => invalid.error.clone(),
@@ -320,12 +314,11 @@ impl Refusal {
     }
 }
 
-/// Whole seconds, never none.
+/// Whole seconds, at least 1.
 pub(crate) fn seconds(wait: Duration) -> u128 {
     wait.as_millis().div_ceil(1000).max(1)
 }
 
-/// Why a caller is turned away.
 fn of_auth(why: &AuthError) -> Row {
     use RefusalReason as Reason;
     use StatusCode as Status;
@@ -351,7 +344,6 @@ fn of_auth(why: &AuthError) -> Row {
     }
 }
 
-/// What is wrong with a modern request.
 fn of_modern(error: &RpcError) -> Row {
     let status = match error.code {
         code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
@@ -365,12 +357,12 @@ fn of_modern(error: &RpcError) -> Row {
     row(status, error.code, reason)
 }
 
-/// What sessions refuse.
+/// The row of a session's refusal.
 ///
-/// A stream whose history is gone is `400`, not `404`: the session is alive, and clients answer a `404`
-/// by initializing again (or give the whole connection up, as the Go client does). The official servers
-/// answer `400` to an event id that they cannot resume from, too; on it, the official clients try the
-/// same id a few times and then give up this stream only.
+/// A stream without history is `400`, because the session is alive. After a `404`, clients
+/// initialize again, or give up the connection like the Go client. The official servers also answer
+/// `400` to an id that they cannot resume from. The official clients then retry a few times and
+/// give up only this stream.
 fn of_gateway(error: &GatewayError) -> Row {
     use RefusalReason as Reason;
     use StatusCode as Status;
@@ -389,7 +381,7 @@ fn of_gateway(error: &GatewayError) -> Row {
             code::NOT_EXECUTED,
             Reason::Unavailable,
         ),
-        // Not 503: nobody knows whether it is safe to send the same again.
+        // Not 503, because it is unknown whether a retry is safe.
         GatewayError::Unreachable { .. } => row(
             Status::BAD_GATEWAY,
             code::OUTCOME_UNKNOWN,
@@ -407,9 +399,9 @@ fn of_gateway(error: &GatewayError) -> Row {
     }
 }
 
-/// The status of a modern call that has ended (2026-07-28, Streamable HTTP and Overview). Whatever the specification
-/// leaves open is an answer like any other: `200`. So are a backend's errors: their codes are its own, and a status would
-/// tell the client of this server what the backend says of itself. Only a missing capability is the client's in any case.
+/// The status of a finished modern call (2026-07-28, Streamable HTTP and Overview). Cases that the
+/// specification leaves open are `200`. So are a backend's errors, because their codes describe the
+/// backend and not this server. Only a missing capability is always the client's error.
 pub(crate) fn status_of_outcome(outcome: &CallOutcome) -> StatusCode {
     match outcome {
         CallOutcome::Error(error) | CallOutcome::Refused(error)

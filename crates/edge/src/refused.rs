@@ -1,4 +1,4 @@
-//! A refusal on its way out.
+//! A refusal on its way to the client.
 
 use std::time::Instant;
 
@@ -7,16 +7,15 @@ use shoal_protocol::RequestId;
 use crate::recorder::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
-/// A refusal on its way out, with the id of the request that it answers.
+/// A refusal with the id of its request.
 pub(crate) struct Refused {
     pub(crate) why: Box<Refusal>,
     pub(crate) id: Option<RequestId>,
-    /// What is recorded of that request, once it has been read.
+    /// The request's record, once it has been read.
     pub(crate) record: Option<RequestRecord>,
 }
 
 impl Refused {
-    /// Names the request that is refused.
     pub(crate) fn of(id: Option<RequestId>, why: impl Into<Refusal>) -> Self {
         Self {
             why: Box::new(why.into()),
@@ -25,7 +24,6 @@ impl Refused {
         }
     }
 
-    /// Counts a message that is refused like this, and came at `began`.
     pub(crate) fn count(&self, recorder: &Recorder, began: Instant) {
         match &self.record {
             Some(record) => record.refused(&self.why),

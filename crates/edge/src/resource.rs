@@ -1,4 +1,4 @@
-//! What anybody may read of the protected resource (RFC 9728).
+//! The public document of the protected resource (RFC 9728).
 
 use axum::body::Body;
 use axum::response::Response;
@@ -8,12 +8,12 @@ use http::{HeaderValue, Method, StatusCode, header};
 
 use crate::answer;
 
-/// Seconds for which the document need not be asked for again.
+/// Allows caching for 300 seconds.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=300");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
-/// Answers a request for the document. Any page may read it: it is public, and holds nothing of a caller.
+/// Answers a request for the document. Any page may read it, because it is public.
 pub(crate) fn answer(head: &Parts, document: &Bytes) -> Response {
     let mut response = match head.method {
         Method::GET => answer::json(StatusCode::OK, document.clone()),

@@ -1,5 +1,5 @@
-//! The open streams that cannot be resumed, each all that its session's client hears: those of HTTP+SSE, and of WebSocket
-//! where the client asked for no ids.
+//! Open streams that cannot be resumed and are their client's only stream: HTTP+SSE, and WebSocket
+//! without ids.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use shoal_ports::SessionId;
 use shoal_protocol::EventId;
 use tokio_util::sync::CancellationToken;
 
-/// Streams that are open now. A cheap handle: clones see the same.
+/// The open streams. A cheap handle: clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct SingleStreams(Arc<Mutex<HashMap<SessionId, Open>>>);
 
@@ -19,7 +19,6 @@ struct Open {
     end: CancellationToken,
 }
 
-/// One of them, until it is dropped.
 pub(crate) struct SingleStream {
     all: SingleStreams,
     session: SessionId,
@@ -27,7 +26,7 @@ pub(crate) struct SingleStream {
 }
 
 impl SingleStreams {
-    /// The sessions, each with the last event that its client was handed.
+    /// Lists the sessions, each with the last event that its client received.
     pub fn open(&self) -> Vec<(SessionId, EventId)> {
         let all = self.0.lock();
         all.iter()
@@ -35,19 +34,18 @@ impl SingleStreams {
             .collect()
     }
 
-    /// How many there are.
+    /// Counts the streams.
     pub fn count(&self) -> usize {
         self.0.lock().len()
     }
 
-    /// Sends the client of a session elsewhere.
+    /// Ends the stream of a session's client.
     pub fn end(&self, session: &SessionId) {
         if let Some(open) = self.0.lock().get(session) {
             open.end.cancel();
         }
     }
 
-    /// A stream that has been opened after this event.
     pub(crate) fn begin(&self, session: &SessionId, passed: EventId) -> SingleStream {
         let end = CancellationToken::new();
         let open = Open {
@@ -64,14 +62,12 @@ impl SingleStreams {
 }
 
 impl SingleStream {
-    /// The client was handed an event.
     pub(crate) fn passed(&self, event: EventId) {
         if let Some(open) = self.all.0.lock().get_mut(&self.session) {
             open.passed = event;
         }
     }
 
-    /// Fires when the client is to go.
     pub(crate) fn end(&self) -> CancellationToken {
         self.end.clone()
     }

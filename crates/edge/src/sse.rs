@@ -1,8 +1,8 @@
 //! Server-sent events, written only as fast as the client reads them.
 //!
-//! A stream's body is asked for the next frame when the connection can take one. Between the channel that
-//! feeds it, which is bounded, and the socket's buffer nothing is stored, and no task runs per stream. What
-//! is ready together leaves in one piece.
+//! The connection polls the body for the next frame when it can take one. Data waits only in the
+//! bounded channel and the socket's buffer, and streams need no tasks. Frames that are ready
+//! together leave in one piece.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -20,18 +20,18 @@ use tokio::time::{Instant, Sleep};
 
 use crate::names;
 
-/// A comment: proxies see that the connection lives, clients ignore it.
+/// A comment, which keeps proxies from closing the connection.
 pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-/// Bytes from which on a piece takes no further frame. A frame that is longer than this leaves alone and is never copied.
+/// The size at which a piece takes no more frames. A longer frame is sent alone and is not copied.
 const PIECE: usize = 16 * 1024;
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
-/// Proxies that compress would hold events back: `no-transform` keeps Express, Caddy and Traefik from it.
+/// `no-transform` keeps Express, Caddy and Traefik from compressing, which would delay events.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store, no-transform");
 const NO_BUFFERING: HeaderValue = HeaderValue::from_static("no");
 const MESSAGE: &[u8] = b"event: message\n";
 const ENDPOINT: &[u8] = b"event: endpoint\n";
 
-/// An answer that is a stream of `frames`. `held` is dropped with the stream: permits, guards.
+/// Answers with a stream of `frames`. `held` is dropped with the stream.
 pub(crate) fn response<S, H>(frames: S, keep_alive: Duration, held: H) -> Response
 where
     S: Stream<Item = Bytes> + Send + Unpin + 'static,
@@ -52,28 +52,27 @@ where
     response
 }
 
-/// A message. Its type is named as the official SDKs name it: some clients skip events without a type.
+/// Frames a message with the official SDKs' event type, because some clients skip events without a
+/// type.
 pub(crate) fn message(data: &[u8]) -> Bytes {
     frame(MESSAGE, None, data)
 }
 
-/// A message with the id to resume from.
 pub(crate) fn resumable(id: EventId, data: &[u8]) -> Bytes {
     frame(MESSAGE, Some(id), data)
 }
 
-/// Tells a client of HTTP+SSE where to post its messages.
 pub(crate) fn endpoint(url: &str) -> Bytes {
     frame(ENDPOINT, None, url.as_bytes())
 }
 
-/// An event that only gives the client an id to come back with (2025-11-25, SEP-1699).
+/// An event that only gives the client an id to resume from (2025-11-25, SEP-1699).
 pub(crate) fn prime(id: EventId) -> Bytes {
     format!("id: {id}\ndata: \n\n").into()
 }
 
-/// Tells the client when to come back. Nothing may follow on the connection: a client that cannot read this field
-/// fails here.
+/// Tells the client when to reconnect. Must be the last frame, because a client that cannot read
+/// this field fails here.
 pub(crate) fn retry(after: Duration) -> Bytes {
     format!("retry: {}\n\n", after.as_millis()).into()
 }
@@ -92,7 +91,8 @@ fn frame(event: &'static [u8], id: Option<EventId>, data: &[u8]) -> Bytes {
     text.freeze()
 }
 
-/// A line break would end the field. In JSON it can only be white space between tokens.
+/// Replaces line breaks, which would end the field. In JSON they occur only as white space between
+/// tokens.
 fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
     let mut rest = data;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
@@ -105,10 +105,10 @@ fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
 
 struct SseBody<S, H> {
     frames: S,
-    /// A long frame that did not go with those before it.
+    /// A long frame that is sent on its own.
     next: Option<Bytes>,
     keep_alive: KeepAlive,
-    /// The frames have ended, in the poll that took the last of them.
+    /// The frames ended in the poll that returned the last one.
     ended: bool,
     _held: H,
 }
@@ -117,7 +117,6 @@ impl<S, H> SseBody<S, H>
 where
     S: Stream<Item = Bytes> + Unpin,
 {
-    /// Adds to `first` what else is ready.
     fn piece(&mut self, first: Bytes, cx: &mut Context<'_>) -> Bytes {
         measure(&first);
         let mut piece = Piece::One(first);
@@ -182,7 +181,6 @@ where
     }
 }
 
-/// Frames that leave together. One alone is not copied.
 enum Piece {
     One(Bytes),
     Many(BytesMut),
@@ -200,7 +198,7 @@ impl Piece {
     fn add(&mut self, frame: &Bytes) {
         match self {
             Self::One(first) => {
-                // Frames of one stream are much alike, and seldom only two.
+                // Frames of one stream have similar sizes and seldom come in pairs.
                 let mut frames = BytesMut::with_capacity(first.len() + 4 * frame.len());
                 frames.put_slice(first);
                 frames.put_slice(frame);
@@ -222,13 +220,13 @@ fn measure(frame: &Bytes) {
     let http = &metrics().http;
     let bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
     http.bytes(Direction::Out, metrics::Body::Sse, bytes);
-    // Comments and times to come back are no events.
+    // Comments and retry hints are not events.
     if !frame.starts_with(b":") && !frame.starts_with(b"retry") {
         http.events(1);
     }
 }
 
-/// Fires when nothing was written for a while. Its timer is moved when it fires, not with every frame.
+/// Fires after a silent interval. The timer is reset only when it fires, not with every frame.
 struct KeepAlive {
     every: Duration,
     last: Instant,

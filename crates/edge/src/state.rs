@@ -1,4 +1,4 @@
-//! An edge at work: what its endpoints share.
+//! A running edge: the shared state of its endpoints.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,10 @@ use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::subscriptions::Hub;
 
-/// An edge at work.
 pub(crate) struct EdgeState {
     pub(crate) gateway: Arc<dyn SessionGateway>,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
     pub(crate) authenticator: Arc<dyn Authenticator>,
-    /// What anybody may read of who may call.
     pub(crate) public: Option<ResourceMetadata>,
     pub(crate) hub: Arc<Hub>,
     pub(crate) access: Access,
@@ -36,11 +34,10 @@ pub(crate) struct EdgeState {
     pub(crate) backlog: Backlog,
     pub(crate) recorder: Recorder,
     pub(crate) routes: Routes,
-    /// What reports to the metrics, as long as there is an edge.
+    /// Keeps the metrics registered as long as the edge exists.
     pub(crate) _counted: Vec<Registration>,
 }
 
-/// The paths, as telemetry names them.
 pub(crate) struct Routes {
     pub(crate) mcp: &'static str,
     pub(crate) sse_stream: &'static str,
@@ -61,13 +58,13 @@ impl Routes {
 }
 
 impl EdgeState {
-    /// When the client of a drained stream should come back: not all at once.
+    /// The reconnect delay of a drained stream's client, randomised to spread clients.
     pub(crate) fn reconnect_after(&self) -> Duration {
         let timing = &self.config.timing;
         timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
     }
 
-    /// How long a drained call's stream still stays open: its clients are not sent away all at once either.
+    /// How long a drained call's stream stays open, also randomised.
     pub(crate) fn share_of_return(&self) -> Duration {
         self.config.timing.reconnect_after.mul_f64(rand::random())
     }

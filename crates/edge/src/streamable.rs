@@ -1,4 +1,4 @@
-//! Streamable HTTP, for both eras: a message by POST, a session's streams by GET, its end by DELETE.
+//! Streamable HTTP for both eras: messages by POST, a session's streams by GET, its end by DELETE.
 
 use std::time::Instant;
 
@@ -17,7 +17,6 @@ use crate::transport::{ClientTransport, Mount, is_at};
 use crate::visit::Visit;
 use crate::{legacy, media, modern};
 
-/// Streamable HTTP.
 pub(crate) struct Streamable;
 
 impl ClientTransport for Streamable {
@@ -37,7 +36,7 @@ impl ClientTransport for Streamable {
     }
 }
 
-/// Reads a message, parses it once, and hands it to its era.
+/// Reads a message, parses it once, and passes it to its era.
 async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
     let edge = visit.edge;
     let headers = &visit.head.headers;

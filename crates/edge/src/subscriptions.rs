@@ -1,4 +1,5 @@
-//! Who listens to what at this edge. One task hears of resources, tasks and lists, and tells all listeners.
+//! The listeners of this edge. One task receives changes of resources, tasks and lists, and tells
+//! all listeners.
 
 mod filter;
 mod listener;
@@ -19,18 +20,18 @@ use tokio::sync::{Notify, broadcast, watch};
 pub(crate) use self::filter::Filter;
 pub(crate) use self::listener::{Listener, News};
 
-/// Who listens to what on this edge. Costs nothing while nobody does.
+/// The listeners of this edge. Free while there are none.
 pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
     bus: Arc<dyn ClusterBus>,
     listeners: Mutex<Listeners>,
-    /// The last listener has gone.
+    /// Notified when the last listener leaves.
     deserted: Notify,
 }
 
 #[derive(Default)]
 struct Listeners {
-    /// Whether the task runs that hears of changes.
+    /// Whether the task runs.
     watched: bool,
     next: u64,
     all: HashMap<u64, Arc<Listener>>,
@@ -38,7 +39,6 @@ struct Listeners {
     by_task: HashMap<Arc<str>, Vec<u64>>,
 }
 
-/// A listener's place at the hub; dropping it gives the place up.
 pub(crate) struct Subscription {
     hub: Arc<Hub>,
     id: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Subscription {
     uris: Vec<Watched>,
 }
 
-/// A resource that the backends watch; dropping it takes that back.
+/// A resource that the backends watch, until it is dropped.
 struct Watched {
     dispatcher: Arc<dyn Dispatcher>,
     uri: Arc<str>,
@@ -62,8 +62,11 @@ impl Hub {
         })
     }
 
-    /// Joins the listeners. `filter` is cut down to what is honoured: URIs that no backend watches, or that the caller may not read, fall
-    /// out. From its return on, no news is missed. Cancelled, it leaves nothing behind.
+    /// Adds a listener. Removes URIs from `filter` that no backend watches or that the caller may
+    /// not read. After it returns, no news is missed.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a dropped future leaves no listener behind.
     pub(crate) async fn join(
         self: &Arc<Self>,
         caller: &Caller,
@@ -117,7 +120,7 @@ impl Hub {
         }
     }
 
-    /// Starts to hear of changes. What is known by now is the listeners' baseline.
+    /// Starts the task. The current state is the listeners' baseline.
     fn watch(self: &Arc<Self>) {
         let updates = self.dispatcher.resource_updates();
         let cluster = self.bus.subscribe();
@@ -207,7 +210,7 @@ impl Hub {
         }
     }
 
-    /// Ends every stream without a result, which tells clients to subscribe again.
+    /// Ends every stream without a result, which makes clients subscribe again.
     fn cut_all(&self, why: &str) {
         let mut listeners = self.listeners.lock();
         if !listeners.all.is_empty() {
@@ -236,7 +239,6 @@ impl Drop for Subscription {
     }
 }
 
-/// Takes a listener out of those of a name.
 fn leave(by_name: &mut HashMap<Arc<str>, Vec<u64>>, name: &str, listener: u64) {
     if let Some(ids) = by_name.get_mut(name) {
         ids.retain(|id| *id != listener);
@@ -248,7 +250,7 @@ fn leave(by_name: &mut HashMap<Arc<str>, Vec<u64>>, name: &str, listener: u64) {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Without a runtime the process is ending, and the backends with it.
+        // Without a runtime the process is ending.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };

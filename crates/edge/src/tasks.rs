@@ -1,4 +1,4 @@
-//! Tasks, as both eras ask for them: each is a session of its own, whose owner answers.
+//! Tasks for both eras. Each task is a session, whose owner answers.
 
 mod watch;
 
@@ -7,7 +7,7 @@ use shoal_ports::SessionId;
 pub(crate) use self::watch::TaskWatch;
 use crate::legacy::is_session_id;
 
-/// The task that has this id, if one can have it.
+/// Parses a task id.
 pub(crate) fn task_of(id: String) -> Option<SessionId> {
     let task = SessionId::new(id);
     (task.is_task() && is_session_id(task.as_str())).then_some(task)

@@ -1,15 +1,16 @@
-//! What a way by which clients reach this node has to be. `docs/transports.md` says how one is added.
+//! The interface of client transports. `docs/transports.md` explains how to add one.
 //!
-//! Each is one file, with a row in [`transports!`] below. In front of it stand the layers (`layers.rs`): it sees no request
-//! whose host, origin, caller or method is not welcome. What it does with one goes through what all transports share:
+//! Each transport is one file, with a row in [`transports!`] below. Behind the layers
+//! (`layers.rs`), it sees only requests with an allowed host, origin, caller and method. All
+//! transports share these steps:
 //!
 //! | step | where |
 //! |---|---|
-//! | a stream is counted, a message is counted | [`Load::admit_stream`](crate::Load), [`RequestPermit::admit`](crate::permit::RequestPermit) |
-//! | the bytes of a message become a body that is recorded and traced | [`Incoming`](crate::incoming::Incoming) |
-//! | the body goes to its session | [`legacy::hand_over`](crate::legacy::hand_over) |
-//! | what the session says comes as [`StreamItem`](shoal_ports::StreamItem)s, with ids to resume from | [`SessionGateway::listen`](shoal_ports::SessionGateway::listen) |
-//! | what waits to be written is counted | [`Visit::reader`] |
+//! | count a stream or a message | [`Load::admit_stream`](crate::Load), [`RequestPermit::admit`](crate::permit::RequestPermit) |
+//! | parse, record and trace a message | [`Incoming`](crate::incoming::Incoming) |
+//! | pass the body to its session | [`legacy::hand_over`](crate::legacy::hand_over) |
+//! | read the session's [`StreamItem`](shoal_ports::StreamItem)s, with ids to resume from | [`SessionGateway::listen`](shoal_ports::SessionGateway::listen) |
+//! | count waiting answers | [`Visit::reader`] |
 
 use axum::body::Body as HttpBody;
 use axum::response::Response;
@@ -26,51 +27,48 @@ use crate::streamable::Streamable;
 use crate::visit::Visit;
 use crate::websocket::WebSocket;
 
-/// A way by which clients reach this node.
+/// A transport between clients and this node.
 ///
-/// It is no object: nothing is allocated to find the transport of a request, or to answer one.
+/// The trait is not used as an object, so dispatching a request does not allocate.
 pub(crate) trait ClientTransport {
-    /// Where it serves a request, if that is its own. What the operator has turned off belongs to nobody, unless there is
-    /// something to say of it.
+    /// Returns where it serves a request, if the request is its own. A disabled transport claims
+    /// requests only to explain that it is off.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount>;
 
-    /// The token of whoever is calling: that of `Authorization`, unless clients of this transport may have no
-    /// say in headers.
+    /// Returns the caller's token, by default that of `Authorization`. Some transports' clients
+    /// cannot set headers.
     ///
     /// # Errors
-    /// There are two.
+    /// There are two tokens.
     fn token(headers: &HeaderMap) -> Result<Option<(Scheme, &[u8])>, Refusal> {
         Ok(authorize::token(headers))
     }
 
-    /// Answers a request whose caller is known and welcome.
+    /// Answers a request of an authenticated caller.
     ///
-    /// What it has taken of the load, it holds in the answer's body for as long as that is written.
+    /// The answer's body must hold the load permits as long as it is written.
     fn answer(
         visit: Visit<'_>,
         body: HttpBody,
     ) -> impl Future<Output = Result<Response, Refused>> + Send;
 }
 
-/// Whether a request is for a configured path, with or without a slash at its end: the routers of most servers make no
-/// difference.
+/// Whether a request is for a configured path, with or without a final slash, as in most servers'
+/// routers.
 pub(crate) fn is_at(head: &Parts, configured: &str) -> bool {
     let bare = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
     let path = head.uri.path();
     path[..bare(path)] == configured[..bare(configured)]
 }
 
-/// Where a transport serves a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mount {
-    /// What telemetry calls it.
     pub(crate) route: &'static str,
-    /// The methods that it answers, as `Allow` names them.
+    /// The allowed methods, in the form of `Allow`.
     pub(crate) allow: &'static str,
 }
 
 impl Mount {
-    /// Checks the method.
     pub(crate) fn expect(self, head: &Parts) -> Result<(), Refusal> {
         let allow = self.allow;
         let mut methods = allow.split(", ");
@@ -81,10 +79,9 @@ impl Mount {
     }
 }
 
-/// Every transport; the first that knows a request as its own has it.
+/// Lists all transports. The first one that claims a request serves it.
 macro_rules! transports {
     ($($transport:ident),+ $(,)?) => {
-        /// The transport of a request.
         #[derive(Clone, Copy, Debug)]
         pub(crate) enum Endpoint {
             $(
@@ -93,7 +90,6 @@ macro_rules! transports {
         }
 
         impl Endpoint {
-            /// Whose a request is, if anybody's.
             pub(crate) fn of(edge: &EdgeState, head: &Parts) -> Option<Self> {
                 $(
                     if let Some(mount) = $transport::mount(edge, head) {
@@ -103,14 +99,12 @@ macro_rules! transports {
                 None
             }
 
-            /// Where it is served.
             pub(crate) fn mount(self) -> Mount {
                 match self {
                     $(Self::$transport(mount) => mount,)+
                 }
             }
 
-            /// The token of whoever is calling.
             pub(crate) fn token(
                 self,
                 headers: &HeaderMap,
@@ -120,7 +114,6 @@ macro_rules! transports {
                 }
             }
 
-            /// Answers a request whose caller is known and welcome.
             pub(crate) async fn answer(
                 self,
                 visit: Visit<'_>,

@@ -1,4 +1,4 @@
-//! A request whose caller is known and welcome, and its body.
+//! A request of an authenticated caller, and its body.
 
 use std::sync::Arc;
 
@@ -25,32 +25,29 @@ use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
 
-/// A request whose caller is known and welcome.
 pub(crate) struct Visit<'a> {
     pub(crate) edge: &'a Arc<EdgeState>,
     pub(crate) head: &'a Parts,
-    /// When its head came, or the message in it: as of then it is counted. The clock is read once for all that asks for it.
+    /// When its head or the message in it came, which is the time for all counting.
     pub(crate) came: Instant,
     pub(crate) principal: Principal,
-    /// What the caller showed, if that was more than who it is.
+    /// The caller's grant, if there is more than the principal.
     pub(crate) grant: Option<Arc<Grant>>,
-    /// The token by which it was let in, unless it came on a connection that is watched as a whole.
+    /// The token of the request. `None` on a connection that is watched as a whole.
     pub(crate) token: Option<&'a [u8]>,
-    /// The span of the request, or of the message in it: the parent of what is done for it.
+    /// The parent span of the work for the request.
     pub(crate) trace: Option<TraceContext>,
-    /// What it holds of quotas of its address.
+    /// Quota places by address.
     pub(crate) places: Places,
 }
 
 impl Visit<'_> {
-    /// Whoever gets the answer.
     pub(crate) fn reader(&self) -> Reader {
         let backlog = &self.edge.backlog;
         let connection = Connection::of(&self.head.extensions);
         backlog.reader(&self.principal, connection.map(|it| &it.writing))
     }
 
-    /// The client that says this of itself.
     pub(crate) fn client(&self, info: &RawJson) -> ClientInfo {
         match Connection::of(&self.head.extensions) {
             Some(connection) => connection.peer.last_client.named(info),
@@ -58,7 +55,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Reads the body within the limits. Where it takes room, the permit holds that.
+    /// Reads the body within the limits. The permit holds the body's room.
     pub(crate) async fn read(
         &self,
         http_body: HttpBody,
@@ -80,7 +77,7 @@ impl Visit<'_> {
         Ok(text)
     }
 
-    /// What the request says in headers that pools ask for.
+    /// The values of the headers that pools ask for.
     pub(crate) fn forwarded(&self) -> ForwardedHeaders {
         let wanted = self.edge.dispatcher.facts().borrow().headers.clone();
         let given = &self.head.headers;
@@ -101,9 +98,9 @@ impl Visit<'_> {
         Ok(body)
     }
 
-    /// Lets a message in, once for each that a client sends: what Shoal itself repeats of it does not come by here. A call needs a
-    /// node that lives long enough, and what the message asks for is counted against the caller's quotas. Whoever reads the
-    /// message afterwards reads what its server will.
+    /// Admits a client's message once, not Shoal's own repetitions. A call needs a node that lives
+    /// long enough, and the caller's quotas count the message. Arguments are coerced here, so that
+    /// all later readers see the server's text.
     pub(crate) async fn admit(
         &self,
         body: &mut Body,
@@ -116,12 +113,12 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Ready when the caller's token lets nobody in any more; the end of the stream is told.
+    /// Ready when the caller's token is no longer valid. Reports the end of the stream.
     pub(crate) fn until_over(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.over().boxed())
     }
 
-    /// The same when the token was taken back, and not by its own end.
+    /// Ready when the token is revoked, but not when it expires.
     pub(crate) fn until_revoked(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.revoked().boxed())
     }
@@ -143,7 +140,7 @@ impl Visit<'_> {
         .boxed()
     }
 
-    /// Watches what the caller showed, for an answer that stays open.
+    /// Watches the caller's grant for an answer that stays open.
     pub(crate) fn watch(&self) -> GrantWatch {
         let Some(token) = self.token else {
             return GrantWatch::never();
@@ -156,7 +153,7 @@ impl Visit<'_> {
     }
 }
 
-/// The id of the request in a body that holds just one.
+/// The id of a body with a single request.
 pub(crate) fn request_id(body: &Body) -> Option<RequestId> {
     match body {
         Body::Single(Message::Request(request)) => Some(request.id.clone()),

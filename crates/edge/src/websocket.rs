@@ -1,20 +1,21 @@
-//! WebSocket (RFC 6455) at the MCP endpoint, after the community's draft SEP-1288: a session whose messages go both ways on
-//! one connection. `docs/websocket.md` has the protocol as clients see it.
+//! WebSocket (RFC 6455) at the MCP endpoint, after the community's draft SEP-1288: a session whose
+//! messages go both ways on one connection. `docs/websocket.md` describes the protocol for clients.
 //!
-//! All that a session says goes on its one stream, as with HTTP+SSE, so one event id says all that a client has. One that
-//! asks for the ids loses nothing with its connection: it comes back to any edge, and goes on after the last id.
+//! All messages of the session go on its single stream, as with HTTP+SSE, so one event id describes
+//! what the client has received. A client that asks for ids can reconnect to any edge and continue
+//! after the last id.
 //!
-//! Each message is one text frame or more. Of those that come, so many are handed over at once; what has been read is handed
-//! over whatever becomes of the connection.
+//! A message is one or more text frames. A limited number of messages is handed over concurrently.
+//! A message that has been read is handed over even if the connection ends.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | `handshake.rs` | what a client asks for when it connects, and why it is refused |
-//! | `client.rs` | whoever is at the other end, and the session of the connection |
+//! | `handshake.rs` | the client's offer, and refusals |
+//! | `client.rs` | the client and its session |
 //! | `connection.rs` | a connection from its handshake to its end |
-//! | `receiving.rs` | messages of the client, and how they reach the session |
+//! | `receiving.rs` | messages of the client |
 //! | `sending.rs` | messages of the server |
-//! | `closing.rs` | why a connection ends, and how its client is told |
+//! | `closing.rs` | the end of a connection |
 
 mod client;
 mod closing;
@@ -38,11 +39,10 @@ use crate::transport::{ClientTransport, Mount, is_at};
 use crate::upgrade;
 use crate::visit::Visit;
 
-/// WebSocket.
 pub(crate) struct WebSocket;
 
 impl ClientTransport for WebSocket {
-    /// Also where it is turned off: then that is said, and not that something is wrong with a GET.
+    /// Also claims requests if it is turned off, to say so instead of refusing a GET.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
         let asked = head.method == HttpMethod::GET && upgrade::asks_for_websocket(&head.headers);
         (asked && is_at(head, &edge.config.path)).then_some(Mount {
@@ -51,7 +51,7 @@ impl ClientTransport for WebSocket {
         })
     }
 
-    /// Of two, another reader could take the other.
+    /// With two tokens, a proxy could have checked the other one.
     fn token(headers: &HeaderMap) -> Result<Option<(Scheme, &[u8])>, Refusal> {
         let offered = named_once(headers, AUTH, TOKEN_ONCE)?;
         let offered = offered.map(|token| (Scheme::Bearer, token.as_bytes()));

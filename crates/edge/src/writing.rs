@@ -1,4 +1,4 @@
-//! How the writing of an answer goes on, as whoever serves the connection sees it.
+//! The write progress of an answer, shared with the HTTP server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,16 +8,16 @@ use std::time::Duration;
 use futures::task::AtomicWaker;
 use tokio::time::Instant;
 
-/// When a client last took something of its answer, and the means to give it up. Clones are of the same writing.
+/// Tracks when a client last read from its answer, and can end the writing. Clones share it.
 ///
-/// It is that of the connection where that has one answer at a time (HTTP/1.1), of the stream where it has many (HTTP/2).
+/// It covers the connection in HTTP/1.1, and a single stream in HTTP/2.
 #[derive(Clone, Debug)]
 pub struct Writing(Arc<WritingState>);
 
 #[derive(Debug)]
 struct WritingState {
     began: Instant,
-    /// When something was taken last, in milliseconds since `began`.
+    /// When the client last read, in milliseconds since `began`.
     taken: AtomicU64,
     given_up: AtomicBool,
     waker: AtomicWaker,
@@ -35,24 +35,24 @@ impl Default for Writing {
 }
 
 impl Writing {
-    /// Something was taken, or there is something to take from now on.
+    /// Notes that the client has read data, or that there is data to read from now on.
     pub fn progressed(&self) {
         self.0.taken.store(self.now(), Ordering::Relaxed);
     }
 
-    /// For how long nothing has been taken.
+    /// Returns how long the client has read no data.
     pub fn still_for(&self) -> Duration {
         let taken = self.0.taken.load(Ordering::Relaxed);
         Duration::from_millis(self.now().saturating_sub(taken))
     }
 
-    /// Gives up what is being written: the connection or the stream ends, and what waits is dropped.
+    /// Ends the connection or stream, and drops the waiting data.
     pub fn give_up(&self) {
         self.0.given_up.store(true, Ordering::Release);
         self.0.waker.wake();
     }
 
-    /// Ready once the writing is given up. For one task at a time.
+    /// Ready once [`give_up`](Self::give_up) was called. At most one task may wait.
     pub fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
         self.0.waker.register(cx.waker());
         match self.0.given_up.load(Ordering::Acquire) {

@@ -1,4 +1,4 @@
-//! What a decision costs: one that is known, and one that is not.
+//! Measures a cached decision and a new one.
 
 use std::hint::black_box;
 use std::sync::Arc;

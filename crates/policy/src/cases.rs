@@ -1,4 +1,4 @@
-//! Cases that rules must pass.
+//! Test cases for rules.
 
 use std::sync::Arc;
 
@@ -11,51 +11,51 @@ use crate::policy::Policy;
 use crate::subject::Subject;
 use crate::target::{Target, TargetKind};
 
-/// A file with cases.
+/// A file of test cases.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with [[cases]]")]
 pub struct Cases {
-    /// Rules to test, where they are not those of a configuration.
+    /// Rules to test instead of those of a configuration.
     pub rules: Vec<Rule>,
     /// The cases.
     pub cases: Vec<Case>,
 }
 
-/// Who asks for what, and what must come of it.
+/// A test case.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table with subject, target and expect"
 )]
 pub struct Case {
-    /// What the report calls it; else what it says.
+    /// The name in the report. By default, the report describes the case.
     pub name: Option<String>,
-    /// Who asks.
+    /// The caller.
     #[serde(default)]
     pub subject: CaseSubject,
-    /// What for.
+    /// The target.
     pub target: CaseTarget,
-    /// What must come of it.
+    /// The expected decision.
     pub expect: Expected,
-    /// The rule that must decide; `""` stands for none.
+    /// The rule that must decide, or `""` if no rule may apply.
     pub rule: Option<String>,
 }
 
-/// Who asks.
+/// The caller of a case.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseSubject {
     /// The principal.
     pub principal: String,
-    /// What was granted to it.
+    /// Its scopes.
     pub scopes: Vec<Arc<str>>,
-    /// The claims of its token.
+    /// Its token's claims.
     pub claims: Map<String, Value>,
-    /// Its client: `{ name = "…", version = "…" }`.
+    /// Its client, for example `{ name = "…", version = "…" }`.
     pub client: Map<String, Value>,
 }
 
-/// The target of a case: one of the five.
+/// The target of a case. Exactly one of the first five fields is set.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseTarget {
@@ -69,26 +69,26 @@ pub struct CaseTarget {
     pub resource_template: Option<String>,
     /// A method of an extension.
     pub method: Option<String>,
-    /// The pool that has it.
+    /// The target's pool.
     pub pool: String,
-    /// What a tool says of itself, such as `readOnlyHint`.
+    /// A tool's annotations, for example `readOnlyHint`.
     pub annotations: Map<String, Value>,
 }
 
-/// What must come of a case.
+/// An expected decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Expected {
-    /// It may be used.
+    /// The target may be used.
     Allow,
-    /// It may be used once the person agrees.
+    /// The target may be used after the person approves.
     Ask,
-    /// It may not.
+    /// The target may not be used.
     Deny,
 }
 
 impl Expected {
-    /// As cases and reports write it.
+    /// Returns the spelling in cases and reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -98,26 +98,26 @@ impl Expected {
     }
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What the case is called.
+    /// The case's name.
     pub name: String,
-    /// What the rules said.
+    /// The decision of the rules.
     pub decision: Expected,
     /// The rule that decided.
     pub rule: Option<String>,
     /// Whether a rule could not be evaluated.
     pub failed: bool,
-    /// Whether that is what was expected.
+    /// Whether the outcome is as expected.
     pub passed: bool,
 }
 
 impl Case {
-    /// Asks the rules. `number` names the case if nothing else does.
+    /// Runs the case. `number` names a case without a name.
     ///
     /// # Errors
-    /// When it names no target, or several.
+    /// The case does not name exactly one target.
     pub fn run(&self, policy: &Policy, number: usize) -> Result<Outcome, String> {
         let CaseTarget {
             tool,
@@ -158,7 +158,8 @@ impl Case {
                 name: target,
                 pool: &self.target.pool,
                 item: Some(&item),
-                // Each case may say something else of what has the same name.
+                // Each case may annotate the same name differently, so each has its own catalog
+                // number.
                 catalog: number as u64,
             },
         );

@@ -1,4 +1,4 @@
-//! `[policy]`: the rules as they are written.
+//! `[policy]`: the configured rules.
 
 use std::path::PathBuf;
 
@@ -101,7 +101,8 @@ pub struct Rule {
     pub hints: Vec<Hint>,
 }
 
-/// A list that is there names something. An empty one would look like nobody or nothing, and a rule without it applies to all.
+/// Refuses an empty list. It would look like "no caller" or "no target", but a rule without the
+/// list applies to all.
 fn not_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! What can be wrong with rules.
+//! Errors in rules.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,9 +7,9 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the rule {rule:?}: {reason}")]
 pub struct RuleError {
-    /// Its name.
+    /// The rule's name.
     pub rule: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -25,7 +25,7 @@ impl RuleError {
 /// Rules that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// One of them cannot.
+    /// One rule cannot be used.
     #[error(transparent)]
     Rule(#[from] RuleError),
     /// The file cannot be read.
@@ -33,21 +33,21 @@ pub enum PolicyError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// The file has no rule.
+    /// The file has no rules.
     #[error("{path}: it has no rule. If everybody may use everything, write rules = []")]
     NoRule {
         /// The file.
         path: PathBuf,
     },
-    /// The file is not what it should be.
+    /// The file is invalid.
     #[error("{path}: {reason}")]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Where, and why.
+        /// The position and the reason.
         reason: String,
     },
 }

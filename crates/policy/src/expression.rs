@@ -1,4 +1,5 @@
-//! Conditions in CEL: checked when they are loaded, evaluated without limits that a client could reach.
+//! Conditions in CEL. Their cost is bounded when they are loaded, so that a client cannot exceed a
+//! limit later.
 
 mod check;
 mod values;
@@ -13,20 +14,19 @@ use self::check::Checked;
 use crate::subject::KnownSubject;
 use crate::target::{Annotations, Target};
 
-/// Bytes of an expression.
+/// Maximum bytes of an expression.
 const LONGEST: usize = 4096;
-/// Bytes of a stack that no expression of that length uses up.
+/// A stack size that suffices for any expression of that length.
 const PARSER_STACK: usize = 256 << 20;
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
-/// A condition that has been checked.
 pub(crate) struct Expression {
     program: Program,
     checked: Checked,
 }
 
-/// What is wrong with an expression, and where.
+/// An error in an expression, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct ExpressionError {
@@ -34,15 +34,15 @@ pub struct ExpressionError {
     pub line: usize,
     /// The character in the line, from 1.
     pub column: usize,
-    /// The reason why the settings cannot be used.
+    /// The reason.
     pub reason: String,
 }
 
 impl Expression {
-    /// Reads and checks an expression.
+    /// Parses and checks an expression.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first error in the expression.
     pub(crate) fn compile(source: &str) -> Result<Self, ExpressionError> {
         let at_start = |reason: String| ExpressionError {
             line: 1,
@@ -53,7 +53,7 @@ impl Expression {
             let reason = format!("an expression has no more than {LONGEST} bytes");
             return Err(at_start(reason));
         }
-        // The parser goes deeper than its limit says before it stops.
+        // The parser exceeds its own depth limit before it stops.
         let parse = || Self::parse(source);
         let parsed = thread::scope(|scope| {
             let parser = thread::Builder::new().stack_size(PARSER_STACK);
@@ -78,25 +78,22 @@ impl Expression {
         Ok(Self { program, checked })
     }
 
-    /// Whether it looks at what was granted.
     pub(crate) fn reads_grant(&self) -> bool {
         self.checked.grant
     }
 
-    /// Whether it looks at the client.
     pub(crate) fn reads_client(&self) -> bool {
         self.checked.client
     }
 
-    /// Whether it looks at what is to be used.
     pub(crate) fn reads_target(&self) -> bool {
         self.checked.target
     }
 
-    /// Whether it is met.
+    /// Evaluates the condition.
     ///
     /// # Errors
-    /// Why that cannot be told.
+    /// The condition cannot be evaluated.
     pub(crate) fn is_met(
         &self,
         subject: &KnownSubject,

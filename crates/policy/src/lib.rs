@@ -1,15 +1,16 @@
-//! Rules that say who may use which tools, prompts and resources.
+//! Rules that decide which tools, prompts and resources a caller may use.
 //!
 //! | step | where |
 //! |---|---|
-//! | the rules as they are written | `config` |
-//! | conditions in CEL: checks, and their bounds | `expression` |
+//! | the configured rules | `config` |
+//! | conditions in CEL, and their bounds | `expression` |
 //! | whether one rule applies | `rule` |
-//! | what all rules say together, and what is kept of that | `policy` |
+//! | the decision of all rules, and its cache | `policy` |
 //! | the rules in force, and their file | `rules_in_force` |
-//! | cases that rules must pass: `shoal policy test` | `cases` |
+//! | test cases: `shoal policy test` | `cases` |
 //!
-//! Rules see who asks ([`Subject`]) and what for ([`Target`]), and neither arguments nor the time: so a decision can be kept.
+//! Rules see the caller ([`Subject`]) and the target ([`Target`]), but not the arguments or the
+//! time, so decisions can be cached.
 
 mod cases;
 mod config;

@@ -1,4 +1,4 @@
-//! The rules of one moment, and what they have decided.
+//! A fixed set of rules and its cached decisions.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,41 +17,41 @@ use crate::rule::CompiledRule;
 use crate::subject::{KnownSubject, Reads, Subject, SubjectKey, SubjectWeight};
 use crate::target::{Annotations, Target, TargetKind};
 
-/// Rules, in all.
+/// Maximum rules.
 const MOST_RULES: usize = 1000;
-/// Bytes that are kept of callers, and of decisions.
+/// Cache sizes in bytes, for callers and for decisions.
 const SUBJECT_BYTES: u64 = 16 << 20;
 const DECISION_BYTES: u64 = 16 << 20;
 
 type Subjects = Cache<SubjectKey, Arc<KnownSubject>, SubjectWeight, RandomState>;
 type Decisions = Cache<DecisionKey, Decision, DecisionWeight, RandomState>;
 
-/// Rules that have been checked; immutable, replaced as a whole.
+/// Checked rules. A policy is immutable and is replaced as a whole.
 pub struct Policy {
     rules: Box<[CompiledRule]>,
     reads: Reads,
-    /// No other one has it, also of the same rules.
+    /// Unique, even among policies with the same rules.
     number: u64,
     fingerprint: u64,
     subjects: Subjects,
     decisions: Decisions,
 }
 
-/// What was decided, and by which rule.
+/// A decision and its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether it may be used.
+    /// Whether the target may be used.
     pub allowed: bool,
-    /// Whether a person must agree each time before.
+    /// Whether a person must approve each use.
     pub asks: bool,
-    /// The rule's place; `None` where no rule applied.
+    /// The rule's index, or `None` if no rule applied.
     rule: Option<u32>,
     /// Whether a rule could not be evaluated.
     pub failed: bool,
 }
 
 impl Decision {
-    /// Denied, as no rule says anything of it.
+    /// Denied, because no rule allows the target.
     pub const NO_RULE_ALLOWS: Self = Self {
         allowed: false,
         asks: false,
@@ -61,7 +61,7 @@ impl Decision {
 }
 
 impl Policy {
-    /// Checks rules.
+    /// Checks and compiles rules.
     ///
     /// # Errors
     /// The first rule that cannot be used.
@@ -108,31 +108,31 @@ impl Policy {
         })
     }
 
-    /// Whether there is no rule, so that everybody may use everything.
+    /// Whether there are no rules, so that every caller may use everything.
     pub fn is_open(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether some rule looks at the client.
+    /// Whether some rule reads the client.
     pub fn reads_client(&self) -> bool {
         self.reads.client
     }
 
-    /// The same for the same rules, on every node.
+    /// A hash of the rules, equal on every node.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// The name of the rule that decided; `None` where no rule applied.
+    /// Returns the name of the deciding rule, or `None` if no rule applied.
     pub fn rule(&self, decision: Decision) -> Option<&Arc<str>> {
         let rule = self.rules.get(decision.rule? as usize)?;
         Some(&rule.name)
     }
 
-    /// Reads a caller, or finds it read. That is one look-up, or none: most requests show a grant that was read before, and all
-    /// claims would have to be looked at to find it.
+    /// Reads a caller, usually from a cache. Most requests show a known grant, whose memo spares
+    /// the lookup by all claims.
     pub fn subject(&self, subject: &Subject<'_>) -> Arc<KnownSubject> {
-        // Clients of one grant may differ.
+        // Clients with the same grant may differ.
         let read = subject.read.filter(|_| !self.reads.client);
         let known = read.and_then(Memo::get::<KnownSubject>);
         let is_ours = |known: &Arc<KnownSubject>| {
@@ -158,7 +158,7 @@ impl Policy {
         known
     }
 
-    /// Decides, or finds it decided. Then that is one look-up, without any allocation.
+    /// Decides, usually by one cache lookup without allocation.
     pub fn decide(&self, subject: &KnownSubject, target: &Target<'_>) -> Decision {
         let key = DecisionRef {
             subject: subject.number,
@@ -178,8 +178,9 @@ impl Policy {
         decision
     }
 
-    /// One that denies wins, and one that asks wins over those that allow. A rule that cannot be evaluated opens nothing: one
-    /// that would deny does, one that would allow does not, and one that would ask asks about what another one allows.
+    /// A deny rule wins over an ask rule, and an ask rule over an allow rule. If a condition cannot
+    /// be evaluated, a deny rule still denies, an allow rule is skipped, and an ask rule asks about
+    /// targets that another rule allows.
     fn evaluate(&self, subject: &KnownSubject, target: &Target<'_>) -> Decision {
         let annotations = Annotations::of(target);
         let (mut allowed_by, mut asks_by, mut failed_ask) = (None, None, None);
@@ -245,7 +246,7 @@ struct DecisionRef<'a> {
     catalog: u64,
     kind: TargetKind,
     name: &'a str,
-    /// Where several pools may have the same name.
+    /// Set where several pools may use the same name.
     pool: &'a str,
 }
 

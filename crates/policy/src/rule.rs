@@ -1,4 +1,4 @@
-//! A rule, ready to be asked.
+//! A compiled rule.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::expression::Expression;
 use crate::subject::KnownSubject;
 use crate::target::{Annotations, Target, TargetKind};
 
-/// Entries of a rule's lists, in all.
+/// Maximum entries of a rule's lists together.
 const MOST_ENTRIES: usize = 10_000;
 
 #[derive(Debug)]
@@ -30,10 +30,10 @@ pub(crate) struct CompiledRule {
 }
 
 impl CompiledRule {
-    /// Checks a rule.
+    /// Checks and compiles a rule.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The rule is invalid.
     pub(crate) fn compile(rule: &Rule) -> Result<Self, RuleError> {
         let wrong = |reason: &str| RuleError::new(&rule.name, reason);
         if rule.name.is_empty() || rule.name.len() > 128 || rule.name.contains(char::is_control) {
@@ -76,7 +76,8 @@ impl CompiledRule {
             ),
         };
         let uris = match rule.effect == Effect::Deny {
-            // Many file systems do not look at the case, and all servers decode: another spelling leads to what is denied.
+            // Deny rules ignore case, because many file systems do, and servers decode URIs.
+            // Another spelling could reach a denied resource.
             true => Patterns::folded(&rule.resources),
             false => Patterns::of(&rule.resources),
         };
@@ -103,10 +104,10 @@ impl CompiledRule {
         self.when.as_ref().is_some_and(Expression::reads_client)
     }
 
-    /// Whether the rule applies. `at` is its place among the rules.
+    /// Whether the rule applies. `at` is its index.
     ///
     /// # Errors
-    /// Why its condition could not be evaluated.
+    /// The rule's condition cannot be evaluated.
     pub(crate) fn applies(
         &self,
         at: usize,
@@ -125,7 +126,7 @@ impl CompiledRule {
         if when.reads_target() {
             return when.is_met(subject, target, annotations);
         }
-        // The same for everything that this caller asks for.
+        // Cached per caller, because the condition does not read the target.
         let mut failed = None;
         let met = subject.met[at].get_or_init(|| {
             let met = when.is_met(subject, target, annotations);
@@ -142,7 +143,8 @@ impl CompiledRule {
         }
         let lists = [&self.tools, &self.prompts, &self.resources, &self.methods];
         if lists.iter().all(|list| list.is_empty()) {
-            // Nobody knows what a method of an extension reads or does: no rule allows it that does not name it.
+            // The effects of an extension's methods are unknown, so only a rule that names them
+            // allows them.
             return target.kind != TargetKind::Method || self.effect == Effect::Deny;
         }
         let list = match target.kind {
@@ -160,13 +162,13 @@ fn decoded(pattern: &str) -> String {
     folded(&decoded)
 }
 
-/// In one case, by way of the upper one: `ſ` is a small `S`, and there are file systems that take it for one.
+/// Folds case through upper case, because some file systems treat `ſ` as a small `S`.
 fn folded(text: &str) -> String {
     let letters = text.chars().flat_map(char::to_uppercase);
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Names, in which `*` stands for any characters.
+/// Names in which `*` matches any characters.
 #[derive(Debug)]
 struct Patterns {
     all: Box<[String]>,
@@ -195,7 +197,7 @@ impl Patterns {
         self.all.is_empty()
     }
 
-    /// Whether they say nothing, or have the name.
+    /// Whether the list is empty or has the name.
     fn fit(&self, name: &str) -> bool {
         self.is_empty() || self.has(name)
     }

@@ -1,4 +1,4 @@
-//! The rules that are in force, and the file that they come from.
+//! The rules in force, and their file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,24 +12,23 @@ use crate::config::{PolicyConfig, Rule, RulesFile};
 use crate::error::PolicyError;
 use crate::policy::Policy;
 
-/// Bytes of a file with rules.
+/// Maximum bytes of a rules file.
 const LONGEST_FILE: u64 = 1 << 20;
 
 /// The rules in force: those of the configuration, and those of a file that may change.
 #[derive(Debug)]
 pub struct RulesInForce {
     configured: Vec<Rule>,
-    /// With more of them.
     file: Option<PathBuf>,
     current: RwLock<Arc<Policy>>,
     changed: watch::Sender<()>,
 }
 
 impl RulesInForce {
-    /// Reads the rules; `None` where there can never be any.
+    /// Reads the rules, or returns `None` if the configuration has no rules and no file.
     ///
     /// # Errors
-    /// Rules that cannot be used. A node must not start without them.
+    /// The rules cannot be used, and the node must not start without them.
     pub fn open(config: &PolicyConfig) -> Result<Option<Self>, PolicyError> {
         if config.rules.is_empty() && config.file.is_none() {
             return Ok(None);
@@ -46,26 +45,26 @@ impl RulesInForce {
         }))
     }
 
-    /// The rules in force. There may be none if the file says so (`rules = []`).
+    /// Returns the rules in force, which may be empty if the file says so (`rules = []`).
     pub fn current(&self) -> Arc<Policy> {
         self.current.read().clone()
     }
 
-    /// Wakes when other rules are in force.
+    /// Wakes when the rules change.
     pub fn changed(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Reads the file again; whether other rules are in force now. It blocks. What cannot be used is logged, and the rules stay
-    /// as they are.
+    /// Reads the file again and returns whether the rules changed. Errors are logged, and the old
+    /// rules stay. Blocks.
     pub fn reread(&self) -> bool {
         self.try_reread().unwrap_or_default()
     }
 
-    /// The same, and says why what cannot be used cannot be.
+    /// Like [`reread`](Self::reread), but returns the error.
     ///
     /// # Errors
-    /// Rules that cannot be used.
+    /// The rules cannot be used.
     pub fn try_reread(&self) -> Result<bool, PolicyError> {
         let Some(file) = &self.file else {
             return Ok(false);
@@ -106,7 +105,7 @@ fn compile(configured: &[Rule], path: &Path, text: &str) -> Result<Policy, Polic
         path: path.to_owned(),
         reason: error.to_string().trim_end().to_owned(),
     })?;
-    // A file that was cut off, or not written yet, must not open everything. A file that says `rules = []` does so on purpose.
+    // A truncated or unwritten file must not allow everything. `rules = []` does so on purpose.
     let rules = file.rules.ok_or_else(|| PolicyError::NoRule {
         path: path.to_owned(),
     })?;

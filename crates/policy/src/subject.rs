@@ -1,4 +1,4 @@
-//! Who asks.
+//! The caller, as rules see it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,24 +8,24 @@ use serde_json::{Map, Value, json};
 use shoal_ports::Memo;
 use shoal_protocol::RawJson;
 
-/// Claims beyond this are not looked at: an expression that reads them fails.
+/// Expressions that read larger claims fail.
 pub(crate) const CLAIMS_BYTES: usize = 32 << 10;
-/// Entries of a list or object in claims that expressions read.
+/// Maximum entries of a list or object in claims.
 const ENTRIES: usize = 256;
 const CLIENT_BYTES: usize = 8 << 10;
 
-/// Who asks, as far as rules may look.
+/// A caller's facts that rules may read.
 #[derive(Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// The principal.
     pub principal: &'a str,
-    /// What was granted to it.
+    /// Its scopes.
     pub scopes: &'a [Arc<str>],
-    /// The claims of its token, as a JSON object.
+    /// Its token's claims, as a JSON object.
     pub claims: Option<&'a RawJson>,
-    /// `Implementation` of its client.
+    /// Its client's `Implementation`.
     pub client: Option<&'a RawJson>,
-    /// What was read of its grant, if it has one.
+    /// A memo on its grant, if it has one.
     pub read: Option<&'a Memo>,
 }
 
@@ -41,14 +41,13 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What the rules look at of who asks. What they do not look at tells no two callers apart.
+/// The facts that the rules read. Callers that differ only in other facts are treated alike.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) grant: bool,
     pub(crate) client: bool,
 }
 
-/// Who asks, as it is looked up.
 #[derive(Hash)]
 pub(crate) struct SubjectRef<'a> {
     principal: &'a str,
@@ -57,7 +56,6 @@ pub(crate) struct SubjectRef<'a> {
     client: &'a [u8],
 }
 
-/// The same, as it is kept.
 #[derive(Hash, PartialEq, Eq)]
 pub(crate) struct SubjectKey {
     principal: Box<str>,
@@ -86,35 +84,33 @@ impl SubjectRef<'_> {
     }
 }
 
-/// Bytes of a caller in the cache.
 #[derive(Clone)]
 pub(crate) struct SubjectWeight;
 
 impl Weighter<SubjectKey, Arc<KnownSubject>> for SubjectWeight {
     fn weight(&self, key: &SubjectKey, _: &Arc<KnownSubject>) -> u64 {
         let scopes: usize = key.scopes.iter().map(|scope| scope.len() + 32).sum();
-        // Claims are there as text and as values, which take more.
+        // Claims are stored as text and as values, which take more room.
         let bytes = key.principal.len() + scopes + 8 * key.claims.len() + 4 * key.client.len();
         bytes as u64 + 512
     }
 }
 
-/// A caller as rules see it: read once, and asked about often.
+/// A caller as rules see it, read once for many decisions.
 #[derive(Debug)]
 pub struct KnownSubject {
-    /// No two have the same, whatever rules they were read for.
+    /// Unique, even across policies.
     pub(crate) number: u64,
-    /// The policy that it was read for.
+    /// The policy that the caller was read for.
     pub(crate) policy: u64,
     pub(crate) principal: Box<str>,
     pub(crate) scopes: Box<[Arc<str>]>,
-    /// `None` where there are too many to look at.
+    /// `None` if the claims are too large.
     pub(crate) values: Option<SubjectValues>,
-    /// What conditions say that look at nothing else, by rule.
+    /// Results of conditions that read only the caller, by rule.
     pub(crate) met: Box<[OnceLock<Option<bool>>]>,
 }
 
-/// What expressions read.
 #[derive(Debug)]
 pub(crate) struct SubjectValues {
     pub(crate) claims: Value,
@@ -140,7 +136,7 @@ impl KnownSubject {
         &self.principal
     }
 
-    /// Tells callers apart; no number comes twice.
+    /// A unique number of this caller.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -169,7 +165,7 @@ impl SubjectValues {
     }
 }
 
-/// Whether no list or object has more entries than an expression may walk along.
+/// Whether every list and object is small enough for an expression to walk.
 fn is_small(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.len() <= ENTRIES && items.iter().all(is_small),

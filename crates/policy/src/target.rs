@@ -1,11 +1,11 @@
-//! What is to be used.
+//! The target of a decision.
 
 use serde_json::{Map, Value};
 use shoal_protocol::RawJson;
 
 use crate::config::Hint;
 
-/// A kind of thing.
+/// A kind of target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TargetKind {
     /// A tool, by the name that clients use.
@@ -14,14 +14,14 @@ pub enum TargetKind {
     Prompt,
     /// A resource, by its URI.
     Resource,
-    /// A resource template, as it is written.
+    /// A resource template in its written form.
     ResourceTemplate,
     /// A method of an extension.
     Method,
 }
 
 impl TargetKind {
-    /// How expressions call it.
+    /// Returns the name that expressions use.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -33,23 +33,22 @@ impl TargetKind {
     }
 }
 
-/// What is to be used.
+/// The target of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: TargetKind,
     /// Its name.
     pub name: &'a str,
-    /// The pool that has it.
+    /// Its pool.
     pub pool: &'a str,
-    /// It as it is listed, if it is; its `annotations` are read.
+    /// Its listed form, if it has one, for its `annotations`.
     pub item: Option<&'a RawJson>,
-    /// The number of the catalog that it is from. Decisions are kept for one catalog: in another, the same name may be of
-    /// another pool, or say something else of itself.
+    /// The number of its catalog. Decisions are cached per catalog, because a name may have another
+    /// pool or other annotations in another catalog.
     pub catalog: u64,
 }
 
-/// What an item says of itself.
 #[derive(Debug, Default)]
 pub(crate) struct Annotations {
     pub(crate) all: Map<String, Value>,

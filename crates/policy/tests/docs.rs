@@ -1,11 +1,10 @@
-//! The examples of `docs/policy.md` are right.
+//! The examples of `docs/policy.md` are valid.
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use shoal_policy::{Cases, Policy, Rule};
 
 const PAGE: &str = include_str!("../../../docs/policy.md");
 
-/// What stands between fences.
 fn blocks() -> impl Iterator<Item = &'static str> {
     let parts = PAGE.split("```toml\n").skip(1);
     parts.map(|part| part.split("```").next().unwrap())

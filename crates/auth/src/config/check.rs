@@ -1,4 +1,4 @@
-//! Checks for values that are impossible or contradict one another.
+//! Checks for impossible or contradictory settings.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 use super::{Auth, AuthMode, Dpop, canonical};
 
-/// A setting, and what is wrong with it.
+/// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSetting {
     /// The setting, below `auth`.
@@ -21,7 +21,7 @@ fn bad<T>(setting: &'static str, reason: impl Into<String>) -> Result<T, BadSett
 }
 
 impl Auth {
-    /// Checks what can be checked without any authorization server, or file.
+    /// Checks the settings without contacting servers or reading files.
     ///
     /// # Errors
     /// The first setting that cannot be used.
@@ -117,7 +117,7 @@ impl Auth {
     }
 }
 
-/// Scopes as headers can hold them (RFC 6749, 3.3).
+/// Checks that scopes fit into headers (RFC 6749, 3.3).
 fn expect_scopes(setting: &'static str, scopes: &[String]) -> Result<(), BadSetting> {
     let fits = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
     let unfit = scopes.iter().find(|s| s.is_empty() || !s.bytes().all(fits));
@@ -130,7 +130,7 @@ fn expect_scopes(setting: &'static str, scopes: &[String]) -> Result<(), BadSett
     }
 }
 
-/// The URL that clients know a resource by.
+/// Parses the URL by which clients know a resource.
 pub(crate) fn public_url(text: &str) -> Result<Url, String> {
     if text.is_empty() {
         return Err(
@@ -154,7 +154,7 @@ pub(crate) fn public_url(text: &str) -> Result<Url, String> {
     }
 }
 
-/// A URL that an authorization server is asked at.
+/// Parses a URL of an authorization server.
 pub(crate) fn asked_url(text: &str, allow_http: bool) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -170,7 +170,6 @@ pub(crate) fn asked_url(text: &str, allow_http: bool) -> Result<Url, String> {
     }
 }
 
-/// Whether a URL stays on this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),

@@ -2,21 +2,20 @@
 
 use super::resolved::{Tenancy, Tenant};
 
-/// Stands for a tenant's id, in Microsoft's own documents too.
+/// The placeholder for a tenant's id in Microsoft's documents.
 const TENANT: &str = "{tenantid}";
-/// Names that metadata is found by, and that no token has.
+/// Names in metadata URLs that do not occur in tokens.
 const SEVERAL: [&str; 3] = [TENANT, "common", "organizations"];
 /// The tenant of all personal accounts.
 const CONSUMERS: &str = "9188040d-6c67-4c5b-b112-36a304b66dad";
 
-/// The hosts whose issuers end with `/v2.0`, and those of version 1.0 beside them.
+/// Hosts whose issuers end with `/v2.0`, with their version 1.0 hosts.
 const HOSTS: [(&str, &str); 3] = [
     ("login.microsoftonline.com", "sts.windows.net"),
     ("login.microsoftonline.us", "sts.windows.net"),
     ("login.partner.microsoftonline.cn", "sts.chinacloudapi.cn"),
 ];
 
-/// An issuer's URL around its tenant.
 struct Parts<'a> {
     before: &'a str,
     host: &'a str,
@@ -43,7 +42,7 @@ impl<'a> Parts<'a> {
         format!("{}{tenant}{}", self.before, self.after)
     }
 
-    /// The issuer's name in tokens of the other version, with a place for the tenant.
+    /// The issuer's name in tokens of the other version, with a placeholder for the tenant.
     fn other_version(&self) -> String {
         let host = self.host.to_ascii_lowercase();
         match HOSTS.iter().find(|(_, old)| *old == host) {
@@ -63,7 +62,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether an issuer stands for several, none of which it is.
+/// Whether an issuer stands for several tenants and is itself none of them.
 pub(super) fn names_several_tenants(issuer: &str) -> bool {
     let microsoft = |host: &str| {
         let mut hosts = HOSTS.iter().flat_map(|(new, old)| [new, old]);
@@ -74,7 +73,7 @@ pub(super) fn names_several_tenants(issuer: &str) -> bool {
             .is_some_and(|parts| microsoft(parts.host) && SEVERAL.contains(&parts.tenant))
 }
 
-/// Reads an issuer's URL. `aliases` are further names, with places for the tenant.
+/// Parses an issuer's URL. `aliases` are further names with tenant placeholders.
 pub(super) fn tenancy(
     issuer: &str,
     tenants: &[String],
@@ -140,7 +139,6 @@ pub(super) fn tenancy(
     })
 }
 
-/// Whether a text is a GUID.
 fn is_id(text: &str) -> bool {
     let mut parts = text.split('-');
     let fits = |part: &str, length: usize| {

@@ -1,10 +1,10 @@
-//! How the names of issuers and resources are compared.
+//! Compares the names of issuers and resources.
 
 use std::borrow::Cow;
 
-/// The form in which a name is compared. Of a URL, clients write the scheme and the host in either case, with or without the default
-/// port, and an empty path as `/`: all of these are the same URL (RFC 3986, 6.2.3). In everything else names differ as texts
-/// do, because issuers may tell `/a` from `/a/` and from `/%61`.
+/// The canonical form of a name. For a URL, it normalises the case of scheme and host, the default
+/// port and an empty path (RFC 3986, 6.2.3). Otherwise names are compared as text, because issuers
+/// may distinguish `/a`, `/a/` and `/%61`.
 pub(crate) fn canonical(name: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = name.split_once("://") else {
         return name.into();
@@ -22,7 +22,6 @@ pub(crate) fn canonical(name: &str) -> Cow<'_, str> {
     format!("{scheme}://{host}{root}{path}").into()
 }
 
-/// Whether two names are of the same issuer or resource.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     one == other || canonical(one) == canonical(other)
 }

@@ -1,4 +1,4 @@
-//! The defaults that `issuer_kind` sets, and the refusal of issuers whose tokens could never be accepted.
+//! The defaults of each `issuer_kind`, and refusals of issuers whose tokens could not be accepted.
 
 use url::Url;
 
@@ -6,10 +6,10 @@ use super::entra;
 use super::issuer::{AskedTokens, Issuer, IssuerKind, Protocol};
 use super::resolved::ResolvedIssuer;
 
-/// Claims that name the client that a token was issued to: in RFC 9068, OpenID Connect, Okta, and Entra's version 1.0.
+/// Claims that name a token's client: in RFC 9068, OpenID Connect, Okta, and Entra's version 1.0.
 pub(crate) const CLIENT_CLAIMS: [&str; 4] = ["client_id", "azp", "cid", "appid"];
 
-/// The settings of an issuer of some kind, where they are not set.
+/// A kind's defaults for unset settings.
 pub(super) struct Defaults {
     pub(super) issuer: &'static str,
     pub(super) audience_claims: &'static [&'static str],
@@ -20,7 +20,7 @@ pub(super) struct Defaults {
     pub(super) asked: Option<DefaultAsked>,
 }
 
-/// How an issuer of some kind is asked about tokens, unless it is configured otherwise.
+/// A kind's defaults for asking about tokens.
 #[derive(Clone, Copy)]
 pub(super) struct DefaultAsked {
     pub(super) endpoint: &'static str,
@@ -41,7 +41,7 @@ const OTHER: Defaults = Defaults {
 impl Defaults {
     pub(super) fn of(kind: Option<IssuerKind>) -> Self {
         match kind {
-            // Users' tokens have `scp`, applications' tokens `roles`.
+            // Users' tokens have `scp`, and applications' tokens have `roles`.
             Some(IssuerKind::Entra) => Self {
                 scope_claims: &["scp", "roles"],
                 ..OTHER
@@ -54,7 +54,8 @@ impl Defaults {
                 scope_claims: &["scope", "permissions"],
                 ..OTHER
             },
-            // A service account's lightweight token has no `sub`. An ID token is no access token, and is signed with the same key.
+            // A service account's lightweight token has no `sub`. An ID token is not an access
+            // token, but is signed with the same key.
             Some(IssuerKind::Keycloak) => Self {
                 principal_claims: &["sub", "client_id", "azp"],
                 scope_claims: &["scope", "realm_access.roles"],
@@ -67,7 +68,7 @@ impl Defaults {
                 required_claims: &[("token_use", &["access"])],
                 ..OTHER
             },
-            // Access tokens are no JWTs, and nobody but Google can tell what they are.
+            // Google's access tokens are not JWTs, and only Google can read them.
             Some(IssuerKind::Google) => Self {
                 issuer: "https://accounts.google.com",
                 scope_claims: &["scope"],
@@ -84,7 +85,7 @@ impl Defaults {
     }
 }
 
-/// Refuses what could take no token of such an issuer, or every one of them.
+/// Refuses settings that would accept no token of this kind, or every one.
 pub(super) fn expect_usable(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let url = Url::parse(&resolved.server).map_err(|error| error.to_string())?;
     let path = url.path().trim_end_matches('/');
@@ -137,7 +138,7 @@ fn host_ends(url: &Url, with: &str) -> bool {
     url.host_str().is_some_and(|host| host.ends_with(with))
 }
 
-/// Refuses claims that say who got a token, where any client would do.
+/// Refuses audience claims that name the client, unless clients are restricted.
 pub(super) fn expect_bound(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let mut claims = resolved.audience_claims.iter();
     let of_client = claims.find(|claim| CLIENT_CLAIMS.contains(&claim.as_str()));

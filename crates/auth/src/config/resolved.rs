@@ -1,4 +1,4 @@
-//! An issuer's settings, with the defaults of its kind filled in.
+//! An issuer's settings, with the defaults of its kind.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,14 +9,13 @@ use super::issuer::{AskedTokens, Introspection, Issuer, IssuerKind, Protocol};
 use super::kinds::{self, Defaults};
 use super::{asked_url, entra};
 
-/// An issuer as everything else reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedIssuer {
-    /// The URL that its metadata is found by, and that clients are told.
+    /// The URL that its metadata is found by and that clients are told.
     pub(crate) server: String,
     /// The issuer that its metadata must name.
     pub(crate) described_as: String,
-    /// The issuers that a token may name: one, unless several tenants share the keys.
+    /// The issuers that a token may name. There is one unless several tenants share the keys.
     pub(crate) tenants: Vec<Tenant>,
     pub(crate) has_several_tenants: bool,
     pub(crate) audience: Vec<String>,
@@ -29,16 +28,15 @@ pub(crate) struct ResolvedIssuer {
     pub(crate) asked: Option<Asked>,
 }
 
-/// One of those whose tokens are taken.
+/// A tenant whose tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tenant {
-    /// Its issuer identifier.
     pub(crate) name: String,
-    /// Other names that its tokens may have in `iss`.
+    /// Other names in its tokens' `iss`.
     pub(crate) aliases: Vec<String>,
 }
 
-/// The names of an issuer, and the place of its metadata.
+/// The names of an issuer, and its metadata URL.
 #[derive(Debug)]
 pub(super) struct Tenancy {
     pub(super) server: String,
@@ -46,10 +44,10 @@ pub(super) struct Tenancy {
     pub(super) tenants: Vec<Tenant>,
 }
 
-/// How an issuer is asked about tokens.
+/// The settings for asking an issuer about tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// Found by the metadata unless said.
+    /// Found in the metadata if unset.
     pub(crate) endpoint: Option<String>,
     pub(crate) client_id: String,
     pub(crate) client_secret_file: PathBuf,
@@ -58,22 +56,21 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Whether the issuer is asked about its JWTs.
     pub(crate) fn takes_jwts(&self) -> bool {
         self.tokens != AskedTokens::Opaque
     }
 
-    /// Whether the issuer is shown tokens that do not say whose they are.
+    /// Whether the issuer is asked about tokens that do not name their issuer.
     pub(crate) fn takes_opaque(&self) -> bool {
         self.tokens != AskedTokens::Jwt
     }
 }
 
 impl Issuer {
-    /// The issuer with all that its kind sets. `resource` is what tokens are for unless an audience is set.
+    /// Fills in the defaults of the issuer's kind. `resource` is the default audience.
     ///
     /// # Errors
-    /// The reason why the issuer cannot be used, or would never accept a token.
+    /// The reason why the issuer cannot be used, or would accept no token.
     pub(crate) fn resolved(&self, resource: &str) -> Result<ResolvedIssuer, String> {
         let name = match self.issuer.is_empty() {
             true => Defaults::of(self.issuer_kind).issuer,
@@ -198,7 +195,6 @@ impl Issuer {
 }
 
 impl ResolvedIssuer {
-    /// Every name that its tokens may have in `iss`.
     pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
         let tenants = self.tenants.iter();
         tenants.flat_map(|tenant| [&tenant.name].into_iter().chain(&tenant.aliases))

@@ -1,4 +1,4 @@
-//! Tokens that were verified, so that a signature is checked once and not with each request.
+//! Verified tokens, so that each signature is checked only once.
 
 use foldhash::fast::RandomState;
 use quick_cache::Weighter;
@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use super::claims::Verified;
 
-/// Bytes of an entry besides its claims, and of an average entry, roughly.
+/// Approximate bytes of an entry besides its claims, and of an average entry.
 const ENTRY: usize = 512;
 const AVERAGE: usize = 2 << 10;
 
-/// Verified tokens, within a limit in bytes. Tokens in use stay longest.
+/// Verified tokens, limited in bytes. Tokens in use stay longest.
 pub(crate) struct VerifiedTokens(Cache<TokenDigest, Verified, Bytes, RandomState>);
 
 #[derive(Clone)]
@@ -20,7 +20,7 @@ struct Bytes;
 
 impl Weighter<TokenDigest, Verified> for Bytes {
     fn weight(&self, _: &TokenDigest, verified: &Verified) -> u64 {
-        // Scopes are cut out of the claims, or configured.
+        // Scopes are slices of the claims, or come from the configuration.
         let claims = verified.grant.claims.as_bytes().len();
         u64::try_from(2 * claims + ENTRY).unwrap_or(u64::MAX)
     }
@@ -38,13 +38,13 @@ impl VerifiedTokens {
         ))
     }
 
-    /// Returns the claims of a token that is still trusted at `now`.
+    /// Returns a token that is still trusted at `now`.
     pub(crate) fn get(&self, token: &TokenDigest, now: Instant) -> Option<Verified> {
         let known = self.0.get(token)?;
         if now < known.until {
             return Some(known);
         }
-        // Another one may have come meanwhile.
+        // Conditional, because a newer entry may have replaced the expired one.
         self.0.remove_if(token, |known| known.until <= now);
         None
     }

@@ -1,4 +1,4 @@
-//! The claims that a token must have, and those that Shoal uses.
+//! Checks the claims that a token must have, and reads those that Shoal uses.
 
 mod audience;
 mod lookup;
@@ -20,48 +20,46 @@ use crate::oauth::scopes::Scopes;
 use crate::oauth::unique::Unique;
 use crate::refused;
 
-/// The longest claims that are kept, in bytes.
+/// Maximum bytes of claims.
 pub(crate) const CLAIMS: usize = 16 << 10;
-/// Beyond this, a token does not expire: a clock need not count so far.
+/// A later expiry is cut to this, to stay within the clock's range.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// The claims of a verified token.
 #[derive(Clone, Debug)]
 pub(crate) struct Verified {
     pub(crate) principal: Principal,
     pub(crate) grant: Arc<Grant>,
     /// The key or certificate that the client must prove to have.
     pub(crate) binding: Option<Binding>,
-    /// Until when it is believed without another look.
+    /// Until when the token is trusted without another check.
     pub(crate) until: Instant,
 }
 
-/// The key or certificate to which a token is bound (RFC 7800), by its SHA-256 in base64url.
+/// The key or certificate of a token (RFC 7800), by its SHA-256 in base64url.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
-    /// A key, of which each request shows a proof (RFC 9449).
+    /// A key, proved in each request (RFC 9449).
     Key(String),
-    /// A certificate, by which the connection began (RFC 8705).
+    /// The certificate of the connection (RFC 8705).
     Certificate(String),
 }
 
-/// The rules for the claims of one issuer's tokens.
 pub(crate) struct ClaimRules {
     issuer: ResolvedIssuer,
     names: IssuerNames,
-    /// Whether a principal's name begins with that of its issuer, so that it is another one than any of another issuer.
+    /// Whether principals' names begin with their issuer, so that they differ between issuers.
     is_qualified: bool,
     skew: Duration,
     cached_for: Duration,
     scopes: Arc<Scopes>,
 }
 
-/// Whether a token was looked into here, or its issuer told what is in it.
+/// The source of the claims.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// It must say everything itself.
+    /// The token itself, which must have all claims.
     ByToken,
-    /// The issuer answers for it: it need not repeat who it is, or when the token ends.
+    /// The issuer's answer, which need not repeat the issuer or the expiry.
     ByIssuer,
 }
 
@@ -83,36 +81,35 @@ impl ClaimRules {
         }
     }
 
-    /// By which names tokens name the issuer.
     pub(crate) fn names(&self) -> &IssuerNames {
         &self.names
     }
 
-    /// The tenant that a token with this `iss` is of, where several share the keys.
+    /// The tenant of a token with this `iss`, if several tenants share the keys.
     pub(crate) fn tenant(&self, iss: &str) -> Option<&str> {
         let tenant = self.names.named(iss)?;
         self.issuer.has_several_tenants.then_some(&**tenant)
     }
 
-    /// Checks claims, which are believed to be the issuer's, by this machine's clock.
+    /// Checks trusted claims by this machine's clock.
     ///
     /// # Errors
-    /// The first that is wrong.
+    /// The first claim that is wrong.
     pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
         self.read_at(text, told, since_epoch())
     }
 
-    /// Checks claims for which nobody answers yet: whether a token with them can be good now.
+    /// Checks whether a token with these untrusted claims could be valid now.
     ///
     /// # Errors
-    /// Its time is over or has not come, or they cannot be read.
+    /// The token has expired, is not valid yet, or is unreadable.
     pub(crate) fn expect_unexpired(&self, text: &[u8]) -> Result<(), TokenFault> {
         let Unique(claims) = serde_json::from_slice(text).map_err(unreadable)?;
         let until = self.expect_in_time(&claims, Told::ByIssuer, since_epoch());
         until.map(|_| ())
     }
 
-    /// The same at a time since 1970.
+    /// Checks claims at a time since 1970.
     fn read_at(&self, text: &[u8], told: Told, now: Duration) -> Result<Verified, TokenFault> {
         if text.len() > CLAIMS {
             return Err(TokenFault::TooLong);
@@ -122,7 +119,7 @@ impl ClaimRules {
         audience::expect(&self.issuer, &claims)?;
         let until = self.expect_in_time(&claims, told, now)?;
         let believed = Instant::now() + self.cached_for;
-        // An issuer has no fragment, so that the first # ends its name.
+        // An issuer has no fragment, so the first # ends its name.
         let qualifier = match self.is_qualified {
             true => format!("{issuer}#"),
             false => String::new(),
@@ -144,7 +141,7 @@ impl ClaimRules {
         })
     }
 
-    /// The name of whoever has issued a token.
+    /// The issuer's name in a token.
     fn issuer_of(&self, claims: &Map<String, Value>, told: Told) -> Result<&Arc<str>, TokenFault> {
         let came = find(claims, "iss");
         let issuer = match came {
@@ -170,7 +167,7 @@ impl ClaimRules {
         Ok(())
     }
 
-    /// When the token ends, by this machine's monotonic clock.
+    /// When the token ends, by the monotonic clock.
     fn expect_in_time(
         &self,
         claims: &Map<String, Value>,
@@ -194,7 +191,7 @@ impl ClaimRules {
                 Told::ByToken => Err(refused::claim(TokenFault::Claims, "exp", None, DATE)),
             };
         };
-        // To the fraction of a second: what is left is counted from now on by a clock that has one.
+        // Keeps fractions of a second, which the monotonic clock has too.
         let left = date("exp", end)?
             .saturating_add(self.skew)
             .saturating_sub(now);
@@ -210,7 +207,7 @@ impl ClaimRules {
         Ok(Some(Instant::now() + left.min(FOREVER)))
     }
 
-    /// The scopes of all claims that hold some.
+    /// Collects the scopes of all scope claims.
     fn scopes_of<'c>(&self, claims: &'c Map<String, Value>) -> Vec<&'c str> {
         let values = self.issuer.scope_claims.iter();
         let values = values.filter_map(|claim| find(claims, claim));
@@ -225,7 +222,7 @@ impl ClaimRules {
     }
 }
 
-/// The claims for those who ask further. The issuer is always named: where it left that out, it was the one to be asked.
+/// The claims for later users such as rules. A missing issuer is added.
 fn told_further(
     text: &[u8],
     mut claims: Map<String, Value>,
@@ -242,13 +239,12 @@ fn unreadable<E>(_: E) -> TokenFault {
     refused::token("claims that are no JSON object, or one claim twice")
 }
 
-/// The time of day, by this machine's clock.
 fn since_epoch() -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default()
 }
 
-/// Reads the binding of a token. Refuses a binding that cannot be checked, and more than one.
+/// Reads the binding of a token. Refuses more than one binding, and one that cannot be checked.
 fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
     let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Whether a caller has what its token is bound to: a key, by a proof of it (RFC 9449), or a certificate (RFC 8705).
+//! Checks that a caller has its token's key, by a proof (RFC 9449), or certificate (RFC 8705).
 
 use std::time::{Duration, SystemTime};
 
@@ -16,12 +16,12 @@ use super::keys::PublicKey;
 use super::replays::{Proof, Replays, SLICE, Shown};
 use crate::config::{Auth, Dpop, SigningAlgorithm};
 
-/// The longest proof, and the longest name of one, in bytes.
+/// Maximum bytes of a proof, and of its id.
 const PROOF: usize = 4 << 10;
 const NAME: usize = 256;
-/// How old a proof may be, besides what clocks differ by: it travels, and may wait for its turn.
+/// Maximum age of a proof besides the clock skew, for its transport and waiting time.
 const FRESH: Duration = Duration::from_secs(60);
-/// The algorithms with which a proof may be signed.
+/// Allowed algorithms of proofs.
 pub(crate) const ALGORITHMS: [SigningAlgorithm; 4] = [
     SigningAlgorithm::ES256,
     SigningAlgorithm::EdDSA,
@@ -29,11 +29,11 @@ pub(crate) const ALGORITHMS: [SigningAlgorithm; 4] = [
     SigningAlgorithm::PS256,
 ];
 
-/// Checks whether tokens are shown by those to whom they were given.
+/// Checks that a token is shown by the client that it was issued to.
 pub(crate) struct Possession {
     mode: Dpop,
     resource: Url,
-    /// The path at which this server itself serves the resource.
+    /// The path at which this server serves the resource.
     path: String,
     skew: Duration,
     replays: Replays,
@@ -60,10 +60,10 @@ impl Possession {
         }
     }
 
-    /// Checks that a verified token is shown as it must be.
+    /// Checks how a verified token is shown.
     ///
     /// # Errors
-    /// It is bound and there is no good proof, or it must be bound.
+    /// The token is bound without a valid proof, or must be bound.
     pub(crate) fn check(
         &self,
         verified: &Verified,
@@ -72,7 +72,7 @@ impl Possession {
     ) -> Result<(), AuthError> {
         let scheme = shown.token.map(|(scheme, _)| scheme);
         let Some(Binding::Key(bound_to)) = &verified.binding else {
-            // A scheme that promises a proof of nothing is no scheme for this token.
+            // The DPoP scheme is wrong for a token without a key.
             return match (self.mode, scheme, &verified.binding) {
                 (Dpop::Required, ..) | (_, Some(Scheme::Dpop), _) => {
                     Err(AuthError::Token(TokenFault::Unbound))
@@ -96,10 +96,11 @@ impl Possession {
             thumbprint,
             name: &claims.jti,
             date: seconds(claims.iat),
-            // This machine's clock may be set back by as much as clocks may differ.
+            // The clock may be set back by as much as the skew.
             left: seconds(left) + self.skew,
         };
-        // Before quotas are counted: one that a quota refuses is sent again with another proof, and this one must stay worthless.
+        // Before quotas are counted: a request that a quota refuses is sent again with a new proof,
+        // and the old one must stay invalid.
         match self.replays.show(&verified.principal, proof) {
             Shown::First => Ok(()),
             Shown::Again => Err(AuthError::Proof(ProofFault::Replayed)),
@@ -107,7 +108,7 @@ impl Possession {
         }
     }
 
-    /// Checks a proof, and returns its key's thumbprint and what it says.
+    /// Checks a proof, and returns its key's thumbprint and its claims.
     pub(super) fn read(
         &self,
         bound_to: &str,
@@ -152,7 +153,7 @@ impl Possession {
         Ok((thumbprint, claims))
     }
 
-    /// Whether a proof names the URL of a request: that which clients know, and never what the request says of its host.
+    /// Whether a proof names the public URL of the request. The request's own host is ignored.
     fn is_of(&self, htu: &str, path: &str) -> bool {
         let Ok(mut named) = Url::parse(htu) else {
             return false;
@@ -161,7 +162,7 @@ impl Possession {
         named.set_fragment(None);
         let mut due = self.resource.clone();
         if path != self.path {
-            // Behind a proxy that strips a prefix, other paths have it too.
+            // A proxy that strips a prefix does so for other paths too.
             let public = due.path().strip_suffix(self.path.as_str()).unwrap_or("");
             due.set_path(&format!("{public}{path}"));
         }
@@ -169,7 +170,7 @@ impl Possession {
     }
 }
 
-/// Checks that a connection began with the certificate that a token is bound to (RFC 8705, 3).
+/// Checks the connection's certificate against the token's (RFC 8705, 3).
 fn expect_certificate(bound_to: &str, shown: &Credentials<'_>) -> Result<(), AuthError> {
     let is_it = |shown: &ClientCertificate| URL_SAFE_NO_PAD.encode(shown.sha256()) == bound_to;
     match shown.certificate.is_some_and(is_it) {

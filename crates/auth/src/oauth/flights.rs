@@ -1,4 +1,4 @@
-//! One attempt at a time for each key, which everybody who wants the same shares.
+//! Runs one attempt per key at a time, shared by all waiters.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,15 +10,14 @@ use parking_lot::Mutex;
 
 type Attempt<V> = Shared<BoxFuture<'static, V>>;
 
-/// Attempts that are under way. Each goes on for as long as somebody waits for it, and whatever comes of it, a failure too, all who
-/// wait for it get.
+/// Running attempts. Each runs while it has waiters, who all get its outcome, even a failure.
 pub(crate) struct Flights<K, V>(Arc<Mutex<Open<K, V>>>)
 where
     V: Clone;
 
 struct Open<K, V: Clone> {
     attempts: HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>,
-    /// How many have begun, which tells one of a key from the next.
+    /// Counts attempts, to tell successive ones of a key apart.
     begun: u64,
 }
 
@@ -27,7 +26,7 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// The attempt for this key that is under way, or a new one.
+    /// Joins the running attempt for this key, or starts one.
     pub(crate) fn join<F>(&self, key: K, begin: impl FnOnce() -> F) -> Attempt<V>
     where
         F: Future<Output = V> + Send + 'static,
@@ -66,7 +65,7 @@ impl<K, V: Clone> Default for Flights<K, V> {
     }
 }
 
-/// Takes an attempt off the list when it has ended, or nobody waits for it any more.
+/// Removes an attempt when it ends or loses its waiters.
 struct Landing<K: Eq + Hash, V: Clone> {
     open: Arc<Mutex<Open<K, V>>>,
     key: K,
@@ -76,7 +75,7 @@ struct Landing<K: Eq + Hash, V: Clone> {
 impl<K: Eq + Hash, V: Clone> Drop for Landing<K, V> {
     fn drop(&mut self) {
         let attempts = &mut self.open.lock().attempts;
-        // The next one for this key may have begun already.
+        // The key's next attempt may have begun already.
         if (attempts.get(&self.key)).is_some_and(|(number, _)| *number == self.number) {
             attempts.remove(&self.key);
         }
@@ -109,7 +108,7 @@ mod tests {
         let (one, two, other) = (join("a"), join("a"), join("b"));
         assert_eq!(one.clone().now_or_never(), None);
         assert_eq!(other.clone().now_or_never(), None);
-        // The first asker may go away meanwhile.
+        // The first waiter may leave.
         drop(one);
         landed.notify_waiters();
         assert_eq!((two.await, other.await), (0, 1));

@@ -36,7 +36,7 @@ static POSSESSION: LazyLock<Possession> = LazyLock::new(|| {
     Possession::new(&auth, resource, "/mcp".to_owned())
 });
 
-/// A token, before and after its signature is checked.
+/// Reads a token, before and after its signature check.
 pub fn token(text: &str) {
     let Some(jws) = Jws::of(text) else {
         return;
@@ -46,7 +46,7 @@ pub fn token(text: &str) {
     let _ = RULES.read(jws.payload(), Told::ByToken);
 }
 
-/// The claims of a token, or what its issuer says of it.
+/// Reads claims of a token or of its issuer's answer.
 pub fn claims(text: &[u8]) {
     for told in [Told::ByToken, Told::ByIssuer] {
         if let Ok(verified) = RULES.read(text, told) {
@@ -55,7 +55,7 @@ pub fn claims(text: &[u8]) {
     }
 }
 
-/// A proof of possession.
+/// Reads a proof of possession.
 pub fn dpop_proof(text: &str) {
     let shown = Credentials {
         token: Some((Scheme::Dpop, b"token")),
@@ -65,7 +65,7 @@ pub fn dpop_proof(text: &str) {
     assert!(POSSESSION.read("key", &[0; 32], &shown, 0.0).is_err());
 }
 
-/// The document with an issuer's keys.
+/// Reads an issuer's key document.
 pub fn key_set(text: &[u8]) {
     let _ = KeySet::read(text).map(|keys| keys.len());
 }

@@ -1,4 +1,4 @@
-//! Asking an authorization server, bounded in time and size.
+//! Requests to an authorization server, limited in time and size.
 
 use std::time::Duration;
 
@@ -13,16 +13,14 @@ use url::Url;
 
 use crate::config::{Issuer, ResolvedIssuer, asked_url};
 
-/// The longest document that is read, in bytes: 70 keys with their certificates need half of it.
+/// Maximum bytes of a document. 70 keys with their certificates need half of it.
 pub(crate) const DOCUMENT: usize = 1 << 20;
-/// Some servers begin their documents with it, which JSON does not allow (RFC 8259, 8.1).
+/// Some servers begin documents with it, although JSON forbids it (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Characters of a URL that another server named that are told.
+/// Maximum characters shown of a foreign URL.
 const SHOWN: usize = 200;
-/// How long a connection that nobody uses is kept.
 const IDLE: Duration = Duration::from_secs(90);
 
-/// Asks one authorization server.
 #[derive(Clone)]
 pub(crate) struct HttpAsker {
     client: Client,
@@ -30,25 +28,24 @@ pub(crate) struct HttpAsker {
     timeout: Duration,
 }
 
-/// Why there is no answer, without anything that was sent.
+/// The reason for a missing answer. It excludes everything that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoAnswer {
-    /// The server cannot be reached at all.
+    /// The server is unreachable.
     #[error("{0}")]
     Unreachable(String),
-    /// It refused, or said to look elsewhere.
+    /// The server refused or redirected the request.
     #[error("it answered with {0}")]
     Status(StatusCode),
-    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
 
 impl HttpAsker {
-    /// Asks the server of this issuer.
+    /// Prepares requests to this issuer's server.
     ///
     /// # Errors
-    /// A description of what is wrong with the certificates.
+    /// A fault in the certificates.
     pub(crate) fn new(
         issuer: &Issuer,
         resolved: &ResolvedIssuer,
@@ -65,7 +62,7 @@ impl HttpAsker {
             connect_timeout: timeout,
             timeout: Some(timeout),
             connection_idle: IDLE,
-            // Secrets go nowhere else, and documents are one redirect away at most.
+            // Secrets are not redirected, and documents follow at most one redirect.
             redirects: Redirects::None,
         };
         let named = Named::These(named.filter_map(|url| url.parse().ok()).collect());
@@ -76,14 +73,14 @@ impl HttpAsker {
         })
     }
 
-    /// Checks a URL that the server named, or the operator.
+    /// Checks a URL from the server's metadata or the configuration.
     pub(crate) fn url(&self, text: &str) -> Result<Url, NoAnswer> {
         asked_url(text, self.allow_http).map_err(NoAnswer::Failed)
     }
 
-    /// Reads a JSON document, which may be one redirect away on the same origin.
+    /// Reads a JSON document, after at most one redirect on the same origin.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, NoAnswer> {
-        // Both requests have the time of one.
+        // Both requests share one timeout.
         let reading = tokio::time::timeout(self.timeout, self.read(url));
         let late = |_| NoAnswer::Failed("no answer in time".to_owned());
         reading.await.map_err(late)?
@@ -138,7 +135,7 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Where a redirect leads.
+/// The target of a redirect.
 fn target(answer: &Response, from: &Url) -> Option<Url> {
     let location = answer.headers().get("location")?.to_str().ok()?;
     from.join(location).ok()

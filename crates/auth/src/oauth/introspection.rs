@@ -1,4 +1,4 @@
-//! Asking the issuer about a token (RFC 7662, or Google's token information).
+//! Asks the issuer about a token (RFC 7662, or Google's token information).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,21 +25,20 @@ use super::metadata::{Endpoint, discover};
 use crate::config::{Asked, Protocol, ResolvedIssuer};
 use crate::refused;
 
-/// How long a refusal is believed, and where to ask.
+/// How long a refusal and the endpoint are cached.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
-/// Tokens that are asked about at a time at most: of those that were good before, and of all others.
+/// Maximum concurrent questions, for tokens that were active before and for others.
 const KNOWN_AT_A_TIME: usize = 32;
 const OTHERS_AT_A_TIME: usize = 32;
-/// Refusals, and tokens that were good, that are remembered at most.
+/// Maximum cached refusals and formerly active tokens.
 const REFUSALS: usize = 4096;
 const KNOWN: usize = 64 << 10;
-/// Bytes of the file with the secret at most.
+/// Maximum bytes of the secret file.
 const LONGEST_SECRET: u64 = 64 << 10;
 
 type ByToken<V> = Cache<TokenDigest, V, UnitWeighter, RandomState>;
 
-/// Asks an issuer about tokens.
 pub(crate) struct Introspector {
     issuer: Arc<AskedIssuer>,
     flights: Flights<TokenDigest, Result<Verified, AuthError>>,
@@ -51,10 +50,10 @@ struct AskedIssuer {
     described_as: String,
     asked: Asked,
     rules: Arc<ClaimRules>,
-    /// Where to ask, if that was found, and until when it counts.
+    /// The discovered endpoint, and until when it is valid.
     endpoint: Mutex<Option<(String, Instant)>>,
     finding: Flights<(), Result<String, NoAnswer>>,
-    /// Places of tokens that were good before, which nobody can take by showing what was never issued.
+    /// Places for formerly active tokens, which made-up tokens cannot take.
     of_known: Semaphore,
     of_others: Semaphore,
     known: ByToken<()>,
@@ -95,8 +94,11 @@ impl Introspector {
         }
     }
 
-    /// Returns what the issuer says about a token. `claims` are the token's own, if it is a JWT. Requests at the same time share one
-    /// answer, also if the issuer does not answer. Cancellation safe.
+    /// Returns the issuer's answer about a token. `claims` are the token's own if it is a JWT.
+    /// Concurrent requests share one answer or failure.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub(crate) async fn ask(
         &self,
         token: &str,
@@ -119,13 +121,13 @@ impl Introspector {
 }
 
 impl AskedIssuer {
-    /// Why a token was refused a moment ago, if it was.
+    /// The cached refusal of a token.
     fn refusal(&self, token: &TokenDigest) -> Option<TokenFault> {
         let (fault, until) = self.refused.get(token)?;
         (Instant::now() < until).then_some(fault)
     }
 
-    /// Checks whether a token can be one that the issuer would call active.
+    /// Checks whether a token could be active at all.
     fn expect_issued(&self, token: &str, claims: Option<&[u8]>) -> Result<(), TokenFault> {
         // RFC 6750, 2.1.
         let text = token.trim_end_matches('=');
@@ -137,7 +139,7 @@ impl AskedIssuer {
     }
 
     async fn find_out(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
-        // Another attempt may have ended after this one's caller looked.
+        // Another attempt may have ended after the caller's check.
         if let Some(known) = self.verified.get(&digest, Instant::now()) {
             return Ok(known);
         }
@@ -172,14 +174,14 @@ impl AskedIssuer {
         answer.map_err(AuthError::Token)
     }
 
-    /// A place to ask about a token, if one is free.
+    /// A free place for asking about a token.
     fn place(&self, token: &TokenDigest) -> Option<SemaphorePermit<'_>> {
         let of_known = self.known.get(token).map(|()| &self.of_known);
         let places = of_known.into_iter().chain([&self.of_others]);
         places.filter_map(|places| places.try_acquire().ok()).next()
     }
 
-    /// The issuer's statement about a token that is active.
+    /// The issuer's answer about an active token.
     async fn ask(&self, token: &str) -> Result<Option<Bytes>, String> {
         let endpoint = self.endpoint().await.map_err(|why| why.to_string())?;
         let url = self.http.url(&endpoint).map_err(|why| why.to_string())?;
@@ -205,7 +207,7 @@ impl AskedIssuer {
         }
     }
 
-    /// Shoal's name and secret, as `Authorization: Basic` has them (RFC 6749, 2.3.1).
+    /// Shoal's name and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
     fn client(&self) -> Result<(String, String), String> {
         let file = &self.asked.client_secret_file;
         let secret = read_text(file, LONGEST_SECRET);

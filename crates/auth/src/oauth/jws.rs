@@ -1,4 +1,5 @@
-//! A token in the compact form (RFC 7515), taken apart. Its claims are untrusted until its signature is checked.
+//! Parses a token in the compact form (RFC 7515). Its claims are untrusted until its signature is
+//! checked.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,16 +10,15 @@ use serde_json::Value;
 use crate::config::SigningAlgorithm;
 use crate::oauth::keys::{Jwk, PublicKey};
 
-/// A token, not yet verified.
+/// An unverified token.
 pub(crate) struct Jws<'a> {
     pub(crate) header: Header,
     payload: Vec<u8>,
-    /// The signed part: header and claims, as they came.
+    /// The signed part: header and claims, as received.
     signed: &'a str,
     signature: &'a str,
 }
 
-/// The members of a header that matter here.
 #[derive(Deserialize)]
 pub(crate) struct Header {
     pub(crate) alg: String,
@@ -26,7 +26,7 @@ pub(crate) struct Header {
     pub(crate) kid: Option<String>,
     #[serde(default)]
     pub(crate) typ: Option<String>,
-    /// Critical headers. Shoal understands none, so it must refuse a token that has one (RFC 7515, 4.1.11).
+    /// Critical headers. Shoal supports none, so it refuses a token with one (RFC 7515, 4.1.11).
     #[serde(default, deserialize_with = "whatever")]
     pub(crate) crit: Option<Value>,
     /// The key of a DPoP proof.
@@ -35,7 +35,7 @@ pub(crate) struct Header {
 }
 
 impl<'a> Jws<'a> {
-    /// Takes a token apart; `None` if it has another form.
+    /// Parses a token, or returns `None` for another form.
     pub(crate) fn of(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;
@@ -51,7 +51,6 @@ impl<'a> Jws<'a> {
         })
     }
 
-    /// The algorithm, if it is one of these.
     pub(crate) fn algorithm(&self, allowed: &[SigningAlgorithm]) -> Option<SigningAlgorithm> {
         let algorithm = SigningAlgorithm::named(&self.header.alg)?;
         allowed.contains(&algorithm).then_some(algorithm)
@@ -65,7 +64,6 @@ impl<'a> Jws<'a> {
         types.contains(&typ)
     }
 
-    /// Whether a key has signed it.
     pub(crate) fn is_signed_by(&self, key: &PublicKey, algorithm: SigningAlgorithm) -> bool {
         let Some(key) = key.for_algorithm(algorithm) else {
             return false;
@@ -74,20 +72,19 @@ impl<'a> Jws<'a> {
         jsonwebtoken::crypto::verify(self.signature, signed, key, algorithm.into()).unwrap_or(false)
     }
 
-    /// The payload's text.
     pub(crate) fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// The members of the payload, which must be an object.
+    /// Deserializes the payload, which must be an object.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        // A struct is read from a list too.
+        // serde would also read a struct from a list.
         let is_object = self.payload.trim_ascii_start().first() == Some(&b'{');
         is_object.then(|| serde_json::from_slice(&self.payload).ok())?
     }
 }
 
-/// Deserializes any value that is present, `null` included.
+/// Deserializes any present value, even `null`.
 fn whatever<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }

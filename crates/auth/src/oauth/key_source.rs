@@ -1,7 +1,7 @@
-//! The keys of an issuer, as they are known here: fetched, kept, and fetched again.
+//! Fetches and caches the keys of an issuer.
 //!
-//! One task fetches, so that whoever waits for keys waits for the same fetch. A key that nobody knows has them fetched sooner, and
-//! at most once within an interval, however many tokens name such keys.
+//! One task fetches, so that all waiting requests share a fetch. An unknown key triggers an early
+//! fetch, at most once per interval.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,16 @@ use super::http::{HttpAsker, NoAnswer};
 use super::keys::KeySet;
 use super::metadata::{Endpoint, discover};
 
-/// Requests that wait for a fetch at most. Nobody knows yet who sent them.
+/// Maximum requests that wait for a fetch. Their callers are not authenticated yet.
 const WAITING: usize = 256;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Where keys come from, and how often.
 #[derive(Clone)]
 pub(crate) struct KeyConfig {
     pub(crate) issuer: String,
     /// The issuer that its metadata must name.
     pub(crate) described_as: String,
-    /// Found by the issuer's metadata unless said.
+    /// Found in the metadata if unset.
     pub(crate) jwks_url: Option<String>,
     pub(crate) refresh: Duration,
     pub(crate) interval: Duration,
@@ -48,38 +47,36 @@ pub(crate) struct KeySource {
 #[derive(Clone, Default)]
 pub(crate) struct Known {
     keys: Option<Arc<KeySet>>,
-    /// When those came.
+    /// When the keys came.
     came: Option<Instant>,
-    /// How often they were asked for, and when last.
+    /// The count of fetches, and the time of the last one.
     pub(crate) attempts: u64,
     attempted: Option<Instant>,
-    /// Why the last fetch failed, if it did.
+    /// The reason why the last fetch failed, if it did.
     pub(crate) trouble: Option<String>,
 }
 
 impl Known {
-    /// How many keys there are.
+    /// The number of keys.
     pub(crate) fn count(&self) -> usize {
         self.keys.as_ref().map_or(0, |keys| keys.len())
     }
 
-    /// How long ago they came.
     pub(crate) fn age(&self) -> Option<Duration> {
         Some(self.came?.elapsed())
     }
 }
 
-/// Why there are no keys to check a token with.
+/// The reason why there is no key for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoKeys {
-    /// The issuer does not have such a key, as far as it said lately.
+    /// The issuer's recent documents lack the key.
     Unknown,
-    /// The issuer cannot be reached, or has not been asked lately.
+    /// The issuer is unreachable, or was not asked recently.
     Away,
 }
 
 impl KeySource {
-    /// Begins to fetch.
     pub(crate) fn start(http: HttpAsker, config: KeyConfig) -> Self {
         let (told, known) = watch::channel(Known::default());
         let wanted = Arc::new(Notify::new());
@@ -93,16 +90,17 @@ impl KeySource {
         }
     }
 
-    /// Returns the keys as they are known now.
     pub(crate) fn known(&self) -> Known {
         self.known.borrow().clone()
     }
 
-    /// The keys, and how often they had been asked for. In the first moments of a process the first fetch is waited for.
-    /// Cancellation safe.
+    /// Returns the keys and the count of fetches. Waits for the first fetch of the process.
     ///
     /// # Errors
-    /// There are none, or they are too old.
+    /// There are no keys, or they are too old.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub(crate) async fn keys(&self) -> Result<(Arc<KeySet>, u64), NoKeys> {
         if self.known.borrow().attempts == 0 {
             self.newer(0).await?;
@@ -117,10 +115,10 @@ impl KeySource {
         keys.map(|keys| (keys, known.attempts)).ok_or(NoKeys::Away)
     }
 
-    /// The keys after the next fetch, for a token whose key is not among those that the attempt `seen` brought.
+    /// Returns the keys of the next fetch, for a token whose key was missing after attempt `seen`.
     ///
     /// # Errors
-    /// They were fetched a moment ago, or cannot be fetched.
+    /// The keys were fetched recently, or cannot be fetched.
     pub(crate) async fn newer(&self, seen: u64) -> Result<Arc<KeySet>, NoKeys> {
         let mut known = self.known.clone();
         {
@@ -138,7 +136,7 @@ impl KeySource {
         if known.borrow().attempts == seen {
             let _waiting = self.waiting.try_acquire().map_err(|_| NoKeys::Away)?;
             self.wanted.notify_one();
-            // Longer than a fetch takes, which may be that of the metadata too.
+            // Longer than a fetch, which may include the metadata.
             let within = self.config.timeout * 4;
             let fetched = tokio::time::timeout(within, known.changed()).await;
             fetched
@@ -152,9 +150,9 @@ impl KeySource {
     }
 }
 
-/// Fetches keys for as long as anybody keeps the other end.
+/// Fetches keys until the receiver is dropped.
 async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wanted: Arc<Notify>) {
-    // A server that is away is not asked all the time by all who miss it.
+    // An unreachable server gets pauses, however many requests need its keys.
     let mut pauses = Backoff::new(FIRST_PAUSE, config.interval.max(FIRST_PAUSE));
     loop {
         let began = Instant::now();
@@ -189,7 +187,7 @@ async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wa
                 pauses.pause()
             }
         };
-        // The fetch also answers requests that came while it ran.
+        // This fetch also answers requests that came while it ran.
         let _ = wanted.notified().now_or_never();
         told.send_modify(|known| {
             known.attempts += 1;

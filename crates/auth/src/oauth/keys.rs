@@ -8,16 +8,16 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{SigningAlgorithm, same};
 
-/// Keys of a set at most. Most issuers have a few, those of many tenants 70 and more.
+/// Maximum keys of a set. Most issuers have a few, and multi-tenant issuers 70 or more.
 pub(crate) const MOST_KEYS: usize = 256;
-/// Keys that a signature is checked with at most: anybody can make Shoal do so.
+/// Maximum signature checks per token, because any caller can cause them.
 const CANDIDATES: usize = 128;
-/// Of these, keys that have the id that the token names.
+/// Maximum checks of keys with the token's key id.
 const OF_ONE_ID: usize = 4;
-/// The placeholder for a tenant in the issuer of a key that is for all tenants.
+/// The tenant placeholder in a key that serves all tenants.
 const ANY_TENANT: &str = "{tenantid}";
 
-/// A key as JSON has it. Of those of other kinds, nothing but the kind is read.
+/// A JSON key. Only the type is read of unsupported keys.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Jwk {
     kty: String,
@@ -39,18 +39,18 @@ pub(crate) struct Jwk {
     x: Option<String>,
     #[serde(default)]
     y: Option<String>,
-    /// The issuer whose tokens it verifies, if several tenants share a set of keys. Microsoft adds this member; it is not registered.
+    /// The issuer of the key, if tenants share a set. This is Microsoft's unregistered member.
     #[serde(default)]
     issuer: Option<Value>,
-    /// There only if somebody has published a private key.
+    /// Present only in a mistakenly published private key.
     #[serde(default)]
     d: Option<String>,
 }
 
-/// A public key that signatures are checked with.
+/// A public key for checking signatures.
 pub(crate) struct PublicKey {
     kid: Option<String>,
-    /// The algorithm for which the issuer publishes the key.
+    /// The algorithm that the issuer assigns to the key.
     algorithm: Option<String>,
     issuer: Option<String>,
     kind: KeyKind,
@@ -66,7 +66,7 @@ enum KeyKind {
 }
 
 impl PublicKey {
-    /// The key of a JWK, if it is one that signatures can be checked with. A symmetric key never is.
+    /// Converts a JWK, if it can check signatures. Symmetric keys are refused.
     pub(crate) fn of(jwk: &Jwk) -> Option<Self> {
         let verifies = |operations: &Vec<String>| operations.iter().any(|one| one == "verify");
         if jwk
@@ -114,7 +114,7 @@ impl PublicKey {
         issuer.is_none_or(|issuer| issuer.contains(ANY_TENANT) || same(issuer, tenant))
     }
 
-    /// The key, if it is one for an algorithm.
+    /// The key, if it fits an algorithm.
     pub(crate) fn for_algorithm(&self, algorithm: SigningAlgorithm) -> Option<&DecodingKey> {
         let said = self.algorithm.as_deref();
         let fits =
@@ -133,12 +133,12 @@ fn kind_for(algorithm: SigningAlgorithm) -> KeyKind {
 }
 
 impl Jwk {
-    /// Whether it holds more than a public key.
+    /// Whether the JWK contains a private key.
     pub(crate) fn is_private(&self) -> bool {
         self.d.is_some()
     }
 
-    /// The thumbprint (RFC 7638), by which a token names its client's key.
+    /// The thumbprint (RFC 7638) that names the key in tokens.
     pub(crate) fn thumbprint(&self) -> Option<[u8; 32]> {
         let text = |part: &Option<String>| serde_json::to_string(part.as_ref()?).ok();
         let canonical = match self.kty.as_str() {
@@ -164,7 +164,6 @@ impl Jwk {
     }
 }
 
-/// The keys that an issuer signs with.
 #[derive(Default)]
 pub(crate) struct KeySet {
     keys: Vec<PublicKey>,
@@ -177,10 +176,11 @@ struct Document<'a> {
 }
 
 impl KeySet {
-    /// Reads a set. Keys of other kinds, and such as cannot be read, are left out: an issuer may have more than this knows.
+    /// Reads a set. Unsupported and unreadable keys are skipped, because an issuer may have newer
+    /// kinds.
     ///
     /// # Errors
-    /// A description of the fault, if the whole document is unusable.
+    /// The whole document is unusable.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document<'_> = serde_json::from_slice(text)
             .map_err(|_| "the document is no JSON Web Key Set".to_owned())?;
@@ -196,13 +196,12 @@ impl KeySet {
         }
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// The keys that may have signed a token: those that it names, or such as have no name. Of tenants that share the keys, `tenant` is
-    /// the one whose token it is.
+    /// The keys that may have signed a token: those with the token's key id, or those without an
+    /// id. `tenant` is the token's tenant if tenants share the keys.
     pub(crate) fn candidates(
         &self,
         kid: Option<&str>,
@@ -226,6 +225,6 @@ impl KeySet {
 /// Keys that may have signed a token.
 pub(crate) struct Candidates<'k> {
     pub(crate) keys: Vec<&'k PublicKey>,
-    /// Whether one has the id that the token names: then no other key than these can be meant.
+    /// Whether a key has the token's key id, which excludes all other keys.
     pub(crate) are_named: bool,
 }

@@ -8,10 +8,9 @@ use url::Url;
 use super::http::{HttpAsker, NoAnswer};
 use crate::config::same;
 
-/// Characters that are told of what another server says.
+/// Maximum characters shown of foreign text.
 const SHOWN: usize = 200;
 
-/// A URL that metadata names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Keys,
@@ -27,8 +26,8 @@ impl Endpoint {
     }
 }
 
-/// Finds a URL of an issuer by its metadata, which is at one of several places and must name `described_as` as its issuer.
-/// Whatever is at the others does not matter.
+/// Finds a URL in an issuer's metadata, which may be at several places and must name `described_as`
+/// as its issuer. Other documents are ignored.
 ///
 /// # Errors
 /// The answers of all places.
@@ -62,7 +61,7 @@ async fn search(
                 Ok(found) => return Ok(found),
                 Err(why) => why,
             },
-            // All places are at one server.
+            // All places are on one server.
             Err(NoAnswer::Unreachable(why)) => {
                 said.push(format!("{place}: {why}"));
                 break;
@@ -75,7 +74,7 @@ async fn search(
     Err(NoAnswer::Failed(format!("no metadata is found: {said}")))
 }
 
-/// Takes a URL out of what can be the metadata of an issuer.
+/// Reads a URL from a metadata document.
 fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, String> {
     let read: Result<Map<String, Value>, _> = serde_json::from_slice(text);
     let metadata = read.map_err(|_| match text.trim_ascii_start().first() {
@@ -86,7 +85,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     let text = |member: &str| metadata.get(member).and_then(Value::as_str);
     match text("issuer") {
         Some(named) if same(named, issuer) => {}
-        // One path of a host must not speak for another path (RFC 8414, 3.3).
+        // One path of a host must not speak for another (RFC 8414, 3.3).
         Some(other) => {
             let other = shown(other, SHOWN);
             return Err(format!("it has the metadata of another issuer, {other:?}"));
@@ -98,7 +97,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     found.ok_or_else(|| format!("it has metadata without `{member}`"))
 }
 
-/// Where the metadata of an issuer can be, in the order of the specification.
+/// The possible places of an issuer's metadata, in the specification's order.
 fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![

@@ -1,17 +1,16 @@
-//! The names by which tokens name their issuer.
+//! The issuer's names in tokens.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::{ResolvedIssuer, canonical};
 
-/// The names of an issuer, or of the tenants that share its keys.
 pub(crate) struct IssuerNames {
-    /// The name of whoever has issued a token, by what the token may have in `iss`.
+    /// Issuers by their possible `iss`.
     by_claim: HashMap<String, Arc<str>>,
-    /// The issuer of a token that names none.
+    /// The issuer of a token without `iss`.
     sole: Option<Arc<str>>,
-    /// All of them, for messages.
+    /// All names, for messages.
     listed: String,
 }
 
@@ -33,12 +32,10 @@ impl IssuerNames {
         }
     }
 
-    /// The one that a token with this `iss` is of.
     pub(crate) fn named(&self, iss: &str) -> Option<&Arc<str>> {
         self.by_claim.get(&*canonical(iss))
     }
 
-    /// The only one there is.
     pub(crate) fn sole(&self) -> Option<&Arc<str>> {
         self.sole.as_ref()
     }

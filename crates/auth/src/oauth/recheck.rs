@@ -1,7 +1,7 @@
-//! Looks at the token of an open stream again, whenever a request with it would have it looked at.
+//! Checks the token of an open stream again, as often as a request would.
 //!
-//! All streams of a token, and requests with it, share one answer of its issuer: what is known of it ends for all at the same time,
-//! and the first who comes then asks for all.
+//! All streams and requests with a token share one answer of its issuer. When the answer expires,
+//! the first of them asks for all.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,9 +16,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::AccessTokens;
 use super::claims::{Binding, Verified};
 
-/// The time between two looks at least, however short an answer is believed.
+/// The minimum time between two checks.
 const SELDOM: Duration = Duration::from_secs(1);
-/// When to try again if nobody can tell, at most.
+/// The maximum pause before a retry while the issuer is unreachable.
 const RETRY: Duration = Duration::from_secs(5);
 
 struct Watched {
@@ -27,13 +27,12 @@ struct Watched {
     digest: TokenDigest,
     principal: Principal,
     grant: Arc<Grant>,
-    /// The binding of the token, once it is known.
     binding: Option<Option<Binding>>,
-    /// Until when it is believed.
+    /// Until when the token is trusted.
     until: Instant,
 }
 
-/// Watches the token of a caller who was let in by it.
+/// Watches the token of an authenticated caller.
 pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authenticated) -> GrantWatch {
     let Some(grant) = &known.grant else {
         return GrantWatch::never();
@@ -59,7 +58,7 @@ pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authentica
 }
 
 impl Watched {
-    /// The next grant; the reason where there is none; nothing once there is no authenticator.
+    /// The next grant, or the reason for its end. `None` without an authenticator.
     async fn next(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
         loop {
             sleep_until(self.until).await;
@@ -75,7 +74,7 @@ impl Watched {
     }
 
     async fn look(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
-        // While nobody can tell, the stream stays for once as long as an answer counts.
+        // While the issuer is unreachable, the stream continues for one cache period.
         let patience = Instant::now() + self.tokens.upgrade()?.believed_for;
         loop {
             let now = Instant::now();
@@ -89,12 +88,12 @@ impl Watched {
                 read => return Some(read),
             }
             drop(tokens);
-            // Those who wait together do not come back together.
+            // Random, so that streams do not retry together.
             sleep(RETRY.mul_f64(rand::random_range(0.2..=1.0))).await;
         }
     }
 
-    /// Checks that the token still lets the same caller in.
+    /// Checks that the token still authenticates the same caller.
     fn expect_same(
         &mut self,
         tokens: &AccessTokens,
@@ -104,7 +103,7 @@ impl Watched {
         if verified.principal != self.principal {
             return Err(AuthError::Invalid);
         }
-        // The stream's caller has proven this binding only.
+        // The stream's caller has proved only this binding.
         let binding = self.binding.get_or_insert(verified.binding.clone());
         if *binding != verified.binding {
             return Err(AuthError::Token(TokenFault::Binding));

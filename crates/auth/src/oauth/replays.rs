@@ -1,10 +1,10 @@
-//! Which proofs were shown before, for as long as they could be shown again.
+//! Remembers shown proofs as long as they could be replayed.
 //!
-//! A proof that comes again has the date that it had, since that is signed. So proofs are kept in slices by their dates: each is looked
-//! for in one, and a slice is forgotten as a whole once none of its proofs would be taken any more.
+//! A proof's date is signed, so a replay has the same date. Proofs are kept in slices by date. Each
+//! proof belongs to one slice, and a slice is dropped when all of its proofs have expired.
 //!
-//! Principals share the memory. Each may hold a part of what is free. So one alone can have a fifth, and however many want all of it,
-//! there is something left for the next.
+//! Principals share the memory. Each may hold a part of the free memory, at most a fifth of the
+//! total, so that there is always room for the next principal.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -15,37 +15,34 @@ use parking_lot::Mutex;
 use shoal_ports::Principal;
 use tokio::time::Instant;
 
-/// The dates of one slice.
+/// The time span of a slice.
 pub(crate) const SLICE: Duration = Duration::from_secs(10);
-/// Bytes that a proof takes in a set that has just grown, and a principal in a slice and beside all slices.
+/// Approximate bytes of a proof, and of a principal per slice and in total.
 const PROOF: usize = 24;
 const OWNER: usize = 80;
-/// A principal may hold this part of what is free.
+/// A principal may hold one part in this many of the free memory.
 const PART: usize = 4;
 
-/// A proof that was checked.
+/// A verified proof.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proof<'a> {
-    /// Of the key that signed it.
     pub(crate) thumbprint: [u8; 32],
-    /// Its name.
+    /// The proof's id.
     pub(crate) name: &'a str,
-    /// Its date, and for how much longer it would be taken.
+    /// Its date, and its remaining validity.
     pub(crate) date: Duration,
     pub(crate) left: Duration,
 }
 
-/// Remembers proofs.
 pub(crate) struct Replays {
     most_bytes: usize,
-    /// Two proofs, or two principals, have the same hash by chance only: nobody knows the keys of it.
+    /// Randomly keyed, so that callers cannot cause collisions.
     hasher: RandomState,
     seen: Mutex<Seen>,
 }
 
 #[derive(Default)]
 struct Seen {
-    /// By their dates.
     slices: BTreeMap<u64, Slice>,
     bytes: usize,
     bytes_of: HashMap<u64, usize, Fast>,
@@ -54,16 +51,15 @@ struct Seen {
 struct Slice {
     proofs: HashSet<u64, Fast>,
     bytes_of: HashMap<u64, usize, Fast>,
-    /// When none of them would be taken any more, by the clock that nobody sets.
+    /// When all proofs have expired, by the monotonic clock.
     until: Instant,
 }
 
-/// The outcome of remembering a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     First,
     Again,
-    /// Its principal has shown too many: there is no room to remember it, so that it could be shown again.
+    /// The principal has too many proofs. A proof that cannot be remembered must be refused.
     Full,
 }
 
@@ -76,7 +72,7 @@ impl Replays {
         }
     }
 
-    /// Remembers a proof of a principal.
+    /// Remembers a principal's proof.
     pub(crate) fn show(&self, principal: &Principal, proof: Proof<'_>) -> Shown {
         let owner = self.hasher.hash_one(principal);
         let hash = self.hasher.hash_one((proof.thumbprint, proof.name));
@@ -147,7 +143,6 @@ mod tests {
         }
     }
 
-    /// How many proofs a principal can show.
     fn show_all(replays: &Replays, principal: &str, date: u64) -> usize {
         let principal = Principal::new(principal);
         let name = |number: usize| format!("{principal}{date}-{number}");
@@ -189,7 +184,7 @@ mod tests {
             before = shown;
         }
         assert!(replays.seen.lock().bytes <= most);
-        // Nobody is refused who shows little.
+        // Principals with few proofs are not refused.
         for honest in ["one", "two", "three"] {
             let shown = replays.show(&Principal::new(honest), proof(honest, 1000));
             assert_eq!(shown, Shown::First);

@@ -10,17 +10,17 @@ use crate::config::{Auth, Dpop};
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// The resource's metadata and the challenges that name it.
 pub(crate) struct Resource {
     metadata: ResourceMetadata,
-    /// Where clients read it.
+    /// The public URL of the metadata.
     metadata_url: String,
     required: String,
     dpop: Dpop,
 }
 
 impl Resource {
-    /// `issuers` are the authorization servers, and `path` is where this server itself serves the resource.
+    /// `issuers` are the authorization servers, and `path` is where this server serves the
+    /// resource.
     pub(crate) fn new(auth: &Auth, issuers: &[&str], resource: &Url, path: &str) -> Self {
         let public = resource.path().trim_end_matches('/');
         let mut paths = vec![
@@ -63,7 +63,7 @@ impl Resource {
         self.metadata.clone()
     }
 
-    /// A value of `WWW-Authenticate` for each scheme. Nothing in them comes from the request.
+    /// A `WWW-Authenticate` value for each scheme, without content from the request.
     pub(crate) fn challenges(&self, why: &AuthError) -> Vec<String> {
         let (error, scope) = match why {
             AuthError::Unavailable { .. } | AuthError::TooManyProofs { .. } => return Vec::new(),

@@ -1,4 +1,4 @@
-//! Which scopes a request needs, and which a token brings.
+//! The scopes that a request needs and that a token grants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,10 +7,9 @@ use shoal_ports::{AuthError, Grant, Operation, matches_pattern};
 
 use crate::config::Auth;
 
-/// Scopes of a token that are looked at.
+/// Maximum scopes read from a token.
 const MOST: usize = 256;
 
-/// The operator's rules for scopes.
 #[derive(Debug, Default)]
 pub(crate) struct Scopes {
     required: Vec<String>,
@@ -27,7 +26,7 @@ impl Scopes {
         }
     }
 
-    /// The scopes that a token brings, with all that they imply.
+    /// Returns a token's scopes, with all that they imply.
     pub(crate) fn granted<'s>(&'s self, of_token: Vec<&'s str>) -> Box<[Arc<str>]> {
         let mut granted = BTreeSet::new();
         let mut next: Vec<&str> = of_token.into_iter().take(MOST).collect();
@@ -45,7 +44,8 @@ impl Scopes {
         expect(grant, self.required.iter().collect())
     }
 
-    /// Checks the scopes that a call of a tool needs. All of them are named at once, so that a client authorizes once.
+    /// Checks the scopes of a tool call. The error names all of them, so that a client authorizes
+    /// once.
     pub(crate) fn expect_for(
         &self,
         grant: &Grant,

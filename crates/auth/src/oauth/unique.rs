@@ -1,4 +1,4 @@
-//! An object that says each thing once.
+//! JSON objects without duplicate members.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Members without repetition. Of two with one name, one reader takes the first and another the last: rules could look at a
-/// claim that is not the one that was checked.
+/// Refuses duplicate members. Readers disagree on which one counts, so rules could read another
+/// value than the checked one.
 pub(crate) struct Unique(pub(crate) Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Unique {

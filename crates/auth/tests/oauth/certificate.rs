@@ -1,4 +1,4 @@
-//! Tokens that are bound to a certificate of their client.
+//! Tokens that are bound to a client certificate.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,7 @@ use shoal_ports::{
 
 use crate::setting::Setting;
 
-/// Shows a token that is bound to `own` over a connection with another certificate, or none.
+/// Shows a token that is bound to `own` over a connection with another certificate, or without one.
 async fn show(
     mode: Dpop,
     scheme: Scheme,
@@ -27,7 +27,7 @@ async fn show(
         certificate: shown,
         ..Credentials::none()
     };
-    // The second time the token is known: its connection is looked at all the same.
+    // A cached token's connection is still checked.
     let first = setting.oauth.authenticate(shown).await;
     assert_eq!(setting.oauth.authenticate(shown).await, first);
     first
@@ -48,7 +48,7 @@ async fn a_token_is_good_over_connections_with_its_certificate_alone() {
             elsewhere
         );
         assert_eq!(show(mode, Scheme::Bearer, &own, None).await, elsewhere);
-        // A proof of a key says nothing of it.
+        // A proof of a key does not replace the certificate.
         let proven = show(mode, Scheme::Dpop, &own, Some(&own)).await;
         assert_eq!(proven, Err(AuthError::Token(TokenFault::Unbound)));
     }

@@ -1,4 +1,4 @@
-//! Where an issuer's metadata and keys are found, whatever else answers there.
+//! Discovery of an issuer's metadata and keys.
 
 use serde_json::json;
 use shoal_auth::OAuth;
@@ -12,7 +12,6 @@ const FIRST: &str = "/.well-known/oauth-authorization-server/realms/a";
 const SECOND: &str = "/.well-known/openid-configuration/realms/a";
 const THIRD: &str = "/realms/a/.well-known/openid-configuration";
 
-/// A server whose issuer has a path, and what trusts it.
 struct Realm {
     server: AuthorizationServer,
     key: SigningKey,
@@ -120,7 +119,7 @@ async fn documents_may_begin_with_a_mark_and_be_one_redirect_away_on_the_same_or
         assert_eq!(oauth.report()[0].trouble, None, "{status}");
         realm.expect_its_token_taken(&oauth).await;
     }
-    // Neither a second one, nor another origin, which port and scheme are part of.
+    // Refuses a second redirect, and one to another origin, which includes port and scheme.
     realm.server.tell("/jwks", Told::moved(302, "/again"));
     realm.server.tell("/again", Told::moved(302, "/keys"));
     let oauth = realm.trusted();

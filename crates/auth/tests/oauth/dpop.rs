@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key of their client.
+//! Tokens that are bound to a client's key.
 
 use serde_json::{Value, json};
 use shoal_auth::config::Dpop;
@@ -25,7 +25,6 @@ async fn bound(mode: Dpop) -> Bound {
     }
 }
 
-/// A principal's key and token.
 fn bound_token(setting: &Setting, principal: &str) -> (SigningKey, String) {
     let client = SigningKey::es256("client");
     let mut claims = setting.claims();
@@ -112,7 +111,7 @@ async fn a_proof_is_for_one_request_one_token_one_key_and_now() {
     let symmetric = bound.client.sign(&symmetric, &bound.claims());
     let refused = bound.show(Scheme::Dpop, Some(&symmetric)).await;
     assert_eq!(refused, Err(AuthError::Proof(ProofFault::Algorithm)));
-    // The URL may be written in another way, and have a query.
+    // The URL may be spelled differently and have a query.
     let mut claims = bound.claims();
     claims["htu"] = json!("HTTPS://MCP.example.com:443/mcp?a=b#c");
     let proof = bound.client.proof(&claims);

@@ -12,7 +12,6 @@ async fn setting(name: &str) -> Setting {
     setting_with(name, |_| {}).await
 }
 
-/// A setting whose issuer is asked.
 pub(crate) async fn setting_with(name: &str, set: impl FnOnce(&mut Auth)) -> Setting {
     let file = std::env::temp_dir().join(format!("shoal-{name}-{}", std::process::id()));
     std::fs::write(&file, format!("{}\n", CLIENT.1)).unwrap();
@@ -39,7 +38,6 @@ async fn a_token_is_asked_about_once() {
         assert_eq!(answer.unwrap().principal.as_str(), "alice");
     }
     assert_eq!(setting.server.introspections(), 1);
-    // A JWT of that issuer too.
     let token = setting.key.token(&setting.claims());
     let unknown = setting.show(&token).await;
     assert_eq!(unknown, Err(AuthError::Token(TokenFault::Inactive)));
@@ -77,7 +75,7 @@ async fn what_the_issuer_says_is_checked() {
             let refused = setting.show(&token).await;
             assert_eq!(refused, Err(AuthError::Token(due)), "{claim}");
         }
-        // A refusal is believed for a moment too.
+        // A refusal is cached briefly too.
         assert_eq!(setting.server.introspections(), asked + 1);
     }
 }
@@ -108,14 +106,14 @@ async fn all_who_show_a_token_share_one_question_that_is_not_answered() {
     let answers = join_all((0..20).map(|_| setting.show("opaque"))).await;
     assert!(answers.iter().all(is_away), "{answers:?}");
     assert_eq!(setting.server.introspections(), 1);
-    // The next who shows it asks again.
+    // The next request asks again.
     assert!(is_away(&setting.show("opaque").await));
     assert_eq!(setting.server.introspections(), 2);
 }
 
 #[tokio::test]
 async fn what_nobody_issued_takes_no_place_of_tokens_that_were_good() {
-    // Each request asks.
+    // Without a cache, each request asks.
     let setting = setting_with("strangers", |auth| auth.cached_for = Period::seconds(0)).await;
     setting.server.say("opaque", active());
     setting.show("opaque").await.unwrap();
@@ -123,7 +121,7 @@ async fn what_nobody_issued_takes_no_place_of_tokens_that_were_good() {
     let tokens: Vec<String> = (0..200).map(|number| format!("garbage{number}")).collect();
     let flood = join_all(tokens.iter().map(|token| setting.show(token)));
     let honest = async {
-        // As many as there are places for.
+        // Takes all places.
         until(|| setting.server.introspections() > 32).await;
         for _ in 0..20 {
             setting.show("opaque").await.unwrap();

@@ -1,4 +1,4 @@
-//! Keys that come, go, change, and cannot be had.
+//! Keys that appear, change, disappear or cannot be fetched.
 
 use std::time::Duration;
 
@@ -11,9 +11,8 @@ use shoal_ports::{AuthError, Authenticator as _, Credentials, Period, TokenFault
 
 use crate::setting::{RESOURCE, Setting, trusting, until};
 
-/// Longer than any test.
 const NEVER: Period = Period::seconds(3600);
-/// Over before the next request comes.
+/// Over before the next request.
 const SHORTEST: Duration = Duration::from_nanos(1);
 
 #[tokio::test]
@@ -106,7 +105,7 @@ async fn known_keys_are_used_while_their_server_is_away_but_not_for_ever() {
     until(|| setting.oauth.trouble().is_some()).await;
     let token = setting.key.token(&setting.claims());
     setting.show(&token).await.unwrap();
-    // Nobody can say of an unknown key that there is none.
+    // An unreachable issuer cannot confirm that a key is unknown.
     let unknown = SigningKey::es256("unknown").token(&setting.claims());
     let later = setting.show(&unknown).await;
     assert!(
@@ -177,7 +176,7 @@ async fn documents_that_cannot_be_keys_are_refused() {
         let trouble = oauth.report().remove(0).trouble.unwrap();
         assert!(trouble.contains(why), "{trouble}");
     }
-    // Keys of other kinds do no harm beside one that is good.
+    // Keys of other kinds do not affect a good one.
     many.truncate(1);
     many.push(serde_json::json!({ "kty": "unheard of", "kid": 7 }));
     many.push(serde_json::json!("no key"));
@@ -188,7 +187,7 @@ async fn documents_that_cannot_be_keys_are_refused() {
     assert_eq!(oauth.report()[0].keys, Some(1));
 }
 
-/// A key as it is published without a name.
+/// A published key without an id.
 fn nameless(key: &SigningKey) -> Value {
     let mut jwk = key.jwk();
     jwk.as_object_mut().unwrap().remove("kid");

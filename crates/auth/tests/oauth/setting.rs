@@ -1,4 +1,4 @@
-//! An authenticator, the server that it trusts, and what tests show to it.
+//! An authenticator, its trusted server, and the tests' tokens.
 
 use std::time::Duration;
 
@@ -9,18 +9,16 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey};
 use shoal_outbound::Outbound;
 use shoal_ports::{AuthError, Authenticated, Authenticator as _, Credentials};
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that suffices on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) const RESOURCE: &str = "https://mcp.example.com/mcp";
 
-/// An authenticator, and the server that it trusts.
 pub(crate) struct Setting {
     pub(crate) server: AuthorizationServer,
     pub(crate) key: SigningKey,
     pub(crate) oauth: OAuth,
 }
 
-/// The settings that trust a server.
 pub(crate) fn trusting(server: &AuthorizationServer) -> Auth {
     Auth {
         mode: AuthMode::OAuth,
@@ -53,7 +51,6 @@ impl Setting {
         Self { server, key, oauth }
     }
 
-    /// Sound claims.
     pub(crate) fn claims(&self) -> Value {
         self.server.claims(RESOURCE)
     }
@@ -63,7 +60,6 @@ impl Setting {
     }
 }
 
-/// Waits until something is so.
 pub(crate) async fn until(is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {

@@ -1,4 +1,4 @@
-//! Which tokens are taken, and why others are not.
+//! Accepted and refused tokens.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -45,7 +45,7 @@ async fn every_kind_of_key_verifies() {
             .authenticate(Credentials::bearer(&token))
             .await
             .unwrap();
-        // The same key, and another's signature.
+        // The same key id with another key's signature.
         let claims = setting.claims();
         let other = SigningKey::es256("first").token(&claims);
         assert_eq!(
@@ -76,7 +76,7 @@ async fn an_algorithm_is_pinned_and_never_symmetric() {
             "{alg}"
         );
     }
-    // A public key is not a secret to sign with.
+    // A public key is not an HMAC secret.
     let header = json!({ "alg": "HS256", "kid": "first" });
     let signed = jsonwebtoken::crypto::sign(
         format!("{}.{}", part(&header), part(&claims)).as_bytes(),
@@ -88,13 +88,13 @@ async fn an_algorithm_is_pinned_and_never_symmetric() {
         setting.show(&confused).await,
         Err(fault(TokenFault::Algorithm))
     );
-    // An algorithm that exists, but not for this issuer.
+    // A valid algorithm that this issuer does not use.
     let edwards = SigningKey::ed25519("first").token(&claims);
     assert_eq!(
         setting.show(&edwards).await,
         Err(fault(TokenFault::Algorithm))
     );
-    // An allowed algorithm, with a key of another kind.
+    // An allowed algorithm with a key of another kind.
     let header = json!({ "alg": "RS256", "kid": "first" });
     let confused = setting.key.sign(&header, &claims);
     assert_eq!(setting.show(&confused).await, Err(fault(TokenFault::Key)));
@@ -150,7 +150,8 @@ async fn whatever_is_wrong_is_told_apart() {
     }
 }
 
-/// A client that knows the server as `https://h` asks for tokens for `https://h/`, and logs in again and again if those are refused.
+/// A client that knows the server as `https://h` requests tokens for `https://h/`, and would log in
+/// repeatedly if they were refused.
 #[tokio::test]
 async fn names_of_resources_and_issuers_are_compared_as_urls() {
     for (resource, aud, taken) in [
@@ -228,7 +229,7 @@ async fn the_subjects_of_two_issuers_are_two_principals() {
         names.push(shown.unwrap().principal.to_string());
         assert_eq!(names.last(), Some(&format!("{}#alice", server.issuer)));
     }
-    // One issuer cannot speak for the other.
+    // One issuer cannot sign for the other.
     let forged = keys[1].token(&first.claims(RESOURCE));
     let refused = oauth.authenticate(Credentials::bearer(&forged)).await;
     assert_eq!(refused, Err(fault(TokenFault::Signature)));

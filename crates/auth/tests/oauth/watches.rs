@@ -1,4 +1,4 @@
-//! Tokens of open streams, which are looked at again.
+//! Tokens of open streams, which are checked again.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn over(watch: GrantWatch) -> AuthError {
     timeout(SOON, watch.over()).await.expect("it goes on")
 }
 
-/// Believes what an issuer says for a second.
+/// An issuer's answer is cached for a second.
 async fn asking(name: &str) -> Setting {
     let setting = setting_with(name, |auth| auth.cached_for = Period::seconds(1)).await;
     setting.server.say("opaque", active());
@@ -74,7 +74,7 @@ async fn a_stream_outlives_an_issuer_that_is_away_for_a_moment() {
     let asked = setting.server.introspections();
     until(|| setting.server.introspections() > asked + 1).await;
     assert!(!watching.is_finished());
-    // Not for ever.
+    // The stream does not stay open forever.
     setting.server.set_down(true);
     let why = timeout(SOON, watching).await.unwrap().unwrap();
     assert!(matches!(why, AuthError::Unavailable { .. }), "{why}");

@@ -1,4 +1,4 @@
-//! Calls that belong together go to one worker, as long as that takes them.
+//! Calls with the same affinity key go to one worker.
 
 use serde_json::json;
 use shoal_dispatch::{Affinity, Config, PoolConfig};
@@ -22,7 +22,6 @@ fn setting(affinity: Affinity) -> Setting {
     setting
 }
 
-/// The worker that runs a call.
 async fn worker(setting: &Setting, call: shoal_ports::Call) -> WorkerId {
     let running = setting.start(call).await.unwrap();
     running.worker.unwrap()
@@ -90,7 +89,7 @@ async fn the_next_in_line_takes_over_and_gives_back() {
     assert_eq!(worker(&setting, call()).await, second);
     setting.add(FakeWorker::new(first.as_str(), "a", tools(&["t"])));
     assert_eq!(worker(&setting, call()).await, first);
-    // Bound calls go where they are bound.
+    // A binding overrides affinity.
     let bound = call().at(second.as_str());
     assert_eq!(worker(&setting, bound).await, second);
 }

@@ -1,4 +1,4 @@
-//! Tools that a person must agree to, before callers of both eras.
+//! Tools that need a person's approval, for callers of both eras.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,7 +61,6 @@ fn amount() -> Value {
     json!({ "amount": 100, "to": "bob" })
 }
 
-/// The question that a call begins with.
 async fn asked(running: &mut RunningCall) -> (AskId, String) {
     let event = running.events.next().await.expect("it asks");
     let CallEventKind::Ask {
@@ -72,7 +71,7 @@ async fn asked(running: &mut RunningCall) -> (AskId, String) {
     else {
         panic!("no question");
     };
-    // Whoever resumes there gets it again.
+    // Event number 0, so that a resumed call asks again.
     assert_eq!(event.sequence, 0);
     let params: Value = params.unwrap().read().unwrap();
     (ask, params["message"].as_str().unwrap().to_owned())
@@ -82,7 +81,6 @@ fn said(action: &str) -> Outcome {
     Outcome::Result(RawJson::of(&json!({ "action": action })))
 }
 
-/// Why a tool was not run, as its caller is told.
 fn why_not(outcome: CallOutcome) -> String {
     let result = result(outcome);
     assert_eq!(result["isError"], true, "{result}");
@@ -134,7 +132,6 @@ async fn a_call_runs_once_and_only_after_the_yes() {
     assert_eq!((worker.calls(), setting.dispatch.in_flight()), (0, 1));
     assert!(!running.control.answer(AskId(1), said("accept")).await);
     assert!(running.control.answer(ask, said("accept")).await);
-    // A second one changes nothing.
     assert!(running.control.answer(ask, said("decline")).await);
     let (before, outcome) = finish(&mut running).await;
     assert!(before.is_empty());
@@ -143,7 +140,6 @@ async fn a_call_runs_once_and_only_after_the_yes() {
     assert_eq!(worker.last_params()["arguments"], amount());
     drop(running);
     assert_eq!(setting.dispatch.in_flight(), 0);
-    // What no rule asks about begins at once.
     setting.result(legacy("see", amount())).await;
 }
 
@@ -209,14 +205,13 @@ async fn the_next_owner_of_a_session_asks_again_what_was_not_begun() {
     call.asks_first = true;
     let mut first = resumed(call.clone()).await;
     let mut second = resumed(call.clone()).await;
-    // An answer to the question of the one before fits.
+    // An answer to the previous owner's question is valid here.
     let ((one, _), (ask, _)) = (asked(&mut first).await, asked(&mut second).await);
     assert_eq!((one, worker.calls()), (ask, 0));
     assert!(second.control.answer(ask, said("accept")).await);
     result(finish(&mut second).await.1);
     assert_eq!(worker.calls(), 1);
     assert_eq!(worker.started.lock()[0].id, call.id);
-    // One that is safe to repeat is asked about as well.
     let mut call = call.repeatable();
     call.worker = None;
     let mut running = resumed(call).await;
@@ -242,7 +237,6 @@ async fn the_next_owner_goes_on_with_what_was_agreed_to() {
     assert_eq!(worker.calls(), 0);
 }
 
-/// What a modern call asks, and the state to come back with.
 async fn modern_question(setting: &Setting, call: Call) -> (Value, Value) {
     let asked = setting.result(call).await;
     assert_eq!(asked["resultType"], "input_required", "{asked}");
@@ -265,7 +259,7 @@ async fn a_modern_client_comes_back_with_the_yes() {
     let message = question["params"]["message"].as_str().unwrap();
     assert!(message.contains("\"amount\": 100"), "{message}");
     assert_eq!(worker.calls(), 0);
-    // Nothing else fits the state: neither other arguments, nor another tool, nor somebody else.
+    // The state fits only the same tool, arguments and principal.
     for other in [
         modern("pay", json!({ "amount": 1000, "to": "bob" })),
         modern("see", amount()),
@@ -274,7 +268,7 @@ async fn a_modern_client_comes_back_with_the_yes() {
         let error = setting.error(retry(other, &state, "accept")).await;
         assert_eq!(error.code, code::INVALID_PARAMS);
     }
-    // Without an answer, and without the state, the person is asked again.
+    // Without an answer or a state, Shoal asks again.
     let silent = modern("pay", amount()).with("requestState", state.clone());
     modern_question(&setting, silent).await;
     let forged = json!({ "approval": { "action": "accept" } });
@@ -288,7 +282,7 @@ async fn a_modern_client_comes_back_with_the_yes() {
     let ran = worker.last_params();
     assert_eq!(ran["arguments"], amount());
     assert!(ran.get("requestState").is_none() && ran.get("inputResponses").is_none());
-    // Whoever sends it again means the same call, which its worker runs once.
+    // The repeated request means the same call, which its worker runs once.
     setting
         .result(retry(modern("pay", amount()), &state, "accept"))
         .await;
@@ -298,7 +292,6 @@ async fn a_modern_client_comes_back_with_the_yes() {
     assert_eq!(started[0].ledger.map(|ledger| ledger.number), Some(3));
 }
 
-/// Calls that may begin, of those that the worker got.
 fn begun(worker: &FakeWorker) -> usize {
     let started = worker.started.lock();
     started.iter().filter(|call| !call.attach_only).count()
@@ -306,7 +299,7 @@ fn begun(worker: &FakeWorker) -> usize {
 
 #[tokio::test]
 async fn after_another_answer_a_state_begins_nothing() {
-    // As its tool says, and where it is safe to repeat.
+    // Both for a tool's declared repeatability and for safe repeats.
     for repeatable in [false, true] {
         for action in ["decline", "cancel", "yes"] {
             let setting = configured(config());
@@ -326,13 +319,13 @@ async fn after_another_answer_a_state_begins_nothing() {
             let no = retry(modern("pay", amount()), &state, action);
             why_not(setting.outcome(no).await);
             {
-                // The worker that may run the call has been told never to.
+                // The worker has been told that the call must not begin.
                 let told = worker.started.lock();
                 assert_eq!(told.len(), 1, "{action}");
                 assert!(told[0].attach_only && told[0].ledger.is_some());
                 assert_eq!(told[0].repeat, Repeat::Never);
             }
-            // As a worker remembers it.
+            // A real worker remembers the refusal.
             worker.refuse(CallFailure::Cancelled);
             let yes = retry(modern("pay", amount()), &state, "accept");
             let error = setting.error(yes).await;
@@ -369,7 +362,7 @@ async fn a_no_is_taken_where_its_worker_is_gone() {
     assert_eq!(worker.calls(), 0);
 }
 
-/// It may be read for a while: whoever comes last goes on with it.
+/// The yes may be read for a while, and the last reader continues the call.
 #[tokio::test(start_paused = true)]
 async fn of_two_answers_to_a_question_the_earlier_one_is_told_that_the_other_goes_on() {
     for actions in [["accept", "accept"], ["accept", "decline"]] {
@@ -418,7 +411,7 @@ async fn a_no_does_not_wait_for_a_worker_that_does_not_answer() {
     assert_eq!(told["isError"], true, "{told}");
     let text = told["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("This request has not run the tool"), "{text}");
-    // The worker is told as soon as it can be.
+    // The worker is told once it is reachable.
     worker.refuse(CallFailure::Cancelled);
     worker.connect(true);
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -429,7 +422,7 @@ async fn a_no_does_not_wait_for_a_worker_that_does_not_answer() {
 #[tokio::test]
 async fn a_yes_is_for_the_numbers_that_were_shown() {
     let (setting, worker) = paying();
-    // As text: what the test writes anew would be rounded by it.
+    // As text, because serialising the number again would round it.
     let with = |number: &str, state: Option<&Value>| {
         let mut call = modern("pay", json!({}));
         let params = call.params.take().unwrap();

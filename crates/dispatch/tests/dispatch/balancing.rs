@@ -1,4 +1,4 @@
-//! Which worker of a pool gets a call.
+//! The choice of a worker within a pool.
 
 use serde_json::json;
 use shoal_ports::{Dispatcher as _, SessionId, WorkerId};

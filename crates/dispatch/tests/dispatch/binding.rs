@@ -1,4 +1,4 @@
-//! Calls that only one worker may run.
+//! Calls that are bound to one worker.
 
 use std::time::Duration;
 
@@ -40,7 +40,6 @@ async fn a_bound_call_is_refused_in_its_workers_own_words() {
     let other = setting.add(worker("w2"));
     let call = || legacy("t", json!({})).at("w1");
     assert_eq!(setting.failure(call()).await, overloaded);
-    // A worker that drains knows best what it still does.
     bound.announce(None, Some("shutting down"));
     setting
         .until(|d| d.status().pools[0].workers[1].id == "w1")
@@ -48,7 +47,6 @@ async fn a_bound_call_is_refused_in_its_workers_own_words() {
     bound.refuse(not_executed("the worker is shutting down"));
     let refused = setting.failure(call()).await;
     assert_eq!(refused, not_executed("the worker is shutting down"));
-    // One that ends a call so does not send it on either.
     let shed = worker("w3").on_call(|_, mut script| async move {
         let shed = not_executed("it waited too long");
         script.outcome(shoal_ports::CallOutcome::Failed(shed)).await;
@@ -116,17 +114,17 @@ async fn a_binding_keeps_the_number_that_was_known_when_it_was_made() {
     plan.bind();
     assert_eq!(plan.call.worker, Some(WorkerId::new("w1")));
     assert_eq!(plan.call.ledger, number(4));
-    // One that was bound elsewhere keeps its number, or none.
+    // A call that is bound elsewhere keeps its ledger number.
     for ledger in [number(2), None] {
         let mut call = legacy("t", json!({})).at("w1");
         call.ledger = ledger;
         setting.result(call).await;
         assert_eq!(worker.started.lock().last().unwrap().ledger, ledger);
     }
-    // One that nobody has bound is bound now.
+    // An unbound call gets a ledger number now.
     setting.result(legacy("t", json!({}))).await;
     assert_eq!(worker.started.lock().last().unwrap().ledger, number(4));
-    // A second attempt belongs to the same binding.
+    // A second attempt keeps the binding.
     worker.lose();
     worker.connect(false);
     let away = worker.clone();

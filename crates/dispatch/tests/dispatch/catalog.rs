@@ -75,7 +75,7 @@ async fn versions_change_with_content_and_with_announcements() {
     facts.changed().await.unwrap();
     let [tools1, resources1, _] = facts.borrow_and_update().versions;
     assert!(tools1 != tools0 && resources1 == resources0);
-    // The backend says that its prompts changed, and they did not: clients are told all the same.
+    // The backend announces changed prompts although they are the same, and clients are still told.
     let mut again = tools(&["one", "two"]);
     again.generations = [0, 0, 1];
     worker.announce(Some(again), None);
@@ -179,7 +179,7 @@ async fn nothing_that_a_pool_lists_breaks_a_list() {
     assert!(degraded.iter().any(|d| d.tool == r"\u{1b}[2Jbad"));
 }
 
-/// The parsers of the official SDKs refuse a list for one member of the wrong type in one of its items.
+/// The official SDKs refuse a whole list for one malformed member.
 #[tokio::test]
 async fn a_malformed_item_is_listed_without_what_is_malformed() {
     let setting = setting();

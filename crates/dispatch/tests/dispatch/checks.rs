@@ -1,4 +1,4 @@
-//! What is refused before a worker sees it, and where the rest goes.
+//! Refusals before a worker sees a call, and routing.
 
 use serde_json::json;
 use shoal_dispatch::Config;
@@ -99,7 +99,7 @@ async fn validation_can_be_switched_off() {
 async fn unknown_and_missing_names_are_invalid_params() {
     let setting = setting();
     setting.add(FakeWorker::new("w1", "a", tools(&["one"])));
-    // Of several pools with prompts, none is asked for what nobody lists.
+    // With several pools of prompts, an unlisted prompt goes to no pool.
     setting.add(FakeWorker::new("w2", "b", tools(&["two"])));
     for revision in [LEGACY, MODERN] {
         for (method, params, message) in [

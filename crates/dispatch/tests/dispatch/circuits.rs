@@ -1,4 +1,4 @@
-//! Workers that fail again and again are left alone for a while.
+//! Circuits keep calls from workers that repeatedly fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,7 +111,7 @@ async fn a_worker_that_says_of_every_call_that_it_may_have_run_is_left_alone() {
         setting.failure(legacy("t", json!({})).at("w1")).await;
     }
     assert_eq!(circuit(&setting), CircuitState::Open);
-    // Of calls that an earlier owner may have begun, it is the right answer.
+    // An unknown outcome is right for a call that an earlier owner may have begun.
     let setting = crate::setting::setting();
     let first = setting.add(worker("w1"));
     for _ in 0..9 {
@@ -154,7 +154,6 @@ async fn a_crash_that_takes_many_calls_with_it_is_one_failure() {
     setting.result(legacy("t", json!({}))).await;
 }
 
-/// A tool whose outcome is unknown to this caller, and well for others.
 fn broken_for(principal: &'static str) -> impl Fn(Call, Script) -> BoxFuture<'static, ()> {
     move |call, mut script| {
         Box::pin(async move {
@@ -166,7 +165,7 @@ fn broken_for(principal: &'static str) -> impl Fn(Call, Script) -> BoxFuture<'st
     }
 }
 
-/// A call of a caller without a name and, in the modern era, without a session.
+/// A call of an anonymous caller; a modern one has no session either.
 fn anonymous(session: Option<&str>) -> Call {
     let mut call = legacy("t", json!({}));
     let caller = Arc::make_mut(&mut call.caller);
@@ -189,7 +188,7 @@ async fn one_callers_failures_refuse_no_call_of_another() {
             assert!(matches!(failed, CallOutcome::Failed(_)), "{round}");
             setting.result(legacy("t", json!({}))).await;
         }
-        // The other's own calls are left out meanwhile.
+        // The other caller's own calls skip the worker meanwhile.
         let calls: usize = workers.iter().map(|worker| worker.calls()).sum();
         assert_eq!(calls, 200 + 5 * workers.len());
     }

@@ -1,4 +1,4 @@
-//! Other settings of pools while calls are dispatched, and pools that are removed.
+//! Changing the settings of pools, and removing pools, while calls run.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,6 @@ async fn other_rules_hold_at_once_and_listeners_are_told() {
     assert_eq!(error.message, "unknown tool: hidden");
     let told = facts.borrow().versions;
     assert!(told[0] != before[0] && told[1..] == before[1..]);
-    // What changes no list is told to nobody.
     let silent = PoolConfig {
         hold: Some(std::time::Duration::from_secs(1)),
         ..hiding()
@@ -77,7 +76,6 @@ async fn rules_stay_for_as_long_as_the_pool_is_offered() {
         .until(|d| d.status().pools[0].removed && d.known_pools().len() == 1)
         .await;
     setting.dispatch.remove_worker(&WorkerId::new("a1"));
-    // Nobody has said anything of one that comes later.
     setting.add(worker("a2", "a"));
     assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
 }
@@ -93,7 +91,7 @@ async fn a_pool_that_is_named_no_more_is_not_waited_for() {
             configure(&setting, None);
             assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
         }
-        // Its workers are stopped, as when their Deployment is deleted: none of them says that the pool is removed.
+        // The workers stop without announcing the removal, as when their Deployment is deleted.
         setting.dispatch.remove_worker(&WorkerId::new("a1"));
         if named_while_it_leaves {
             assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
@@ -126,11 +124,10 @@ async fn a_pool_is_removed_when_all_its_workers_say_so() {
     let error = setting.error(legacy("t", json!({}))).await;
     assert_eq!(error.message, "unknown tool: t");
     assert!(setting.dispatch.is_whole());
-    // It comes back.
     workers[1].announce(Some(tools(&["t"])), None);
     setting.until(|d| d.known_pools().len() == 2).await;
     setting.result(legacy("t", json!({}))).await;
-    // One that merely leaves is waited for.
+    // A worker that only leaves is waited for.
     workers[1].announce(None, Some(Announcement::LEAVING));
     setting.until(|d| waiting(d) == 2).await;
     assert!(matches!(
@@ -152,7 +149,6 @@ async fn a_pool_that_is_named_no_more_takes_no_calls_where_only_named_ones_do() 
     let error = setting.error(legacy("a_t", json!({}))).await;
     assert_eq!(error.message, "method not found: tools/call");
     assert!(setting.dispatch.status().pools[0].unnamed);
-    // The pool's workers have stayed connected meanwhile.
     configure(&setting, Some(hiding()));
     setting.result(legacy("a_t", json!({}))).await;
 }

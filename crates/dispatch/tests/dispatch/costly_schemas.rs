@@ -1,4 +1,4 @@
-//! Schemas that take too long to check arguments against: the call is refused, and the others go on.
+//! Schemas that take too long to check: their calls are refused, and other calls continue.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::setting::{CallExt as _, Setting, configured, items, legacy, modern};
 
 const TOO_COMPLEX: &str = "Invalid arguments for tool hard: they are too complex to validate against the tool's inputSchema; send simpler ones";
 
-/// An expression is a number, or an operation with two expressions.
+/// An expression is a number or an operation on two expressions.
 fn expressions(combinator: &str) -> Value {
     let operation = |name: &str| {
         json!({
@@ -38,7 +38,7 @@ fn expression(depth: usize, leaf: Value) -> Value {
     )
 }
 
-/// A chain of definitions, each of which asks twice for the next.
+/// A chain of definitions, each of which refers twice to the next.
 fn doubling(length: usize, combinator: &str, last: Value) -> Value {
     let mut definitions = serde_json::Map::new();
     for at in 0..length {
@@ -64,7 +64,6 @@ async fn text_of(setting: &Setting, arguments: Value) -> Option<String> {
     (result["isError"] == true).then(|| result["content"][0]["text"].as_str().unwrap().to_owned())
 }
 
-/// A dispatcher whose one pool has a tool with that schema, and an easy one.
 fn offered(schema: &Value) -> (Setting, Arc<FakeWorker>) {
     let setting = configured(Config {
         validation_steps: 400_000,
@@ -107,14 +106,14 @@ async fn definitions_that_double_are_refused_beyond_the_budget() {
         for (combinator, last) in [
             ("allOf", json!({"type": "integer"})),
             ("oneOf", json!({"type": "integer"})),
-            // Nothing of the arguments is looked at.
+            // These schemas ignore the arguments.
             ("allOf", json!(true)),
             ("anyOf", json!(false)),
         ] {
             let (setting, worker) = offered(&doubling(length, combinator, last.clone()));
             for value in [json!(1), json!("x")] {
                 let text = text_of(&setting, json!({"value": value})).await;
-                // One wrong leaf is enough for all of them.
+                // One wrong leaf decides.
                 let quick = combinator == "allOf" && last.is_object() && value == "x";
                 if !quick {
                     assert_eq!(
@@ -168,7 +167,7 @@ async fn a_chain_of_definitions_costs_stack_but_not_all_of_it() {
 async fn many_items_are_told_apart_without_comparing_all_of_them() {
     let (setting, worker) =
         offered(&json!({"type": "object", "properties": {"items": {"uniqueItems": true}}}));
-    // One hash for all of them, by the library's own.
+    // All items collide under the library's own hash.
     let beyond = 1_u64 << 60;
     let close: Vec<u64> = (0..100_000).map(|by| beyond + by % 128).collect();
     let nested: Vec<Value> = (0..4_000)
@@ -197,7 +196,7 @@ async fn a_pattern_that_backtracks_is_given_up() {
         text.starts_with("Invalid arguments for tool hard: "),
         "{text}"
     );
-    // Without a look back there is nothing to try twice.
+    // Without backtracking, the pattern is cheap.
     let plain = json!({"type": "object", "properties": {"name": {"pattern": "^(a|aa)+$"}}});
     let (setting, _) = offered(&plain);
     let text = text_of(&setting, json!({"name": name})).await.unwrap();

@@ -1,4 +1,4 @@
-//! A worker whose tools are written by the test.
+//! A worker whose tools the test writes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -21,44 +21,38 @@ type Tool = Arc<dyn Fn(Call, Script) -> BoxFuture<'static, ()> + Send + Sync>;
 type Attached = Arc<dyn Fn(CallId, u64, Script) -> BoxFuture<'static, bool> + Send + Sync>;
 type Here = Arc<dyn Fn(&Call) -> Option<CallOutcome> + Send + Sync>;
 
-/// A result that clients can read whatever was called.
+/// A result that clients accept for any method.
 const OF_ANY_METHOD: &str =
     r#"{"content":[],"contents":[],"messages":[],"completion":{"values":[]}}"#;
 
-/// Updates of resources that whoever listens may fall behind by.
 pub(crate) const UPDATES: usize = 16;
 
-/// A worker behind the trait; what it did can be read off it.
 pub(crate) struct FakeWorker {
     pub(crate) announcement: watch::Sender<Announcement>,
     updates: broadcast::Sender<ResourceUpdated>,
-    /// Who sees other lists.
     pub(crate) own_lists: watch::Sender<OwnLists>,
     tool: Tool,
     here: Option<Here>,
     attach: Option<Attached>,
-    /// Whether it knows no call before it was asked to begin one.
+    /// Whether the worker knows only calls that it was asked to begin.
     forgetful: bool,
     still_open: Option<AskId>,
     refusals: Mutex<VecDeque<CallFailure>>,
-    /// How many calls arrive of which nothing is heard.
+    /// How many next calls are lost on their way.
     losses: AtomicUsize,
-    /// Whether somebody else reads its calls.
+    /// Whether another reader has taken over the calls.
     pub(crate) replaced: Arc<AtomicBool>,
-    /// The names of the latest readers of calls.
     readers: Arc<Mutex<HashMap<CallId, u64>>>,
     pub(crate) load: Mutex<WorkerLoad>,
     pub(crate) ledger: Mutex<Option<LedgerNumber>>,
     pub(crate) started: Mutex<Vec<Call>>,
     pub(crate) attached: AtomicUsize,
-    /// Where each attachment began.
     pub(crate) attachments: Mutex<Vec<(CallId, u64)>>,
     pub(crate) subscribed: Mutex<Vec<String>>,
     pub(crate) unsubscribed: Mutex<Vec<String>>,
     pub(crate) refuses_subscriptions: bool,
-    /// Whether it says that an answer has arrived.
     pub(crate) acknowledges: Arc<watch::Sender<bool>>,
-    /// Taken, it does not answer who subscribes or unsubscribes.
+    /// While held, subscription requests wait.
     pub(crate) subscribing: tokio::sync::Mutex<()>,
     pub(crate) ended: Mutex<Vec<SessionId>>,
 }
@@ -75,7 +69,6 @@ struct Control {
 }
 
 impl FakeWorker {
-    /// A worker that answers every call with `{"content":[]}`.
     pub(crate) fn new(id: &str, pool: &str, catalog: PoolCatalog) -> Self {
         let announcement = Announcement {
             worker: WorkerId::new(id),
@@ -127,7 +120,8 @@ impl FakeWorker {
         self
     }
 
-    /// It is in this process, and a call that is begun without waiting ends so, or runs its tool.
+    /// Runs in this process: a call started without waiting ends with the returned outcome, or runs
+    /// its tool on `None`.
     pub(crate) fn here(
         mut self,
         ends: impl Fn(&Call) -> Option<CallOutcome> + Send + Sync + 'static,
@@ -136,7 +130,7 @@ impl FakeWorker {
         self
     }
 
-    /// What happens on `attach`; `false` is "unknown call".
+    /// Handles `attach`. `false` means "unknown call".
     pub(crate) fn on_attach<F>(
         mut self,
         attach: impl Fn(CallId, u64, Script) -> F + Send + Sync + 'static,
@@ -150,35 +144,32 @@ impl FakeWorker {
         self
     }
 
-    /// It knows no call before it was asked to begin one, whatever became of that.
+    /// Makes the worker know only calls that it was asked to begin, whatever became of them.
     pub(crate) fn forgetful(mut self) -> Self {
         self.forgetful = true;
         self
     }
 
-    /// Whoever attaches finds this request open.
     pub(crate) fn still_open(mut self, ask: u64) -> Self {
         self.still_open = Some(AskId(ask));
         self
     }
 
-    /// Refuses one more call.
     pub(crate) fn refusing(self, failure: CallFailure) -> Self {
         self.refuse(failure);
         self
     }
 
-    /// Refuses one more call.
     pub(crate) fn refuse(&self, failure: CallFailure) {
         self.refusals.lock().push_back(failure);
     }
 
-    /// Has the way break before anything is heard of the next call.
+    /// Makes the connection break before the next call's first event.
     pub(crate) fn lose(&self) {
         self.losses.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Refuses one more call, once it has got one.
+    /// Refuses one more call after the next one arrives.
     pub(crate) async fn refuse_later(&self, failure: CallFailure) {
         let before = self.calls();
         while self.losses.load(Ordering::SeqCst) > 0 && self.calls() == before {
@@ -187,10 +178,9 @@ impl FakeWorker {
         self.refuse(failure);
     }
 
-    /// Breaks the way to it, or mends it.
+    /// Breaks or restores the connection.
     pub(crate) fn connect(&self, connected: bool) {
         self.load.lock().capacity = if connected { 8 } else { 0 };
-        // One that can be reached again says so.
         self.announcement.send_modify(|_| ());
     }
 
@@ -209,7 +199,6 @@ impl FakeWorker {
         self.started.lock().len()
     }
 
-    /// Parameters of the latest call.
     pub(crate) fn last_params(&self) -> serde_json::Value {
         let started = self.started.lock();
         let params = started.last().unwrap().params.as_ref();
@@ -231,7 +220,6 @@ impl FakeWorker {
         running
     }
 
-    /// The name of a new reader.
     fn takes_over(&self, call: CallId) -> u64 {
         let mut readers = self.readers.lock();
         let name = readers.values().max().unwrap_or(&0) + 1;
@@ -318,7 +306,7 @@ impl Worker for FakeWorker {
         };
         let known = !self.forgetful || self.calls() > 0;
         let attach = self.attach.clone().filter(|_| known).ok_or(unknown)?;
-        // Of a call that it has never read to anybody, every reader is the first.
+        // The first reader of a call replaces no other.
         self.readers.lock().entry(call).or_insert(reader);
         let (running, script) = self.running(call, reader, after);
         if !running.control.is_replaced() {
@@ -368,7 +356,7 @@ impl CallControl for Control {
                 let mut acknowledges = self.acknowledges.subscribe();
                 Box::pin(async move { acknowledges.wait_for(|says| *says).await.is_ok() })
             }
-            // The way has broken: whoever attaches again answers again.
+            // The connection has broken, so the answer is sent again after reattaching.
             Err(_) => Box::pin(std::future::pending()),
         }
     }

@@ -1,4 +1,4 @@
-//! The calls in flight, as operators see and stop them.
+//! Listing and cancelling calls in flight.
 
 use serde_json::json;
 use shoal_ports::{CallFailure, CallId, CallOutcome, CallState};
@@ -7,7 +7,6 @@ use shoal_protocol::{Method, Revision};
 use crate::fake_worker::FakeWorker;
 use crate::setting::{CallExt as _, Setting, call, finish, legacy, modern, setting, tools};
 
-/// A dispatcher whose tool runs until it is told to stop, and ends with the reason.
 fn patient() -> Setting {
     let setting = setting();
     let worker = FakeWorker::new("a@n", "a", tools(&["t"]));
@@ -100,7 +99,6 @@ async fn what_ends_at_once_leaves_nothing_behind() {
 async fn what_outlasts_its_edge_ends_at_once_and_says_whether_it_may_have_run() {
     let setting = setting();
     let worker = FakeWorker::new("a@n", "a", tools(&["t"]));
-    // A tool that does not stop when it is told to.
     let worker = setting.add(worker.on_call(|_, mut script| async move {
         script.cancelled().await;
         std::future::pending::<()>().await;
@@ -120,7 +118,7 @@ async fn what_outlasts_its_edge_ends_at_once_and_says_whether_it_may_have_run() 
     let CallOutcome::Failed(CallFailure::NotExecuted { .. }) = outcome else {
         panic!("{outcome:?}");
     };
-    // One that was planned before, and begins too late.
+    // A call that was planned before the stop and starts after it.
     let failure = setting.failure(modern("t", json!({}))).await;
     assert!(
         matches!(failure, CallFailure::NotExecuted { .. }),

@@ -1,4 +1,4 @@
-//! Names that two pools offer: the pool that has one keeps it.
+//! Contested names: the pool that has a name keeps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,9 @@ use shoal_protocol::{Method, Revision};
 use crate::fake_worker::FakeWorker;
 use crate::setting::{Setting, call, configured, items, legacy, setting, tools};
 
-/// How long a pool stays listed that nobody serves any more, and is waited for.
+/// How long a pool without workers stays listed.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// A catalog with one thing of each kind.
 fn one_of_each() -> PoolCatalog {
     let mut catalog = tools(&["t"]);
     catalog.prompts = items(json!([{ "name": "p" }]));
@@ -25,7 +24,6 @@ fn one_of_each() -> PoolCatalog {
     catalog
 }
 
-/// A call for each of them.
 fn calls() -> [Call; 4] {
     let of = |method, params| call(Revision::V2025_11_25, method, params);
     [
@@ -40,7 +38,6 @@ fn offers(pool: &str, catalog: PoolCatalog) -> FakeWorker {
     FakeWorker::new(&format!("{pool}@w"), pool, catalog)
 }
 
-/// A node of a cluster that starts.
 fn starting() -> Setting {
     configured(Config {
         settle_within: Duration::from_secs(15),
@@ -67,7 +64,6 @@ fn pools(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Whose tool is called.
 async fn called(setting: &Setting, workers: [&Arc<FakeWorker>; 2]) -> [usize; 2] {
     let before = workers.map(|worker| worker.calls());
     setting.result(legacy("t", json!({}))).await;
@@ -88,7 +84,7 @@ async fn who_has_a_name_keeps_it_until_the_pool_leaves_for_good() {
         ItemKind::ResourceTemplate,
     ];
     assert_eq!(keepers(&setting), kinds.map(|kind| (kind, "b".to_owned())));
-    // Away is not gone.
+    // A disconnected pool keeps its name.
     setting.dispatch.remove_worker(&WorkerId::new("b@w"));
     tokio::time::sleep(LINGER / 2).await;
     setting.failure(legacy("t", json!({}))).await;
@@ -109,7 +105,7 @@ async fn a_pool_that_was_there_before_does_not_get_a_name_that_it_offers_later()
         .await;
     assert_eq!(called(&setting, [&elder, &holder]).await, [0, 1]);
     assert_eq!(setting.dispatch.contested(), names("b"));
-    // Who gives a name up does not get it back.
+    // A pool that withdraws an item does not get the name back.
     holder.announce(Some(tools(&["none"])), None);
     setting
         .until(|dispatch| dispatch.conflicts().is_empty())
@@ -141,7 +137,7 @@ async fn a_name_is_not_kept_for_ever_for_a_pool_that_does_not_come() {
     setting.dispatch.expect(&pools(&["a", "b"]));
     let newcomer = setting.add(offers("a", tools(&["t"])));
     tokio::time::sleep(LINGER).await;
-    // It is said again and again.
+    // The agreement is repeated.
     setting.dispatch.expect(&pools(&["a", "b"]));
     setting.result(legacy("t", json!({}))).await;
     assert_eq!(newcomer.calls(), 1);
@@ -155,7 +151,7 @@ async fn nodes_that_have_seen_another_order_follow_what_was_agreed() {
     assert_eq!(called(&setting, [&first, &second]).await, [1, 0]);
     setting.dispatch.agree(&names("b"));
     assert_eq!(called(&setting, [&first, &second]).await, [0, 1]);
-    // What was agreed is void where its pool has it no more.
+    // The agreement is void once its pool withdraws the item.
     second.announce(Some(tools(&["none"])), None);
     setting
         .until(|dispatch| dispatch.conflicts().is_empty())

@@ -1,4 +1,4 @@
-//! A node that has just started, and may not know every pool yet.
+//! A node that has just started and may not know every pool yet.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,10 +17,9 @@ use crate::fake_worker::FakeWorker;
 use crate::setting::{Setting, call, configured, legacy, modern, setting, tools};
 
 const LEARN_FOR: Duration = Duration::from_secs(5);
-/// How long a pool that nobody serves any more stays listed, and is waited for.
+/// How long a pool without workers stays listed.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// A dispatcher as a node of a cluster has it.
 fn starting() -> Setting {
     configured(Config {
         learn_for: Duration::from_secs(5),
@@ -46,7 +45,7 @@ async fn listed(setting: &Setting) -> usize {
     list["tools"].as_array().unwrap().len()
 }
 
-/// What every way to something unknown leads to.
+/// One call for each path to an unknown item.
 fn unknown() -> [Call; 4] {
     let of = |method, params| call(Revision::V2026_07_28, method, params);
     [
@@ -75,7 +74,7 @@ async fn what_is_unknown_at_the_start_is_not_refused_for_good() {
         assert_eq!(failure.to_rpc().code, 50_301);
     }
     setting.result(legacy("t", json!({}))).await;
-    // The only pool that has prompts would be asked for one that it does not list.
+    // Otherwise, the only pool with prompts would get an unlisted prompt.
     setting.add(worker("b", "more"));
     tokio::time::sleep(Duration::from_secs(2)).await;
     for call in unknown() {
@@ -110,7 +109,7 @@ async fn a_node_that_knows_all_that_others_know_has_learnt() {
     for call in unknown() {
         setting.error(call).await;
     }
-    // Another one is deployed, and other nodes know it first.
+    // A new pool is deployed, and other nodes know it first.
     setting.dispatch.expect(&pools(&["a", "b", "c"]));
     let failure = setting.failure(legacy("other", json!({}))).await;
     assert!(
@@ -123,7 +122,6 @@ async fn a_node_that_knows_all_that_others_know_has_learnt() {
 async fn a_pool_that_never_comes_is_not_waited_for_for_ever() {
     let setting = starting();
     setting.add(worker("a", "t"));
-    // It is said again and again.
     for _ in 0..6 {
         setting.dispatch.expect(&pools(&["a", "b"]));
         let failure = setting.failure(legacy("other", json!({}))).await;
@@ -167,7 +165,6 @@ async fn a_list_that_waited_in_vain_says_when_to_come_back_and_none_waits_for_ev
     assert_eq!(listed(&setting).await, 1);
 }
 
-/// A worker that declares just this.
 fn declaring(pool: &str, capabilities: &'static str) -> FakeWorker {
     let mut catalog = tools(&[]);
     catalog.capabilities = RawObjectOrEmpty(RawJson::from_static(capabilities));
@@ -231,7 +228,6 @@ async fn an_empty_catalog_says_nothing_of_the_server() {
     }
 }
 
-/// A worker whose server is being started, and what it offers then.
 fn being_started(pool: &str, detail: &str) -> (FakeWorker, Announcement) {
     let worker = worker(pool, "t");
     let ready = worker.announcement.borrow().clone();

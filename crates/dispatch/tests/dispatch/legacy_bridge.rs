@@ -1,4 +1,4 @@
-//! Legacy callers before backends that ask mid-call, and that return `InputRequiredResult`.
+//! Legacy callers with backends that ask mid-call or return `InputRequiredResult`.
 
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
@@ -18,7 +18,6 @@ fn params(call: &Call) -> Value {
     call.params.as_ref().unwrap().read().unwrap()
 }
 
-/// Asks once, then says what it was told.
 async fn asks_once(call: Call, mut script: Script) {
     let params = params(&call);
     match params.get("requestState") {
@@ -40,7 +39,7 @@ fn asking() -> FakeWorker {
     FakeWorker::new("w1", "a", tools(&["ask"])).on_call(asks_once)
 }
 
-/// Answers every question with `{"answer":<method>}`; how many there were, and the outcome.
+/// Answers every question with `{"answer":<method>}`. Returns their number and the outcome.
 async fn answer_all(running: &mut RunningCall) -> (usize, CallOutcome) {
     let mut asked = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Pools whose workers have all gone, for a while or for good.
+//! Pools that lose all workers, for a while or for good.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn a_pool_without_workers_stays_listed_and_refuses_for_now() {
         }
     );
     assert!(setting.dispatch.status().pools[0].lingering);
-    // The same comes back under another name: nobody is told anything.
+    // The pool returns under another worker id, and clients see no change.
     setting.dispatch.add(std::sync::Arc::new(worker("w2")));
     tokio::time::sleep(Duration::from_secs(120)).await;
     setting.result(legacy("t", json!({}))).await;

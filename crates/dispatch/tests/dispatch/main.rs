@@ -1,4 +1,4 @@
-//! The dispatcher over fake workers, one file per behaviour.
+//! The dispatcher with fake workers, one file per behaviour.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod affinity;

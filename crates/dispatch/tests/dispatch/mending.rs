@@ -1,4 +1,4 @@
-//! The way to a worker breaks and is mended, or is not.
+//! Broken connections to a worker that are restored or not.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,6 @@ fn worker(id: &str) -> FakeWorker {
     FakeWorker::new(id, "a", tools(&["t"]))
 }
 
-/// Asks, loses its connection, and takes the answer on the next one.
 fn asking(id: &str) -> FakeWorker {
     worker(id)
         .still_open(1)
@@ -71,7 +70,7 @@ async fn an_answer_that_was_lost_with_the_way_is_sent_again() {
     setting.add(asking("w1"));
     let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     let ask = asked(&mut running).await;
-    // The tool of the first connection is gone, but nobody has noticed: nothing is read.
+    // The first connection's tool is gone, but this is not noticed until events are read.
     let arrival = tokio::spawn(running.control.answer(ask, yes()));
     tokio::time::sleep(Duration::from_millis(100)).await;
     let (_, outcome) = finish(&mut running).await;
@@ -142,7 +141,7 @@ async fn a_reader_that_was_replaced_does_not_take_the_call_back() {
         }
         worker.replaced.store(true, Ordering::SeqCst);
         let mut running = setting.start(call).await.unwrap();
-        // That is no outcome: whoever owns the session finds out who goes on with it.
+        // This is not an outcome: the session owner finds out which node continues the call.
         assert!(running.events.next().await.is_none());
         assert!(running.control.is_replaced());
         assert_eq!(
@@ -170,7 +169,6 @@ async fn a_way_that_breaks_again_and_again_is_mended_as_long_as_something_comes(
     );
     setting.result(legacy("t", json!({}))).await;
     assert_eq!(worker.attached.load(Ordering::SeqCst), 20);
-    // Where nothing comes, it is given up.
     let silent = setting.add(
         self::worker("w2")
             .on_call(|_, _| async {})
@@ -179,7 +177,7 @@ async fn a_way_that_breaks_again_and_again_is_mended_as_long_as_something_comes(
     let begun = Instant::now();
     let failure = setting.failure(legacy("t", json!({})).at("w2")).await;
     assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
-    // Not before its time is over, since its worker says that it has the call; and not without pauses.
+    // The worker says that it has the call, so Shoal retries with pauses until the deadline.
     assert!(begun.elapsed() > Duration::from_secs(60));
     let attached = silent.attached.load(Ordering::SeqCst);
     assert!((60..=140).contains(&attached), "{attached}");
@@ -214,7 +212,7 @@ async fn a_cancellation_that_the_way_has_lost_is_told_again() {
     }
 }
 
-/// A modern client cancels by leaving, so that nobody reads the call while its way is mended.
+/// A modern client cancels by leaving, so the call is not read while its connection is restored.
 #[tokio::test(start_paused = true)]
 async fn a_modern_caller_that_leaves_while_the_way_is_broken_cancels_all_the_same() {
     let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();
@@ -233,7 +231,6 @@ async fn a_modern_caller_that_leaves_while_the_way_is_broken_cancels_all_the_sam
     let mut running = setting.start(call).await.unwrap();
     worker.connect(false);
     breaks.notify_one();
-    // It is read until its way is being mended.
     let read = tokio::time::timeout(Duration::from_millis(100), finish(&mut running)).await;
     assert!(read.is_err(), "{read:?}");
     running.control.cancel("the client has left");
@@ -263,7 +260,7 @@ async fn a_start_whose_fate_is_unknown_is_tried_again_at_the_same_worker() {
     finish(&mut started.await.unwrap().unwrap()).await;
     let ids: Vec<_> = first.started.lock().iter().map(|call| call.id).collect();
     assert_eq!((ids, other.calls()), (vec![id, id], 0));
-    // Its word is what whoever started the call is told.
+    // The caller gets the worker's own refusal.
     let full = CallFailure::Overloaded {
         reason: "full".into(),
         retry_after: Duration::from_secs(1),
@@ -277,13 +274,11 @@ async fn a_start_whose_fate_is_unknown_is_tried_again_at_the_same_worker() {
         assert_eq!(started.err(), Some(word));
     }
     first.started.lock().truncate(2);
-    // One that is safe to repeat goes elsewhere at once.
     first.load.lock().queued = 0;
     other.load.lock().queued = 100;
     first.refuse(unknown());
     setting.result(legacy("t", json!({})).repeatable()).await;
     assert_eq!((first.calls(), other.calls()), (3, 1));
-    // And so does one of which nothing is heard, where its worker stays away.
     other.load.lock().queued = 100;
     first.lose();
     let away = first.clone();
@@ -326,7 +321,6 @@ async fn a_call_that_was_cancelled_while_its_worker_was_away_is_told_so_when_it_
     }
 }
 
-/// Shows that it runs, and stands still until its way breaks.
 fn breaking(id: &str, breaks: &Arc<Notify>) -> FakeWorker {
     let breaks = breaks.clone();
     worker(id).on_call(move |_, mut script| {
@@ -346,7 +340,7 @@ async fn a_call_whose_worker_was_let_go_is_told_at_once() {
     let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     running.events.next().await.unwrap();
     worker.connect(false);
-    // Whoever lets a worker go has waited for it, and then ends what it ran.
+    // Whoever removes a worker has already waited for it.
     setting.dispatch.remove_worker(&WorkerId::new("w1"));
     let begun = Instant::now();
     breaks.notify_one();
@@ -356,7 +350,6 @@ async fn a_call_whose_worker_was_let_go_is_told_at_once() {
     };
     let waited = begun.elapsed();
     assert!(waited < Duration::from_secs(1), "a second wait: {waited:?}");
-    // Its session's next owner does not wait either.
     let call = legacy("t", json!({})).at("w1");
     let resumed = setting.dispatch.resume(call, 1).await;
     assert!(resumed.is_err());
@@ -393,7 +386,6 @@ async fn a_worker_that_does_not_end_a_call_at_its_deadline_is_not_waited_for() {
     setting.add(
         FakeWorker::new("w1", "a", tools(&["t"])).on_call(move |_, mut script| {
             let told = told.clone();
-            // It keeps the way open, whatever it is told.
             async move {
                 let _ = told.send(script.cancelled().await);
                 std::future::pending::<()>().await;
@@ -401,7 +393,7 @@ async fn a_worker_that_does_not_end_a_call_at_its_deadline_is_not_waited_for() {
             }
         }),
     );
-    // A modern request that may be parked has a deadline of its own.
+    // A modern request that may be parked has its own deadline.
     for (call, after) in [(legacy as fn(_, _) -> _, 65), (modern, 60)] {
         let began = Instant::now();
         let failure = setting.failure(call("t", json!({}))).await;

@@ -1,4 +1,4 @@
-//! Modern callers before backends that return `InputRequiredResult`.
+//! Modern callers with backends that return `InputRequiredResult`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn params(call: &Call) -> Value {
     call.params.as_ref().unwrap().read().unwrap()
 }
 
-/// Asks until there are responses; with a state of its own if its argument says so.
+/// Asks until there are responses, with its own state if the argument says so.
 async fn asks(call: Call, mut script: Script) {
     let params = params(&call);
     if params
@@ -39,7 +39,7 @@ fn asking(config: Config) -> Setting {
     setting
 }
 
-/// The first round's result, and the retry that answers it.
+/// Returns the first round's result and the retry that answers it.
 async fn first_round(setting: &Setting, arguments: Value) -> (Value, Call) {
     let first = setting.result(modern("ask", arguments.clone())).await;
     let retry = modern("ask", arguments)
@@ -75,7 +75,7 @@ async fn a_backend_without_state_sees_none() {
     let (_, retry) = first_round(&setting, json!({})).await;
     let second = setting.result(retry).await;
     assert!(second["structuredContent"].get("requestState").is_none());
-    // Answers that nobody asked for go to the backend as they are.
+    // Unasked answers are passed to the backend.
     let unasked = modern("ask", json!({})).with("inputResponses", json!({"who":{}}));
     assert_eq!(setting.result(unasked).await["resultType"], "complete");
 }
@@ -116,7 +116,7 @@ async fn a_state_expires() {
     let (_, retry) = first_round(&setting, json!({})).await;
     let error = setting.error(retry).await;
     assert!(error.message.contains("has expired"), "{error}");
-    // Another node's clock may have been behind.
+    // Another node's clock may be behind.
     let setting = asking(Config {
         parking_time: Duration::ZERO,
         ..Config::default()
@@ -133,7 +133,7 @@ async fn missing_answers_are_asked_for_again_and_malformed_ones_refused() {
         .clone()
         .with("inputResponses", json!({"unrelated":{}}));
     assert_eq!(setting.result(none).await["resultType"], "input_required");
-    // Members without a value are taken for absent.
+    // Null members count as absent.
     let unset = modern("ask", json!({})).with("inputResponses", json!(null));
     let unset = unset.with("requestState", json!(null));
     assert_eq!(setting.result(unset).await["resultType"], "input_required");

@@ -1,4 +1,4 @@
-//! Calls that are begun without waiting, at workers in this process.
+//! Calls that start without waiting at workers of this process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,12 +30,11 @@ fn text(result: &'static str) -> CallOutcome {
     CallOutcome::Result(RawJson::from_static(result))
 }
 
-/// A worker whose calls have ended so where they were begun.
+/// A worker whose calls end at once with this outcome.
 fn ending(id: &str, outcome: CallOutcome) -> FakeWorker {
     worker(id).here(move |_| Some(outcome.clone()))
 }
 
-/// A worker whose calls all run their tool.
 fn running_only(id: &str) -> FakeWorker {
     worker(id).here(|_| None)
 }
@@ -49,20 +48,18 @@ fn both() -> [Call; 2] {
 }
 
 impl Setting {
-    /// Begins a call without waiting, which can be done.
+    /// Starts a call, which must not need to wait.
     fn now(&self, call: &Call) -> RunningCall {
         let begun = self.start_now(call).expect("it need not wait");
         begun.unwrap()
     }
 
-    /// Begins a call that has ended at once.
     fn ended(&self, call: &Call) -> CallOutcome {
         let running = self.now(call);
         running.events.ended().expect("it has ended").clone()
     }
 }
 
-/// As text, to be compared.
 fn shown(outcome: &CallOutcome) -> String {
     format!("{outcome:?}")
 }
@@ -180,7 +177,7 @@ async fn where_nobody_is_known_to_take_a_call_it_is_refused_at_once() {
     }
     let worker = setting.add(ending("w1", text(RESULT)));
     worker.connect(false);
-    // What is journaled waits for whom its journal can name.
+    // A journaled call waits for a worker, because its journal must name one.
     let [legacy, modern] = both().map(|call| setting.start_now(&call));
     assert!(legacy.is_none());
     let refused = modern.expect("nobody is waited for").err();
@@ -310,7 +307,6 @@ async fn a_call_that_goes_on_can_be_stopped() {
     }
 }
 
-/// A worker that requires input at once, and says what it was called with in the next round.
 fn asking() -> FakeWorker {
     worker("w1")
         .here(|call| {
@@ -379,7 +375,7 @@ async fn a_modern_call_that_may_go_on_with_something_is_not_begun_now() {
         assert!(setting.start_now(&call).is_none(), "{name}");
         assert_eq!((worker.calls(), setting.dispatch.in_flight()), (0, 0));
     }
-    // Nobody sealed what a legacy caller sends: it does not reach the backend.
+    // A legacy client's state is not Shoal's, so it does not reach the backend.
     let forged = legacy("t", json!({})).with("requestState", json!("forged"));
     setting.ended(&forged);
     assert_eq!(worker.last_params(), json!({"name":"t","arguments":{}}));
@@ -401,12 +397,11 @@ async fn a_call_goes_the_same_way_whether_it_is_traced_or_not() {
     assert_eq!(worker.calls(), 2);
 }
 
-/// A worker whose circuit is half open.
 async fn half_open(outcome: CallOutcome) -> Setting {
     let setting = setting();
     let worker = setting.add(ending("w1", outcome));
     for _ in 0..5 {
-        // Who takes nothing in a first turn is asked again, where it can be waited for.
+        // A worker that refuses without waiting is asked again with waiting.
         worker.refuse(unknown());
         worker.refuse(unknown());
         setting.failure(legacy("t", json!({}))).await;

@@ -23,7 +23,6 @@ use crate::setting::{
 const LEGACY: Revision = Revision::V2025_11_25;
 const MODERN: Revision = Revision::V2026_07_28;
 
-/// A pool in which each caller has lists of its own.
 fn each_its_own() -> PoolCatalog {
     PoolCatalog {
         lists: ListScope::Principal,
@@ -32,7 +31,6 @@ fn each_its_own() -> PoolCatalog {
     }
 }
 
-/// What a server lists by these names, whichever list it is asked for.
 fn listing(names: &[&str]) -> String {
     let named = |key: &str| -> Vec<Value> {
         let named = names.iter().map(|name| json!({ key: name, "name": name }));
@@ -47,7 +45,6 @@ fn listing(names: &[&str]) -> String {
     .to_string()
 }
 
-/// Lists what its caller may use, and says whose calls it runs.
 async fn by_principal(call: Call, mut script: Script) {
     let principal = call.caller.principal.as_str();
     match (&call.method, principal) {
@@ -77,13 +74,11 @@ fn list(principal: &str) -> Call {
     call(MODERN, Method::ToolsList, json!({})).from(principal)
 }
 
-/// How often a worker was called by a method.
 fn calls_of(worker: &FakeWorker, method: &Method) -> usize {
     let started = worker.started.lock();
     started.iter().filter(|call| call.method == *method).count()
 }
 
-/// Notes that the lists of a session's own process at a worker are these.
 fn changes(worker: &FakeWorker, session: &SessionId, numbers: Option<u64>) {
     worker.own_lists.send_modify(|own| {
         let own = Arc::make_mut(own);
@@ -132,7 +127,7 @@ async fn callers_see_and_call_what_is_listed_to_them() {
         2,
         "once for each caller"
     );
-    // What all have in common takes no question, of a caller of whom nothing is known either.
+    // A shared tool needs no question, even for an unknown caller.
     let plain = modern("plain", json!({})).from("carol");
     assert!(setting.dispatch.plan(plain).now_or_never().is_some());
     assert_eq!(calls_of(&own, &Method::ToolsList), 2);
@@ -284,7 +279,7 @@ async fn a_session_whose_process_changed_its_lists_sees_and_calls_what_is_there(
     let tools = |of| of_session(call(LEGACY, Method::ToolsList, json!({})), of);
     let (before, others) = (versions(&session), versions(&other));
     assert_eq!(names(&setting, tools(&session)).await, ["plain", "dropped"]);
-    // The busier one: whoever does not know would take the other.
+    // The owner's worker is busier, so an unaware node would choose the other.
     two.load.lock().running = 5;
     changes(&two, &session, Some(7));
     setting.until(|_| versions(&session) != before).await;
@@ -304,13 +299,12 @@ async fn a_session_whose_process_changed_its_lists_sees_and_calls_what_is_there(
         "it has nothing of the session"
     );
     assert_eq!(calls_of(&two, &Method::ToolsList), 1);
-    // Another change: what was read before is out of date.
+    // Another change outdates the previous answer.
     let first = versions(&session);
     changes(&two, &session, Some(8));
     setting.until(|_| versions(&session) != first).await;
     names(&setting, tools(&session)).await;
     assert_eq!(calls_of(&two, &Method::ToolsList), 2);
-    // The process has ended.
     changes(&two, &session, None);
     setting.until(|_| versions(&session) == before).await;
     assert_eq!(names(&setting, tools(&session)).await, ["plain", "dropped"]);
@@ -394,7 +388,7 @@ fn updated() -> ResourceUpdated {
     }
 }
 
-/// A worker watches for all callers, and does not know whose a resource is.
+/// A worker watches for all callers and does not know whose resource it is.
 #[tokio::test(start_paused = true)]
 async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     let setting = setting();
@@ -414,10 +408,9 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
         assert_eq!(refused.code, code::METHOD_NOT_FOUND, "{refused:?}");
         assert!(refused.message.contains("read the resource again"));
     }
-    // Nor without a caller, for a session that was subscribed before.
+    // The same holds for a session that was subscribed before.
     let again = setting.dispatch.subscribe(None, "alices").await;
     assert_eq!(again.unwrap_err().code, code::METHOD_NOT_FOUND);
-    // Resources of other pools can still be subscribed to.
     let shared = PoolCatalog {
         resources: items(json!([{ "uri": "r://1", "name": "r" }])),
         ..tools(&[])
@@ -431,24 +424,22 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     let mut updates = setting.dispatch.resource_updates();
     shared.report(updated());
     assert_eq!(updates.recv().await.unwrap().uri, "r://1");
-    // A pool whose server lists to each caller from now on.
+    // The pool's lists now differ by caller.
     shared.announce(Some(each_its_own()), None);
     setting.until(|d| d.status().subscriptions == 0).await;
     assert_eq!(*shared.unsubscribed.lock(), ["r://1"]);
     // The node drops updates that the server still sends.
     shared.report(updated());
     let again = setting.add(FakeWorker::new("s2", "shared", each_its_own()));
-    // Until nothing is left to do.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(updates.try_recv().is_err());
     assert_eq!(*again.subscribed.lock(), Vec::<String>::new());
     assert_eq!(*own.subscribed.lock(), Vec::<String>::new());
-    // Whoever was subscribed hears of it again once all callers see the same.
+    // The subscription works again once all callers share the lists.
     for worker in [&shared, &again] {
         worker.announce(Some(tools(&[])), None);
     }
     setting.until(|d| d.status().subscriptions == 1).await;
-    // The only subscriber goes.
     setting.dispatch.unsubscribe("r://1").await;
     setting.until(|d| d.status().subscriptions == 0).await;
 }
@@ -484,7 +475,6 @@ async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
     }));
     let recalled = vec![("own".to_owned(), Arc::new(each_its_own()))];
     setting.dispatch.recall(recalled);
-    // No worker comes in time.
     let failure = setting.failure(modern("alices", json!({}))).await;
     let why = failure.to_string();
     assert!(why.contains("none came within 20 s"), "{why}");
@@ -524,7 +514,6 @@ async fn nobody_waits_for_a_pool_at_zero_who_needs_another() {
     let said = setting.result(modern("alices", json!({}))).await;
     assert_eq!(said["structuredContent"], "alice");
     assert!(began.elapsed() < Duration::from_secs(5));
-    // A scaler sees that the lists lack something.
     let pools = setting.dispatch.status().pools;
     let away = pools.iter().find(|pool| *pool.name == *"away").unwrap();
     assert_eq!(away.awaiting, 1);

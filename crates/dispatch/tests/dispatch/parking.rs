@@ -1,4 +1,4 @@
-//! Modern callers before backends that ask mid-call: parking and waking.
+//! Modern callers with backends that ask mid-call: parking and waking.
 
 use std::time::Duration;
 
@@ -22,7 +22,6 @@ fn retry(of: &Value, responses: Value) -> Call {
         .with("inputResponses", responses)
 }
 
-/// Asks twice, one after the other, and says what it was told.
 async fn asks_twice(_: Call, mut script: Script) {
     let first = script.elicit(1).await;
     script
@@ -65,7 +64,6 @@ async fn a_question_that_is_taken_back_is_not_put_or_needs_no_answer() {
     assert_eq!(ended["resultType"], "complete", "{ended}");
 }
 
-/// Asks, and reports why it was cancelled.
 fn waiting(reasons: mpsc::UnboundedSender<String>) -> FakeWorker {
     FakeWorker::new("w1", "a", tools(&["ask"])).on_call(move |_, mut script| {
         let reasons = reasons.clone();
@@ -251,7 +249,7 @@ async fn a_parked_call_that_nobody_wakes_is_cancelled() {
     let deadline = call.deadline;
     let mut running = setting.start(call).await.unwrap();
     let first = result(finish(&mut running).await.1);
-    // The caller is gone, which means nothing to a call that is parked.
+    // A parked call continues after its caller disconnects.
     running.control.cancel("disconnected");
     tokio::time::sleep_until(deadline + Duration::from_secs(500)).await;
     assert!(cancelled.try_recv().is_err());
@@ -275,7 +273,7 @@ async fn a_call_may_be_parked_longer_than_its_request_may_take() {
     tokio::time::sleep(Duration::from_secs(300)).await;
     let second = setting.result(retry(&first, json!({"ask-1":{}}))).await;
     assert_eq!(second["resultType"], "input_required");
-    // A client that cannot be asked needs no such allowance.
+    // A client that cannot answer questions gets the normal deadline.
     let plain = ask().able("{}");
     let deadline = plain.deadline;
     drop(setting.start(plain).await.unwrap());
@@ -335,7 +333,7 @@ async fn the_parking_lot_is_bounded() {
     assert!(
         matches!(failure, CallFailure::Overloaded { reason, .. } if reason.contains("principal"))
     );
-    // A call that must not be repeated has begun: it would be a lie that nothing was executed.
+    // The call must not be repeated and has begun, so "not executed" would be wrong.
     let failure = setting.failure(ask()).await;
     assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
     setting.result(ask().from("bob")).await;
@@ -357,7 +355,7 @@ async fn where_a_woken_call_runs_is_told_once_its_answer_has_arrived() {
     let running = setting.start(again).await.unwrap();
     let mut bound = running.control.bound();
     assert!((&mut bound).now_or_never().is_none());
-    // Whoever waits may stop waiting.
+    // A waiter may stop waiting.
     let mut bound = running.control.bound();
     assert!((&mut bound).now_or_never().is_none());
     worker.acknowledges.send_replace(true);
@@ -366,7 +364,7 @@ async fn where_a_woken_call_runs_is_told_once_its_answer_has_arrived() {
     assert!(running.control.bound().now_or_never().is_some());
 }
 
-/// The way breaks while an answer is on it.
+/// The connection breaks while an answer is on its way.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_sent_again_is_waited_for() {
     let setting = setting();

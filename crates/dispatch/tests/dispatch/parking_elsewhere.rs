@@ -1,4 +1,4 @@
-//! Parked calls that wake on another node than the one that parked them.
+//! Parked calls that another node wakes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,16 +23,15 @@ fn retry(of: &Value, responses: Value) -> Call {
         .with("inputResponses", responses)
 }
 
-/// What happened to the call at its worker.
 #[derive(Default)]
 struct Story {
-    /// Ends the first reader's events, as a worker does when another one attaches.
+    /// Ends the first reader's events, like a worker when another reader attaches.
     replaced: Notify,
     cancelled: Mutex<Vec<String>>,
 }
 
-/// Reports progress, asks two things, and reports progress again; whoever attaches gets that from where
-/// it says.
+/// Reports progress, asks two questions, and reports progress again. An attached reader gets the
+/// events after its position.
 fn worker(story: &Arc<Story>) -> FakeWorker {
     let (first, second) = (story.clone(), story.clone());
     FakeWorker::new("w1", "a", tools(&["ask"]))
@@ -73,7 +72,6 @@ fn worker(story: &Arc<Story>) -> FakeWorker {
         })
 }
 
-/// Two nodes that see the same worker.
 fn nodes(worker: FakeWorker) -> ([Setting; 2], Arc<FakeWorker>) {
     let nodes = [setting(), setting()];
     let worker = nodes[0].add(worker);
@@ -95,7 +93,7 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
         result(outcome)["structuredContent"],
         json!([{"n":1},{"n":2}])
     );
-    // What the first request has had does not come again.
+    // Events that the first request received do not repeat.
     let sent: Vec<_> = before
         .iter()
         .map(|kind| match kind {
@@ -106,13 +104,13 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     assert_eq!(sent, [r#"{"progress":3,"progressToken":"t"}"#]);
     assert_eq!(worker.calls(), 1);
 
-    // The entry of the node that parked it is gone, and never cancels the call.
+    // The parking node drops its entry and does not cancel the call.
     here.until(|d| d.status().parked == 0).await;
     tokio::time::sleep(Duration::from_secs(1000)).await;
     assert!(story.cancelled.lock().is_empty());
 }
 
-/// It may become a task before its questions come again.
+/// The call may become a task before its questions come again.
 #[tokio::test(start_paused = true)]
 async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_again() {
     let (tell, mut told) = mpsc::unbounded_channel();
@@ -135,7 +133,6 @@ async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_ag
     let first = here.result(ask()).await;
     worker.acknowledges.send_replace(false);
     let again = retry(&first, json!({"ask-1":{"n":1},"ask-2":{"n":2}}));
-    // Nobody reads its events.
     let running = there.start(again).await.unwrap();
     assert!(running.control.bound().now_or_never().is_none());
     worker.acknowledges.send_replace(true);
@@ -143,7 +140,7 @@ async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_ag
     assert_eq!(told.recv().await.unwrap(), (1, r#"{"n":1}"#.to_owned()));
 }
 
-/// The word that another node goes on with it may come late.
+/// The notice that another node continues the call may come late.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_another_node_has_taken_unheard_is_gone_on_with_by_who_comes_last() {
     let replaced = Arc::new(Notify::new());
@@ -208,7 +205,7 @@ async fn a_call_whose_worker_is_gone_or_has_forgotten_it_waits_no_more() {
     there.add(FakeWorker::new("w1", "a", tools(&["ask"])));
     let forgotten = there.failure(retry(&first, json!({"ask-1":{}}))).await;
     for failure in [gone, forgotten] {
-        // It has run up to its question: beginning it anew is no advice to give.
+        // The call has run up to its question, so the advice must not be to start again.
         let CallFailure::OutcomeUnknown { reason } = &failure else {
             panic!("unexpected {failure:?}");
         };
@@ -246,7 +243,6 @@ async fn a_parked_call_that_ends_gives_its_result_to_the_retry() {
     );
 }
 
-/// Asks one thing, and says what it was told.
 fn asking_once(id: &str, question: &'static str) -> FakeWorker {
     FakeWorker::new(id, "a", tools(&["ask"])).on_call(move |_, mut script| async move {
         script.put(1, Method::Elicit, question).await;
@@ -264,18 +260,17 @@ async fn a_call_that_is_safe_to_repeat_runs_again_with_the_answers() {
     let first = here.result(ask().repeatable()).await;
     let answer = || retry(&first, json!({"ask-1":{"n":1}})).repeatable();
     let mut running = there.start(answer()).await.unwrap();
-    // Its answers are here alone, until it asks for them.
+    // The answers exist only here until the call asks for them.
     assert!(running.control.bound().await.is_none());
     let done = result(finish(&mut running).await.1);
     assert_eq!(done["structuredContent"], json!({"n":1}));
     assert_eq!(again.calls(), 1);
     assert!(again.last_params().get("requestState").is_none());
-    // An answer is for the question that it was given to.
+    // An answer fits only the question that it was given to.
     let elsewhere = setting();
     elsewhere.add(asking_once("w3", r#"{"message":"delete it?"}"#));
     let asked = elsewhere.result(answer()).await;
     assert_eq!(asked["resultType"], "input_required");
-    // Nobody is left to run it.
     let nobody = setting().failure(answer()).await;
     assert!(matches!(nobody, CallFailure::NotReady { .. }), "{nobody}");
 }

@@ -1,4 +1,4 @@
-//! Plans: what is settled of a call before anything of it is journaled or started.
+//! Plans: everything that is settled before a call is journaled or started.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,7 +18,6 @@ fn worker(id: &str) -> FakeWorker {
     FakeWorker::new(id, "a", tools(&["t"]))
 }
 
-/// A worker with a tool that takes a number.
 fn strict(id: &str) -> FakeWorker {
     let catalog = PoolCatalog {
         tools: items(
@@ -30,7 +29,6 @@ fn strict(id: &str) -> FakeWorker {
     FakeWorker::new(id, "a", catalog)
 }
 
-/// One whose last worker cannot be reached now.
 fn away() -> (Setting, std::sync::Arc<FakeWorker>) {
     let setting = setting();
     let worker = setting.add(worker("w1"));
@@ -87,7 +85,7 @@ async fn a_journaled_call_waits_for_its_worker_and_then_names_it() {
     assert!(poll!(&mut planning).is_pending());
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(poll!(&mut planning).is_pending());
-    // A connection that comes back announces itself nowhere.
+    // A restored connection is not announced separately.
     worker.connect(true);
     let plan = planning.await.unwrap();
     assert_eq!(plan.worker.unwrap().worker, WorkerId::new("w1"));
@@ -145,7 +143,7 @@ async fn whoever_journals_nothing_waits_for_nobody() {
     }
 }
 
-/// Wherever a plan is dropped, nothing of it is left, and the next one is made.
+/// A plan that is dropped at any await leaves no state behind.
 #[tokio::test(start_paused = true)]
 async fn a_plan_can_be_dropped_at_every_await() {
     static ENDED: AtomicUsize = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! What rules let a caller see and use, by every way that a request takes.
+//! Policy rules, for every kind of request.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::setting::{CallExt as _, Setting, call, configured, items, legacy, mod
 const LEGACY: Revision = Revision::V2025_11_25;
 const MODERN: Revision = Revision::V2026_07_28;
 
-/// Alice may use what begins with `a`, and bob what begins with `b`; whoever else has nothing.
+/// Alice may use names with `a` and bob names with `b`. Other callers may use no items.
 const BY_NAME: &str = r#"
     [[rules]]
     name = "alice"
@@ -67,7 +67,6 @@ fn ruled(config: Config) -> Setting {
     setting
 }
 
-/// The names of all pages of a list.
 async fn seen(
     setting: &Setting,
     principal: &str,
@@ -98,7 +97,6 @@ async fn seen(
     }
 }
 
-/// Why a request is refused, if it is.
 async fn refused(setting: &Setting, asked: Call) -> Option<RpcError> {
     match setting.dispatch.plan(asked).await {
         Ok(_) => None,
@@ -111,7 +109,7 @@ async fn refused(setting: &Setting, asked: Call) -> Option<RpcError> {
 async fn lists_hold_what_their_caller_may_use() {
     let setting = ruled(config(BY_NAME));
     for revision in [LEGACY, MODERN] {
-        // Twice: what is kept is the same.
+        // Twice, because the second answer comes from the cache.
         for _ in 0..2 {
             let seen = |who, method| seen(&setting, who, revision, method);
             assert_eq!(seen("alice", Method::ToolsList).await, ["a1", "a2", "a3"]);
@@ -184,7 +182,8 @@ async fn what_may_not_be_used_is_unknown() {
             assert!(asked("alice", &alices).await.is_none(), "{method} {alices}");
             assert!(asked("bob", &bobs).await.is_none(), "{method} {bobs}");
             let hidden = asked("alice", &bobs).await.unwrap();
-            // Only a resource that no pool can have is unknown to somebody who may have all.
+            // A caller that may use everything gets "unknown" only for resources that no pool can
+            // have.
             assert!(asked("bob", &alices).await.is_some());
             let nothing = asked("alice", &unknown).await.unwrap();
             assert_eq!(hidden.code, nothing.code, "{method}");
@@ -283,7 +282,7 @@ async fn subscriptions_need_what_reading_needs() {
     assert!(subscribe("file:///a/1").await.is_ok());
     let error = subscribe("file:///b/1").await.unwrap_err();
     assert_eq!(error.code, code::RESOURCE_NOT_FOUND);
-    // What was granted before is renewed without being asked for again.
+    // An existing subscription is renewed without asking the rules.
     assert!(
         setting
             .dispatch
@@ -318,7 +317,7 @@ async fn a_retry_is_asked_about_before_it_begins_again() {
             .from(who)
             .with("inputResponses", answers)
     };
-    // Whether it goes on is only known when it is started: so no rule is asked before.
+    // A retry is decided only when it starts, so planning asks no rule.
     let (hers, his) = (setting.outcome(retry("alice")).await, retry("bob"));
     let CallOutcome::Refused(error) = hers else {
         panic!("{hers:?}");
@@ -400,7 +399,6 @@ async fn lists_that_depend_on_the_caller_are_not_shared() {
     assert_eq!(scope(&ruled(Config::default())).await, "public");
 }
 
-/// A file that goes with the test.
 pub(crate) struct TestFile(pub(crate) PathBuf);
 
 impl Drop for TestFile {
@@ -449,7 +447,6 @@ async fn changed_rules_are_in_force_at_once_and_told() {
             .zip(after)
             .all(|(before, after)| *before != after)
     );
-    // One that allows everything shows everything.
     std::fs::write(&file.0, "[[rules]]\nname = 'all'\neffect = 'allow'\n").unwrap();
     assert!(rules.reread());
     assert_eq!(
@@ -458,7 +455,7 @@ async fn changed_rules_are_in_force_at_once_and_told() {
     );
 }
 
-/// A backend may take another spelling for a prompt that the rules hide.
+/// A backend may read another spelling as a prompt that the rules hide.
 #[tokio::test]
 async fn a_prompt_that_nobody_lists_is_unknown_where_there_are_rules() {
     let get = |name: &str| call(LEGACY, Method::PromptsGet, json!({ "name": name }));
@@ -466,7 +463,6 @@ async fn a_prompt_that_nobody_lists_is_unknown_where_there_are_rules() {
     assert_eq!(refused(&open, get("a-other")).await, None);
     let setting = ruled(config(BY_NAME));
     assert_eq!(refused(&setting, get("a-prompt")).await, None);
-    // The rules allow its name all the same.
     let error = refused(&setting, get("a-other")).await.unwrap();
     assert_eq!(error.message, "unknown prompt: a-other");
 }

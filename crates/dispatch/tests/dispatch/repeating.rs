@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use crate::fake_worker::{FakeWorker, Script};
 use crate::setting::{CallExt as _, Setting, finish, legacy, setting, tools};
 
-/// A worker that is lost after what `before` does, for the call that comes first.
 fn once_lost<F>(
     before: impl Fn(Script) -> F + Send + Sync + Clone + 'static,
     after: impl Fn(Script) -> F + Send + Sync + Clone + 'static,
@@ -118,7 +117,6 @@ async fn a_call_that_has_asked_or_closed_its_stream_is_not_run_again() {
     }
 }
 
-/// A worker whose first call fails with its process when the test says so.
 fn failing_once(id: &str, falls: &Arc<Notify>) -> FakeWorker {
     let (falls, runs) = (falls.clone(), Arc::new(AtomicUsize::new(0)));
     FakeWorker::new(id, "a", tools(&["t"])).on_call(move |_, mut script| {
@@ -188,7 +186,7 @@ async fn a_call_that_nobody_is_left_to_run_again_says_that_it_may_be_sent_again(
         begun.elapsed() >= Duration::from_secs(5),
         "it was waited for"
     );
-    // One that fails it every time is not asked for ever.
+    // A worker that fails the call every time is not retried forever.
     let breaking = FakeWorker::new("w1", "a", tools(&["t"])).on_call(|_, mut script| async move {
         let reason = "its process has ended".to_owned();
         let lost = CallOutcome::Failed(CallFailure::OutcomeUnknown { reason });

@@ -1,4 +1,4 @@
-//! Calls of legacy sessions that go on under another owner.
+//! Calls of legacy sessions that continue under another owner.
 
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ fn worker(id: &str) -> FakeWorker {
     FakeWorker::new(id, "a", tools(&["t"]))
 }
 
-/// A worker that has the call, whoever asks.
 fn knowing(id: &str) -> FakeWorker {
     worker(id).on_attach(|_, _, mut script| async move {
         script.notify(Method::Progress, r#"{"progress":4}"#).await;
@@ -71,7 +70,7 @@ async fn a_journaled_call_that_its_worker_has_forgotten_has_an_unknown_outcome()
     });
     let reason = refused(&setting, at("w1"), 0).await;
     assert!(reason.contains("may have run before"), "{reason}");
-    // Something of it was seen, so it did run: there is no need to ask.
+    // The caller saw an event, so the call did run.
     let reason = refused(&setting, at("w1"), 1).await;
     assert!(reason.contains("does not know it any more"), "{reason}");
     assert_eq!(bound.calls(), 1);
@@ -144,7 +143,6 @@ async fn a_repeatable_call_goes_on_at_its_worker_or_begins_anew() {
     let mut running = setting.dispatch.resume(call(), 0).await.unwrap();
     result(finish(&mut running).await.1);
     assert_eq!((second.calls(), begun.elapsed()), (1, Duration::ZERO));
-    // A worker that does not know it is as good as any.
     let mut running = setting
         .dispatch
         .resume(at("w2").repeatable(), 7)
@@ -163,7 +161,8 @@ async fn a_call_whose_tool_has_left_the_catalog_is_read_to_its_end() {
     result(finish(&mut running).await.1);
 }
 
-/// The start of an owner before this one was still on its way: it begins nothing anew, and takes the call's events over.
+/// The previous owner's start was still on its way. It does not run the call twice, but takes over
+/// its events.
 #[tokio::test]
 async fn a_start_that_an_earlier_owner_overtakes_is_found_again() {
     let setting = setting();
@@ -183,14 +182,13 @@ async fn that_a_later_owner_has_spoken_is_no_outcome() {
     let setting = setting();
     let worker = setting.add(worker("w1"));
     let superseded = CallFailure::Superseded { epoch: Epoch(7) };
-    // A start, and one that is found not to have begun.
     worker.refuse(superseded.clone());
     let started = setting.failure(at("w1")).await;
     assert_eq!(started, superseded);
     worker.refuse(superseded.clone());
     let resumed = setting.dispatch.resume(at("w1"), 0).await.err();
     assert_eq!(resumed, Some(superseded.clone()));
-    // One that is safe to repeat goes nowhere else.
+    // Even a call that is safe to repeat stays at this worker.
     let other = setting.add(self::worker("w2"));
     worker.refuse(superseded.clone());
     other.refuse(superseded.clone());

@@ -1,4 +1,4 @@
-//! Rounds of `InputRequiredResult` that go on under another owner.
+//! Rounds of `InputRequiredResult` that continue under another owner.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn asks(round: u32) -> String {
     .to_string()
 }
 
-/// Runs round `round` of three from after event `after`: progress, then the round's questions, and in the end
+/// Plays round `round` of three from after event `after`: progress, then questions, and at the end
 /// the answers.
 async fn play(round: u32, after: u64, call: Option<Call>, mut script: Script) {
     if after == 0 {
@@ -36,7 +36,6 @@ async fn play(round: u32, after: u64, call: Option<Call>, mut script: Script) {
     }
 }
 
-/// A worker that remembers the rounds it has begun.
 fn worker() -> FakeWorker {
     let begun: Arc<Mutex<HashMap<CallId, (u32, Call)>>> = Arc::default();
     let known = begun.clone();
@@ -65,7 +64,6 @@ fn call() -> Call {
     legacy("ask", json!({"x":1})).at("w1")
 }
 
-/// Reads two questions, past everything else; the ids, and the number of the last event.
 async fn questions(running: &mut RunningCall) -> ([AskId; 2], u64) {
     let mut asked = Vec::new();
     loop {
@@ -93,7 +91,7 @@ fn ids(worker: &FakeWorker) -> Vec<CallId> {
 fn with_worker() -> (Setting, Arc<FakeWorker>) {
     let setting = setting();
     let worker = setting.add(worker());
-    // A better one in every respect, which must get nothing.
+    // A less busy worker, which must get no call.
     setting.add(FakeWorker::new("w0", "a", tools(&["ask"])));
     worker.load.lock().queued = 100;
     (setting, worker)
@@ -144,7 +142,7 @@ async fn a_new_owner_asks_the_same_questions_and_a_late_answer_fits() {
     assert!(seen > seen_again);
     drop(second);
 
-    // The third owner finds the round that runs, not the first one.
+    // The third owner attaches to the running round, not the first one.
     let mut third = setting.dispatch.resume(call.clone(), seen).await.unwrap();
     let (again, _) = questions(&mut third).await;
     assert_eq!(again, asked);
@@ -191,7 +189,7 @@ async fn a_round_waits_for_room_and_a_refusal_leaves_the_outcome_unknown() {
     });
     answer(&running, asks).await;
     let (_, outcome) = finish(&mut running).await;
-    // Two rounds have been executed: to say "not executed" would invite to execute them again.
+    // Two rounds ran, so "not executed" would invite a repeat.
     assert!(matches!(
         outcome,
         shoal_ports::CallOutcome::Failed(CallFailure::OutcomeUnknown { .. })

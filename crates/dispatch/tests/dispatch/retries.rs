@@ -1,4 +1,4 @@
-//! What happens when a worker refuses, dies or loses its connection.
+//! Workers that refuse, die or lose their connection.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,6 @@ fn worker(id: &str) -> FakeWorker {
     FakeWorker::new(id, "a", tools(&["t"]))
 }
 
-/// Breaks the connection at once.
 fn breaking(id: &str) -> FakeWorker {
     worker(id).on_call(|_, _| async {})
 }

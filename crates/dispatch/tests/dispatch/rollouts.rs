@@ -1,4 +1,4 @@
-//! Workers of one pool that offer different things, while a new version is rolled out.
+//! Workers of one pool with different catalogs during a rollout.
 
 use serde_json::json;
 use shoal_ports::{CallFailure, Dispatcher as _, WorkerId};
@@ -27,7 +27,7 @@ fn new(id: &str) -> FakeWorker {
 #[tokio::test]
 async fn the_newest_announcement_is_listed_and_its_tools_go_where_they_are() {
     let setting = setting();
-    // The old one comes first in any order of names.
+    // The old workers come first in the order of names.
     let olds = ["w1", "w2"].map(|id| setting.add(old(id)));
     let rolled = setting.add(new("w3"));
     assert_eq!(listed(&setting).await, ["t", "added"]);
@@ -58,7 +58,6 @@ async fn an_old_worker_that_comes_again_moves_nothing() {
         assert_eq!(listed(&setting).await, ["t", "added"]);
     }
     assert_eq!(setting.dispatch.facts().borrow().versions, versions);
-    // When the last new worker has gone, the old version is what there is.
     assert!(setting.dispatch.remove_worker(&WorkerId::new("w2")));
     assert_eq!(listed(&setting).await, ["t"]);
     assert_ne!(setting.dispatch.facts().borrow().versions, versions);

@@ -9,7 +9,6 @@ use shoal_ports::{AskId, CallEvent, CallEventKind, CallOutcome, StateRequest};
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::{mpsc, watch};
 
-/// The tool's side of one call.
 pub(crate) struct Script {
     pub(super) events: mpsc::Sender<CallEvent>,
     pub(super) sequence: u64,
@@ -22,7 +21,7 @@ impl Script {
     async fn send(&mut self, kind: CallEventKind) {
         self.sequence += 1;
         let sequence = self.sequence;
-        // Nobody listens to a call whose caller is gone.
+        // Sending fails if the caller is gone, which is fine.
         let _ = self.events.send(CallEvent { sequence, kind }).await;
     }
 
@@ -32,7 +31,6 @@ impl Script {
             .await;
     }
 
-    /// The result of a tool that says this.
     pub(crate) async fn say(&mut self, said: &str) {
         let result = format!(r#"{{"content":[],"structuredContent":{said}}}"#);
         self.result(&result).await;
@@ -48,7 +46,6 @@ impl Script {
             .await;
     }
 
-    /// Puts a request without waiting for its answer.
     pub(crate) async fn put(&mut self, ask: u64, method: Method, params: &'static str) {
         let params = Some(RawJson::from_static(params));
         let ask = AskId(ask);
@@ -61,7 +58,6 @@ impl Script {
         .await;
     }
 
-    /// Takes a request back.
     pub(crate) async fn withdraw(&mut self, ask: u64) {
         let ask = AskId(ask);
         self.open.lock().remove(&ask);
@@ -73,20 +69,17 @@ impl Script {
         self.answer().await.1
     }
 
-    /// Asks the session without waiting for its answer.
     pub(crate) async fn ask_session(&mut self, ask: u64, request: StateRequest) {
         let ask = AskId(ask);
         self.open.lock().insert(ask);
         self.send(CallEventKind::State { ask, request }).await;
     }
 
-    /// Asks the session, and says what it answers.
     pub(crate) async fn keep(&mut self, ask: u64, request: StateRequest) -> String {
         self.ask_session(ask, request).await;
         self.answer().await.1
     }
 
-    /// The next answer, as text.
     pub(crate) async fn answer(&mut self) -> (AskId, String) {
         let (ask, answer) = self.answers.recv().await.unwrap();
         match answer {
@@ -100,7 +93,6 @@ impl Script {
         self.send(CallEventKind::CloseStream { retry }).await;
     }
 
-    /// Waits for the cancellation, and says why.
     pub(crate) async fn cancelled(&mut self) -> String {
         let reason = self.cancelled.wait_for(Option::is_some).await.unwrap();
         reason.clone().unwrap()

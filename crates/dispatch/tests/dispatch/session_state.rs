@@ -1,4 +1,4 @@
-//! What calls ask of their session, on its way through the dispatcher.
+//! Session state that calls read and write through the dispatcher.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,6 @@ use shoal_protocol::{Outcome, RawJson};
 use crate::fake_worker::FakeWorker;
 use crate::setting::{CallExt as _, finish, legacy, modern, result, setting, tools};
 
-/// Keeps its argument `round`, and asks its caller for input once in between.
 fn keeping() -> FakeWorker {
     FakeWorker::new("w1", "a", tools(&["keep"])).on_call(|call, mut script| async move {
         let params: Value = call.params.as_ref().unwrap().read().unwrap();
@@ -76,7 +75,7 @@ async fn a_call_that_is_safe_to_repeat_runs_again_after_it_kept_something() {
             async move {
                 let value = Some(RawJson::from_static("1"));
                 script.ask_session(1, StateRequest::set("k", value)).await;
-                // The first run ends here, with its worker.
+                // The worker dies here in the first run.
                 if !first {
                     script.answer().await;
                     script.result(r#"{"content":[]}"#).await;

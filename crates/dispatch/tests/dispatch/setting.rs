@@ -24,7 +24,6 @@ pub(crate) struct Setting {
     pub(crate) dispatch: Dispatch,
 }
 
-/// A dispatcher with the default settings.
 pub(crate) fn setting() -> Setting {
     configured(Config::default())
 }
@@ -43,12 +42,12 @@ impl Setting {
         worker
     }
 
-    /// Plans a call and starts it unbound, as whoever journals nothing does.
+    /// Plans a call and starts it unbound, like a caller without a journal.
     pub(crate) async fn start(&self, call: Call) -> Started {
         start(&self.dispatch, call).await
     }
 
-    /// [`start`](Self::start) where it takes no waiting; nothing is executed where one does.
+    /// Like [`start`](Self::start) if no waiting is needed. Otherwise the call is not started.
     pub(crate) fn start_now(&self, call: &Call) -> Option<Started> {
         let planned = match self.dispatch.plan(call.clone()) {
             Either::Left(planned) => planned.into_inner(),
@@ -64,12 +63,10 @@ impl Setting {
         }
     }
 
-    /// The plan of a call that is not answered in its place.
     pub(crate) async fn plan(&self, call: Call) -> CallPlan {
         self.dispatch.plan(call).await.expect("it is planned")
     }
 
-    /// Runs a call to its end.
     pub(crate) async fn outcome(&self, call: Call) -> CallOutcome {
         match self.start(call).await {
             Ok(mut running) => finish(&mut running).await.1,
@@ -77,12 +74,10 @@ impl Setting {
         }
     }
 
-    /// Runs a call that succeeds.
     pub(crate) async fn result(&self, call: Call) -> Value {
         result(self.outcome(call).await)
     }
 
-    /// Runs a call that ends in an error.
     pub(crate) async fn error(&self, call: Call) -> RpcError {
         match self.outcome(call).await {
             CallOutcome::Error(error) | CallOutcome::Refused(error) => error,
@@ -90,7 +85,6 @@ impl Setting {
         }
     }
 
-    /// Runs a call that Shoal cannot finish.
     pub(crate) async fn failure(&self, call: Call) -> CallFailure {
         match self.outcome(call).await {
             CallOutcome::Failed(failure) => failure,
@@ -98,7 +92,6 @@ impl Setting {
         }
     }
 
-    /// Waits until the dispatcher says so.
     pub(crate) async fn until(&self, holds: impl Fn(&Dispatch) -> bool) {
         tokio::time::timeout(Duration::from_secs(60), async {
             while !holds(&self.dispatch) {
@@ -110,7 +103,6 @@ impl Setting {
     }
 }
 
-/// Plans a call and starts it unbound.
 pub(crate) async fn start(dispatch: &Dispatch, call: Call) -> Started {
     let repeat = call.repeat;
     match as_asked(dispatch.plan(call).await, repeat) {
@@ -119,7 +111,7 @@ pub(crate) async fn start(dispatch: &Dispatch, call: Call) -> Started {
     }
 }
 
-/// A plan with the repeat that the test wants of it, whatever its tool declares.
+/// A plan with the test's `repeat` instead of the tool's.
 fn as_asked(planned: Planned, repeat: Repeat) -> Result<CallPlan, Started> {
     match planned {
         Ok(mut plan) => {
@@ -138,7 +130,8 @@ pub(crate) fn result(outcome: CallOutcome) -> Value {
     }
 }
 
-/// Reads to the end: what came before, and the outcome. Checks that the numbers never fall.
+/// Reads all events. Returns those before the end, and the outcome. Checks that the numbers do not
+/// fall.
 pub(crate) async fn finish(running: &mut RunningCall) -> (Vec<CallEventKind>, CallOutcome) {
     let mut before = Vec::new();
     let mut sequence = None;
@@ -160,13 +153,11 @@ pub(crate) async fn finish(running: &mut RunningCall) -> (Vec<CallEventKind>, Ca
     }
 }
 
-/// A legacy `tools/call`.
 pub(crate) fn legacy(tool: &str, arguments: Value) -> Call {
     let params = json!({"name":tool,"arguments":arguments});
     call(Revision::V2025_11_25, Method::ToolsCall, params)
 }
 
-/// A modern `tools/call`.
 pub(crate) fn modern(tool: &str, arguments: Value) -> Call {
     let params = json!({"name":tool,"arguments":arguments});
     call(Revision::V2026_07_28, Method::ToolsCall, params)
@@ -201,14 +192,11 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
     }
 }
 
-/// Variations on a call.
 pub(crate) trait CallExt: Sized {
     fn repeatable(self) -> Self;
     fn from(self, principal: &str) -> Self;
     fn able(self, capabilities: &'static str) -> Self;
-    /// Binds it to a worker.
     fn at(self, worker: &str) -> Self;
-    /// Sets a member of the parameters.
     fn with(self, name: &str, value: Value) -> Self;
 }
 
@@ -242,7 +230,6 @@ impl CallExt for Call {
     }
 }
 
-/// A catalog with tools of these names.
 pub(crate) fn tools(names: &[&str]) -> PoolCatalog {
     let tools = names
         .iter()

@@ -20,7 +20,8 @@ fn resources() -> PoolCatalog {
     }
 }
 
-/// Lets the tasks that follow new workers begin: a worker that appears is subscribed to what there is by then.
+/// Lets the tasks that follow new workers begin, because a new worker subscribes to what exists by
+/// then.
 async fn followed() {
     tokio::task::yield_now().await;
 }
@@ -100,7 +101,6 @@ async fn a_subscriber_that_does_not_wait_is_not_counted() {
     drop(answering);
     setting.until(|d| d.status().subscriptions == 0).await;
     assert_eq!(*worker.unsubscribed.lock(), [URI]);
-    // It does not stand in the way of the next.
     setting.dispatch.subscribe(None, URI).await.unwrap();
     assert_eq!(*worker.subscribed.lock(), [URI; 2]);
     setting.dispatch.unsubscribe(URI).await;

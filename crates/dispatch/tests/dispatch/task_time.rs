@@ -1,4 +1,4 @@
-//! What time the calls of tasks have: that of any call, and what a person takes to answer.
+//! The time limit of tasks' calls: a call's own time plus a person's time to answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,10 @@ use tokio::time::{Instant, sleep};
 use crate::fake_worker::{FakeWorker, Script};
 use crate::setting::{CallExt as _, Setting, finish, legacy, setting, tools};
 
-/// What the calls of these tests have, as does any call.
 const TIME: Duration = Duration::from_secs(60);
-/// What a person has, by default.
 const ANSWER_WITHIN: Duration = Duration::from_secs(600);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The call of a task at the only worker.
 fn of_task() -> Call {
     let mut call = legacy("t", json!({})).at("w1");
     let session = SessionId::of_task_opened_by(&NodeId::new("n"));
@@ -39,7 +36,6 @@ where
     (setting, worker)
 }
 
-/// Asks after half of its time, and then works on for ever.
 async fn asks_once(mut script: Script) {
     sleep(TIME / 2).await;
     script.elicit(1).await;
@@ -85,7 +81,7 @@ async fn a_task_that_asks_nothing_has_the_time_of_any_call() {
     );
     let mut stopped = stopped.subscribe();
     stopped.wait_for(Option::is_some).await.unwrap();
-    // Its worker leaves room for what it might have asked.
+    // The worker's deadline leaves room for a question.
     let given = worker.started.lock()[0].deadline - begun;
     assert_eq!(given, TIME + ANSWER_WITHIN);
 }
@@ -161,10 +157,9 @@ async fn a_question_that_a_task_returns_is_open_for_as_long_as_any() {
     let ask = question(&mut running).await;
     sleep(ANSWER_WITHIN - SECOND).await;
     assert!(running.control.answer(ask, yes()).await);
-    // It is called again, and asks once more.
     question(&mut running).await;
     let (_, outcome) = finish(&mut running).await;
-    // In all it has its own time and a person's once.
+    // In total, the call has its own time and a person's time once.
     took(begun, TIME + ANSWER_WITHIN);
     assert!(
         matches!(

@@ -22,7 +22,6 @@ fn vacant() -> PoolConfig {
     }
 }
 
-/// A node that is configured with one pool that may scale to zero, and with one that may not.
 fn setting() -> Setting {
     let pools = [("zero", vacant()), ("one", PoolConfig::default())];
     configured(Config {
@@ -45,7 +44,7 @@ async fn names(setting: &Setting) -> Vec<String> {
         .collect()
 }
 
-/// The pools to remember: the name, the catalog, and whether that is news.
+/// Returns the name, the catalog and whether it is news, for each pool to remember.
 fn remembered(setting: &Setting) -> Vec<(String, PoolCatalog, bool)> {
     let all = setting.dispatch.to_remember().into_iter();
     all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.is_news))
@@ -73,7 +72,7 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     assert!(setting.dispatch.unknown_scaled_pools().is_empty());
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // Other settings do not make the catalog news.
+    // Changed settings do not make the catalog news.
     let settings = PoolConfig {
         prefix: "p_".to_owned(),
         ..vacant()
@@ -82,7 +81,7 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     setting.dispatch.configure(change);
     assert_eq!(names(&setting).await, ["b", "p_t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // A pool that the node knows already is not recalled.
+    // A known pool is not recalled.
     recall(&setting, "zero", &["older", "still"]);
     assert_eq!(names(&setting).await, ["b", "p_t"]);
 }
@@ -119,19 +118,17 @@ async fn a_pool_that_its_workers_remove_is_recalled_no_more() {
     setting.dispatch.remove_worker(&WorkerId::new("z1"));
     assert!(setting.dispatch.unknown_scaled_pools().is_empty());
     assert_eq!(tools_of(&setting), []);
-    // The store answers late.
     recall(&setting, "zero", &["t"]);
     assert_eq!(names(&setting).await, ["b"]);
-    // The pool comes back.
     setting.add(FakeWorker::new("z2", "zero", tools(&["t"])));
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert!(gone(&setting).is_empty());
-    // The last worker announces the removal just as the node lets the worker go.
+    // The last worker announces the removal just as the node removes it.
     let worker = setting.add(FakeWorker::new("z2", "zero", tools(&["t"])));
     worker.announce(None, Some(Announcement::REMOVED));
     setting.dispatch.remove_worker(&WorkerId::new("z2"));
     assert_eq!(gone(&setting), ["zero".into()]);
-    // The configuration drops the pool, and then names it again.
+    // The configuration drops the pool and then names it again.
     for settings in [None, Some(vacant())] {
         let change = BTreeMap::from([("zero".to_owned(), settings)]);
         setting.dispatch.configure(change);

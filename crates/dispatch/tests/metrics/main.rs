@@ -1,4 +1,4 @@
-//! What metrics are told of calls, in a process of its own: metrics are those of a process.
+//! Metrics of calls, tested in their own process because metrics are per process.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 #[path = "../dispatch/fake_worker.rs"]
@@ -22,7 +22,6 @@ use shoal_telemetry::metrics::{Operation, metrics, prometheus_text};
 use crate::fake_worker::FakeWorker;
 use crate::setting::{CallExt as _, Setting, finish, legacy, setting, tools};
 
-/// The value of the series of `name` that has these attributes; 0 when there is none.
 fn value(name: &str, attributes: &[(&str, &str)]) -> f64 {
     let page = prometheus_text();
     let head = format!("{name}{{");
@@ -55,7 +54,6 @@ fn full() -> CallFailure {
     }
 }
 
-/// Calls that end in each way, and such that nobody takes.
 async fn call_in_every_way(setting: &Setting) {
     let first = setting.add(FakeWorker::new("w1", "a", tools(&["t", "u"])));
     let second = setting.add(FakeWorker::new("w2", "a", tools(&["t", "u"])));
@@ -69,13 +67,12 @@ async fn call_in_every_way(setting: &Setting) {
     says(calls, &told("completed"), 2.0);
     says(calls, &told("tool_error"), 0.0);
     let reason = |reason| [("shoal_pool", "a"), ("shoal_reason", reason)];
-    // The second worker was asked after the first one; then there was no third.
+    // The second worker was asked after the first, and there was no third.
     says("shoal_pool_retries_total", &reason("busy"), 1.0);
     says("shoal_pool_sheds_total", &reason("queue_full"), 1.0);
     says("shoal_pool_sheds_total", &reason("no_worker"), 0.0);
 }
 
-/// A worker that fails until it is left alone.
 async fn open_a_circuit(setting: &Setting) {
     let worker = setting.add(FakeWorker::new("w3", "b", tools(&["v"])));
     let lost = CallFailure::OutcomeUnknown { reason: "?".into() };
@@ -92,7 +89,6 @@ async fn open_a_circuit(setting: &Setting) {
     says("shoal_pool_sheds_total", &shed, 1.0);
 }
 
-/// A call that runs, is found again by another owner, and fails as its tool says.
 async fn attach(setting: &Setting) {
     let worker =
         FakeWorker::new("w4", "c", tools(&["w"])).on_attach(|_, _, mut script| async move {

@@ -1,4 +1,4 @@
-//! Hosts and origins, allowed and foreign.
+//! Allowed and foreign hosts and origins.
 
 use axum::extract::Request;
 
@@ -102,7 +102,7 @@ fn a_page_of_a_listed_host_may_call_that_host() {
     ] {
         assert!(check(&listed, host, Some(origin)).is_err(), "{origin}");
     }
-    // A name that was rebound is welcome here, and its page is not.
+    // A rebound name is admitted here, but its page is not.
     let any = access(&["*"], &[]);
     assert!(check(&any, "evil.com", Some("https://evil.com")).is_err());
 }

@@ -1,12 +1,11 @@
-//! Clients that do not come back for the answer of a call whose stream ends in order.
+//! Recognizes clients that do not come back for an answer after their stream ends cleanly.
 
 use http::{HeaderMap, header};
 
-/// Products in `User-Agent` of clients on which every version of the Java SDK so far runs, over `HttpClient` and over Spring's
-/// `WebClient`. Both wait out the call.
+/// `User-Agent` products of all versions of the Java SDK, over `HttpClient` and Spring's
+/// `WebClient`. Both wait for the call's end on one connection.
 const NEVER_RESUME: [&str; 2] = ["Java-http-client/", "ReactorNetty/"];
 
-/// Whether a client with these headers resumes a call's stream.
 pub(super) fn resumes_calls(headers: &HeaderMap) -> bool {
     let agent = headers.get(header::USER_AGENT);
     let Some(agent) = agent.and_then(|agent| agent.to_str().ok()) else {

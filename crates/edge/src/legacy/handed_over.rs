@@ -1,5 +1,5 @@
-//! A body that is handed over and seen through, since its requests hold places of quotas: its client may hang up before its
-//! session has it.
+//! Hands over a body whose requests hold quota places. This runs as its own task, because the
+//! client may disconnect first.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::places::Places;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Hands a body over to its session, with the places that its requests hold until they are answered and nothing of them runs any
-/// more, if they hold any.
+/// Hands a body to its session, with the places that its requests hold until they have been
+/// answered and their tools have stopped.
 ///
 /// # Errors
-/// As the gateway has them.
+/// Those of the gateway.
 pub(crate) async fn hand_over_held(
     visit: &Visit<'_>,
     session: SessionId,
@@ -52,7 +52,7 @@ pub(crate) async fn hand_over_held(
     handing.await.unwrap_or_else(lost)
 }
 
-/// An owned copy of a [`Visit`], for a task that goes on without the request.
+/// An owned copy of a [`Visit`], for a task that outlives the request.
 struct Visitor {
     edge: Arc<EdgeState>,
     head: Parts,

@@ -1,4 +1,4 @@
-//! HTTP+SSE of 2024-11-05: everything for the client on one stream, its messages by POST.
+//! HTTP+SSE of 2024-11-05: one stream to the client, and its messages by POST.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -32,7 +32,6 @@ use crate::{media, sse};
 
 const SESSION_PARAMETER: &str = "sessionId";
 
-/// HTTP+SSE of 2024-11-05.
 pub(crate) struct HttpSse;
 
 impl ClientTransport for HttpSse {
@@ -51,7 +50,6 @@ impl ClientTransport for HttpSse {
     }
 
     async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, Refused> {
-        // Each path has a method of its own.
         match visit.head.method {
             Method::GET => open(&visit).await,
             _ => deliver(visit, body).await,
@@ -62,7 +60,7 @@ impl ClientTransport for HttpSse {
 /// Opens a session that lives as long as the stream.
 async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
-    // The path has nothing but a stream, whatever the client says it accepts.
+    // The path serves only a stream, so `Accept` is ignored.
     let permit = edge
         .load
         .admit_stream(&visit.principal, &edge.config.limits)?;
@@ -96,7 +94,6 @@ async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(sse::response(frames, keep_alive, held))
 }
 
-/// Takes a message of the client; the answer goes to the stream.
 async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
     let edge = visit.edge;
     let began = Instant::now();
@@ -115,7 +112,7 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
 }
 
-/// The message URL, relative, so that it holds behind any scheme and host.
+/// The message URL, relative so that it works behind any scheme and host.
 fn endpoint(edge: &EdgeState, session: &SessionId) -> Bytes {
     let paths = edge.config.http_sse.clone().unwrap_or_default();
     let base = paths.public_base.trim_end_matches('/');
@@ -139,18 +136,19 @@ struct SingleStreamFrames {
     events: EventStream,
     stream: SingleStream,
     session: OpenedSession,
-    /// Ready when the session has been ended, and has said what it has to say.
+    /// Ready when the ended session has sent its last messages.
     ending: Option<BoxFuture<'static, ()>>,
-    /// Ready when the node drains, and nothing is under way that the client waits for.
+    /// Ready when the node drains and the client awaits no answer.
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Ready when the client's token is taken back. Its own end is no reason: each message that the client posts shows another.
+    /// Ready when the client's token is revoked. Its expiry does not end the stream, because each
+    /// posted message shows a token.
     revoked: BoxFuture<'static, AuthError>,
     reconnect_after: Duration,
     ended: bool,
 }
 
 impl SingleStreamFrames {
-    /// What finds no room is lost with the connection: there is nothing to resume.
+    /// A frame without room is lost, because this transport cannot resume.
     fn frame(&mut self, data: &Bytes) -> Option<Bytes> {
         self.answers.passed(self.session.id(), data);
         let frame = self.reader.keep(sse::message(data));
@@ -176,7 +174,7 @@ impl Stream for SingleStreamFrames {
         let mut over = false;
         while let Poll::Ready(item) = self.events.items.poll_recv(cx) {
             match item {
-                // This transport knows no ids to resume from.
+                // This transport has no ids to resume from.
                 Some(StreamItem::Event { id, data }) => {
                     let frame = self.frame(&data);
                     self.stream.passed(id);

@@ -9,10 +9,10 @@ use shoal_ports::{SessionGateway, SessionId, SessionRef};
 
 use crate::state::EdgeState;
 
-/// How long the stream of a session that has been ended stays open for what the session still says.
+/// How long the stream of an ended session stays open for its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// The end of a client's connection is the session's end.
+/// Ends the session when the client's connection ends.
 pub(crate) struct OpenedSession {
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
@@ -30,8 +30,8 @@ impl OpenedSession {
         &self.session.session
     }
 
-    /// Ends the session while its stream is read: calls that run are answered there, and say that it was ended. Ready when
-    /// that has had its time.
+    /// Ends the session while its stream is read, so that running calls still report their end.
+    /// Ready when they have had their time.
     pub(crate) fn end(&self) -> BoxFuture<'static, ()> {
         let (gateway, session) = (Arc::clone(&self.gateway), self.session.clone());
         async move {
@@ -46,7 +46,7 @@ impl OpenedSession {
 
 impl Drop for OpenedSession {
     fn drop(&mut self) {
-        // Without a runtime the process is ending, and the session expires by itself.
+        // Without a runtime the process is ending, and the session expires on its own.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };

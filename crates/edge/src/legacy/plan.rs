@@ -1,4 +1,4 @@
-//! What an edge settles of a legacy request before that goes to its session.
+//! Plans a legacy request at the edge before it goes to its session.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Plans a single request that a backend runs. What must be waited for is left to the session's owner, where a cancellation
-/// is heard meanwhile, and so is what nobody runs as far as this node sees: the owner may see more.
+/// Plans a single request for a backend. If planning must wait or finds no worker, it is left to
+/// the session's owner, which hears cancellations and may know more workers.
 pub(super) fn plan(
     visit: &Visit<'_>,
     to: &SessionRef,
@@ -26,7 +26,7 @@ pub(super) fn plan(
     if !request.method.runs_on_backend() {
         return None;
     }
-    // Only its session knows the client.
+    // Only the session knows the client's capabilities.
     if visit.edge.dispatcher.asks_of_clients() {
         return None;
     }
@@ -34,7 +34,7 @@ pub(super) fn plan(
     visit.edge.dispatcher.plan_ahead(call).map(Arc::new)
 }
 
-/// The call of a request, as far as a plan needs it. Of its client, it needs no more: the session knows the rest.
+/// The call of a request as far as planning needs it. The session's owner fills in the client.
 fn call_of(visit: &Visit<'_>, to: &SessionRef, delivery: DeliveryId, request: &Request) -> Call {
     Call {
         id: delivery.into(),
@@ -57,7 +57,6 @@ fn call_of(visit: &Visit<'_>, to: &SessionRef, delivery: DeliveryId, request: &R
     }
 }
 
-/// The client of a session, as far as an edge knows it.
 pub(super) fn caller(visit: &Visit<'_>, session: &SessionId) -> Caller {
     Caller {
         principal: visit.principal.clone(),
@@ -70,9 +69,9 @@ pub(super) fn caller(visit: &Visit<'_>, session: &SessionId) -> Caller {
     }
 }
 
-/// Delivers a request that is bound to its worker. Where its session's node cannot reach that one, and nothing of it has left
-/// by any way, it is bound anew; in the end to nobody: then its session's owner waits for a worker, and journals the call
-/// before its start.
+/// Delivers a request that is bound to its worker. If the session's node cannot reach that worker
+/// and the request has not been sent, the edge binds it to another worker. If there is no other,
+/// the session's owner waits for a worker and journals the call before its start.
 pub(super) async fn deliver_bound(
     visit: &Visit<'_>,
     to: &SessionRef,
@@ -91,8 +90,8 @@ pub(super) async fn deliver_bound(
                 post.plan = bind_anew(visit, to, &post, plan, &mut tried);
             }
             (delivered, plan) => {
-                // The whole answer is here. That of a stream its session acknowledges, once it is in the log, and that of a task
-                // the task's own.
+                // The answer is complete. A stream is acknowledged by its session once it is in the
+                // log, and a task by the task's session.
                 if let (Ok(Delivered::Json(_)), Some(Ok(plan))) = (&delivered, plan.as_deref())
                     && !may_be_task(edge, &post.body)
                 {
@@ -105,7 +104,7 @@ pub(super) async fn deliver_bound(
     }
 }
 
-/// Whether what was answered may be a task, whose call runs on.
+/// Whether the answer may be a task, whose call runs on.
 pub(crate) fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
     let Body::Single(Message::Request(request)) = body else {
         return false;
@@ -115,7 +114,7 @@ pub(crate) fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
     edge.config.tasks.enabled && begins.is_some_and(|begins| begins != b'n')
 }
 
-/// The plan with another worker than it had, if there is one.
+/// Plans again for another worker, if there is one.
 fn bind_anew(
     visit: &Visit<'_>,
     to: &SessionRef,
@@ -140,7 +139,7 @@ fn bind_anew(
     })))
 }
 
-/// Counts a planned call at its worker, until that is known to have been busy with it.
+/// Counts a planned call at its worker until the worker's own load includes it.
 pub(super) fn expect(edge: &EdgeState, post: &Post) -> Option<Expected> {
     let plan = post.plan.as_deref()?.as_ref().ok()?;
     edge.dispatcher.expect(&plan.worker.worker)

@@ -19,31 +19,30 @@ use crate::sse;
 use crate::visit::Visit;
 use shoal_telemetry::metrics::StreamKind;
 
-/// When a client comes back for its call after a drain. Its connection has stayed open for its share of the time over
-/// which clients are spread, so that most calls end before.
+/// The reconnect delay of a call's client after a drain. Its connection has already stayed open for
+/// its share of the spread, so most calls end before.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
-/// The frames of one connection. Dropping it detaches the reader; the session runs on.
+/// The frames of one connection. Dropping it detaches the reader, and the session continues.
 pub(super) struct StreamFrames {
     events: EventStream,
     reader: Reader,
-    /// Whether the client will come back for the rest when the connection ends here.
+    /// Whether the client will resume if the connection ends here.
     resumable: bool,
-    /// Whether it will once it has an event id.
+    /// Whether the client will resume once it has an event id.
     resumes: bool,
-    /// Ready when the client's token is good for this stream no more.
+    /// Ready when the client's token is no longer valid for this stream.
     over: BoxFuture<'static, AuthError>,
-    /// Ready when the node drains, and the client is to go.
+    /// Ready when the node drains and the client should leave.
     drained: BoxFuture<'static, ()>,
-    /// When the client comes back after a drain.
+    /// The reconnect delay after a drain.
     after_drain: Duration,
-    /// When it does after anything else that ends the connection before the stream.
+    /// The reconnect delay if the connection ends early for another reason.
     reconnect_after: Duration,
-    /// What is recorded of the request whose answer is among the events.
+    /// The record of the request that this stream answers.
     record: Option<RequestRecord>,
-    /// The places of quotas that its requests hold.
     places: Option<SessionPlaces>,
-    /// The requests that get an error at a drain, because a client without an event id cannot come back.
+    /// Requests that get an error at a drain, because their client has no event id to resume from.
     unanswered: Option<HandedOver>,
     /// Ready when the node ends before the calls of such clients.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -51,14 +50,13 @@ pub(super) struct StreamFrames {
 }
 
 impl StreamFrames {
-    /// The stream of a GET: clients reopen it by themselves.
     pub(super) fn of_get(events: EventStream, kind: StreamKind, visit: &Visit<'_>) -> Self {
         Self::new(events, kind, visit, true, (None, None, None))
     }
 
-    /// The stream of a POST. Only a client that was primed (2025-11-25) is known to come back for the
-    /// answer; clients of earlier revisions, and [some](super::agent) of that one, take a clean end for a
-    /// lost request, so on a drain theirs runs on.
+    /// The stream of a POST. Only a primed client (2025-11-25) is known to come back for the
+    /// answer. Older clients and [some](super::agent) of that revision treat a clean end as a lost
+    /// request, so their streams continue during a drain.
     pub(super) fn of_post(
         events: EventStream,
         visit: &Visit<'_>,
@@ -84,12 +82,13 @@ impl StreamFrames {
         let edge = visit.edge;
         let reconnect_after = edge.reconnect_after();
         let drain = edge.drain.clone();
-        // Whoever opens it again shows what is valid then. What a POST has begun runs to its end unless its token is taken back.
+        // A reopened GET shows a new token. A POST's call runs to its end unless its token is
+        // revoked.
         let over = match resumable {
             true => visit.until_over(),
             false => visit.until_revoked(),
         };
-        // Somebody waits for a call's answer, which most often comes within this time.
+        // Most calls end within this time.
         let (stays, after_drain) = match kind {
             StreamKind::Call => (edge.share_of_return(), AT_ONCE),
             _ => (Duration::ZERO, reconnect_after),
@@ -114,7 +113,7 @@ impl StreamFrames {
         }
     }
 
-    /// The connection ends here; the answer, if it has not passed, comes on another.
+    /// Ends the connection. The client gets a missing answer on another one.
     fn close(&mut self) {
         self.ended = true;
         if let Some(record) = &self.record {
@@ -128,7 +127,8 @@ impl StreamFrames {
         }
     }
 
-    /// The node ends before the call. A client that knows an id reads on elsewhere; any other gets an answer.
+    /// Handles a node that ends before the call: a client with an event id resumes elsewhere, and
+    /// any other client gets an error.
     fn cut_off(&mut self) -> Bytes {
         let Some(unanswered) = self.unanswered.take() else {
             self.close();
@@ -150,8 +150,8 @@ impl StreamFrames {
             places.answered(data);
         }
         match item {
-            // What is said in passing may be lost where the client listens on. A task is asked for its result, and what it asks,
-            // once more.
+            // A message outside the log may be lost. The client asks for a task's result and
+            // questions again.
             StreamItem::Passing { data } => match self.reader.keep(sse::message(&data)) {
                 Ok(frame) => {
                     if let Some(record) = &self.record {
@@ -174,7 +174,7 @@ impl StreamFrames {
                     }
                     frame
                 }
-                // It is in the log, and the client comes back for it.
+                // The message is in the log, so the client resumes to read it.
                 Err(_) => {
                     self.close();
                     sse::retry(self.reconnect_after)
@@ -189,7 +189,7 @@ impl StreamFrames {
                 self.close();
                 sse::retry(after)
             }
-            // Where nobody has looked for the next owner: the client comes back and finds it.
+            // This node has not looked for the next owner. The client finds it by reconnecting.
             StreamItem::Moved => {
                 self.close();
                 sse::retry(self.reconnect_after)
@@ -205,12 +205,12 @@ impl Stream for StreamFrames {
         if self.ended {
             return Poll::Ready(None);
         }
-        // First: what the caller may not read any more is not read out to the end.
+        // Checked first, so that a caller whose token is invalid receives no more events.
         if self.over.as_mut().poll(cx).is_ready() {
             self.close();
             return Poll::Ready(Some(sse::retry(self.reconnect_after)));
         }
-        // What waits in the channel is in the log too, but there is no need to make the client fetch it.
+        // The log has the queued items too, but sending them spares the client a fetch.
         if let Poll::Ready(item) = self.events.items.poll_recv(cx) {
             if item.is_none()
                 && let Some(record) = &self.record

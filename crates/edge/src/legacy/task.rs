@@ -1,7 +1,8 @@
 //! `tasks/get`, `tasks/result`, `tasks/cancel` and `tasks/list` of a session (2025-11-25, Tasks).
 //!
-//! Its session says whether it is offered tasks, and which it has made. How each is, its own owner says, wherever that is: a task
-//! is a session of its own. What a task asks goes out with `tasks/result`, and the answer goes to its owner too.
+//! The session knows whether its client supports tasks and which tasks it has created. Each task is
+//! a session of its own, whose owner reports its status. A task's questions go out with
+//! `tasks/result`, and the answers go to the task's owner.
 
 use std::time::Duration;
 
@@ -19,20 +20,19 @@ use super::task_result;
 use crate::tasks::task_of;
 use crate::visit::Visit;
 
-/// Tasks of a list that are asked for at the same time.
+/// Tasks of a list that are queried concurrently.
 const AT_ONCE: usize = 4;
-/// How long a task that was told to stop may take for that until its client is told to ask again.
+/// How long a cancelled task may take to stop before the client is told to ask again.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
-/// The pauses between two looks at it: the first, and the longest.
+/// The first and the longest pause between status checks.
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
-/// When clients ask again.
 const LATER: Duration = Duration::from_secs(1);
 
-/// A body that asks something of tasks, where there are any.
+/// Extracts a request about tasks, if tasks are enabled.
 ///
 /// # Errors
-/// Any other body.
+/// Any other body is returned.
 pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
     match body {
         Body::Single(Message::Request(request))
@@ -44,17 +44,17 @@ pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
     }
 }
 
-/// A client's answer to what a task asks.
+/// A client's answer to a task's question.
 pub(super) struct Answered {
     task: SessionId,
-    /// As the task's session knows the question.
+    /// With the question's id in the task's session.
     response: Response,
 }
 
-/// A body that answers what a task asks, where there are any.
+/// Extracts an answer to a task's question, if tasks are enabled.
 ///
 /// # Errors
-/// Any other body.
+/// Any other body is returned.
 pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> {
     let Body::Single(Message::Response(response)) = body else {
         return Err(body);
@@ -70,11 +70,14 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
     }
 }
 
-/// Takes an answer to the owner of its task, from any session that is offered tasks. Nobody is told of one that nobody waits
-/// for.
+/// Sends an answer to its task's owner, from any session with tasks. An unexpected answer is
+/// ignored.
 ///
 /// # Errors
-/// As the gateway has them, about the session or the task's owner. Cancellation safe: the answer is taken, or not.
+/// Those of the gateway, about the session or the task's owner.
+///
+/// # Cancel safety
+/// Cancel safe: the answer was delivered or not.
 pub(super) async fn answer(
     visit: &Visit<'_>,
     session: &SessionRef,
@@ -95,7 +98,10 @@ pub(super) async fn answer(
 /// Answers a request about tasks.
 ///
 /// # Errors
-/// As the gateway has them, about the session or the task's owner. Cancellation safe: at most a task was told to stop.
+/// Those of the gateway, about the session or the task's owner.
+///
+/// # Cancel safety
+/// Cancel safe: at most, a task was told to stop.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     session: &SessionRef,
@@ -136,16 +142,16 @@ pub(super) async fn serve(
     }
 }
 
-/// What a session says of its tasks.
+/// A session's report about its tasks.
 enum Own {
     Tasks(OwnTasks),
-    /// It has none to speak of, and this is the answer to whoever asks.
+    /// The session has no tasks to report, and answers like this.
     Answer(Delivered),
 }
 
 struct OwnTasks {
     ids: Vec<String>,
-    /// What its client can be asked; nothing where a session node of an earlier release does not say.
+    /// The client's capabilities. Empty if an older session node does not report them.
     capabilities: RawJson,
 }
 
@@ -190,7 +196,6 @@ async fn own_tasks(
     Ok(Own::Answer(Delivered::Json(text)))
 }
 
-/// The task that a request names.
 fn named(request: &Request) -> Result<SessionId, RpcError> {
     let params = request.params.as_ref();
     let id = params.and_then(|params| params.member("taskId")?.string());
@@ -198,7 +203,6 @@ fn named(request: &Request) -> Result<SessionId, RpcError> {
     task_of(id).ok_or_else(no_such_task)
 }
 
-/// A task in the name of whoever visits.
 fn to(visit: &Visit<'_>, task: &SessionId) -> SessionRef {
     SessionRef {
         trace: visit.trace.clone(),
@@ -206,7 +210,7 @@ fn to(visit: &Visit<'_>, task: &SessionId) -> SessionRef {
     }
 }
 
-/// Asks a task's owner for it, in the name of whoever visits; it answers in the shape of the revision.
+/// Asks a task's owner about it in the visitor's name. The answer has the shape of the revision.
 async fn ask(
     visit: &Visit<'_>,
     task: &SessionId,
@@ -235,14 +239,14 @@ async fn ask(
     })
 }
 
-/// The tasks of a session that there still are.
+/// The session's tasks that still exist.
 async fn list(visit: &Visit<'_>, id: &RequestId, own: Vec<String>) -> Result<Bytes, GatewayError> {
     let asked = own.into_iter().filter_map(task_of).map(async |task| {
         let found = ask(visit, &task, Method::TasksGet).await?;
-        // What is not found has expired.
+        // A missing task has expired.
         Ok::<_, GatewayError>(found.ok())
     });
-    // What is asked is gathered first, since a stream of closures is not general enough for the compiler.
+    // Collected first, because the compiler rejects a stream of these closures.
     let asked: Vec<_> = asked.collect();
     let found: Vec<Option<RawJson>> = futures::stream::iter(asked)
         .buffered(AT_ONCE)
@@ -254,7 +258,7 @@ async fn list(visit: &Visit<'_>, id: &RequestId, own: Vec<String>) -> Result<Byt
     Ok(response(id, &listed.to_json()))
 }
 
-/// Has a task stopped, and waits until it has: then only may its client be told.
+/// Cancels a task and waits until it has stopped, because only then may the client be told.
 async fn cancel(
     visit: &Visit<'_>,
     task: &SessionId,
@@ -272,7 +276,7 @@ async fn cancel(
         let status = now.member("status").and_then(|status| status.string());
         match status.as_deref() {
             Some("cancelled") => return Ok(Ok(now)),
-            // Its call has ended before it heard of this.
+            // The call ended before it was cancelled.
             Some(status) if is_over(&now) => return Ok(Err(legacy::is_over_already(status))),
             _ if Instant::now() < until => sleep(pause).await,
             _ => {

@@ -1,8 +1,8 @@
-//! `tasks/result`: waits for the end of a task, and answers with what its call would have been answered with. What the task
-//! asks meanwhile is put to the client.
+//! `tasks/result`: waits for a task's end and returns its call's result. The task's questions go to
+//! the client meanwhile.
 //!
-//! The wait is that of one connection: it holds what the request holds, ends with it, and may last as long as a call. Whoever
-//! was cut off asks again, at any edge.
+//! The wait belongs to one connection, ends with it, and lasts at most as long as a call. A
+//! disconnected client asks again at any edge.
 
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
@@ -26,13 +26,13 @@ use crate::subscriptions::{Filter, News, Subscription};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
-/// How long an answer may take that is no stream.
+/// How long to wait before the answer becomes a stream.
 const SOON: Duration = Duration::from_millis(200);
 
-/// Answers at once, or with a stream that has what the task asks, and the answer once it is there.
+/// Answers at once, or with a stream of the task's questions and its result.
 ///
-/// # Errors
-/// None of its own. Cancellation safe: nothing is changed.
+/// # Cancel safety
+/// Cancel safe: it changes no state.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     session: &SessionRef,
@@ -69,7 +69,7 @@ pub(super) async fn serve(
     });
     Ok(Delivered::Stream(EventStream {
         items: StreamItems::polled(items.fuse()),
-        // It is in no log.
+        // This stream is not in the log.
         cursor: EventId {
             epoch: 0,
             stream: StreamId::STANDALONE,
@@ -78,19 +78,17 @@ pub(super) async fn serve(
     }))
 }
 
-/// Whoever waits for the result of a task, and is asked meanwhile.
 struct Waiter {
     watched: Watched,
     id: RequestId,
     task: String,
-    /// What the client can be asked.
     capabilities: RawJson,
-    /// How long it may last until the task has ended, or asks; and how much longer while that asks.
+    /// The maximum wait, and its extension while the task waits for input.
     limit: Duration,
     input: Duration,
     until: Instant,
-    /// The keys of the questions that the client was asked here. An open one comes again after the loss of its task's node, and
-    /// is the same.
+    /// The keys of questions already sent on this stream. After the loss of the task's node, an
+    /// open question comes again unchanged.
     asked: HashSet<String>,
     /// Questions to be sent.
     due: VecDeque<Bytes>,
@@ -99,15 +97,16 @@ struct Waiter {
     sent_away: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// What goes out on the stream of a waiter.
 enum Said {
     Question(Bytes),
-    /// The last.
     Answer(Bytes),
 }
 
 impl Waiter {
-    /// What is to be said next; nothing after the answer. Cancellation safe.
+    /// Returns the next message. The answer is the last one.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     async fn next(&mut self) -> Option<Said> {
         loop {
             if let Some(question) = self.due.pop_front() {
@@ -139,7 +138,6 @@ impl Waiter {
         }
     }
 
-    /// The task goes on, and may ask.
     fn told(&mut self, task: &RawJson) {
         let asks = task.member("inputRequests").is_some();
         let more = if asks { self.input } else { Duration::ZERO };
@@ -153,13 +151,11 @@ impl Waiter {
     }
 }
 
-/// That a task outlasts the node where it is waited for.
 fn shutting_down() -> RpcError {
     let message = "this node is shutting down; the task goes on, and its result can be asked for again at once";
     RpcError::new(code::NOT_EXECUTED, message)
 }
 
-/// That a task takes longer than a request may wait.
 fn runs_on(limit: Duration) -> RpcError {
     let message = format!(
         "the task has not ended within {} s; it goes on, and its result can be asked for again",
@@ -168,16 +164,15 @@ fn runs_on(limit: Duration) -> RpcError {
     RpcError::new(code::DEADLINE_EXCEEDED, message)
 }
 
-/// A task that is waited for.
 struct Watched {
     tasks: TaskWatch,
     news: Subscription,
-    /// Whether there may be more news. Without, it is asked for now and then.
+    /// Whether the hub still delivers news. Otherwise the task is polled.
     is_told: bool,
 }
 
 impl Watched {
-    /// None where there is no such task, as far as whoever visits may know.
+    /// Returns `None` if the visitor can see no such task.
     async fn begin(visit: &Visit<'_>, session: &SessionRef, task: &str) -> Option<Self> {
         let caller = plan::caller(visit, &session.session);
         let mut filter = Filter {
@@ -186,7 +181,7 @@ impl Watched {
         };
         let hub = &visit.edge.hub;
         let news = hub.join(&caller, &mut filter, 1).await;
-        // After joining, so that no change is missed.
+        // Begun after joining, so that all changes are seen.
         let tasks = TaskWatch::begin(visit, &mut filter.task_ids).await;
         (!tasks.is_over()).then_some(Self {
             tasks,
@@ -195,7 +190,10 @@ impl Watched {
         })
     }
 
-    /// The task whenever it has changed, as 2026-07-28 has it; `None` if it is gone. Cancellation safe.
+    /// Returns the task as of 2026-07-28 whenever it changes, or `None` if it is gone.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     async fn next(&mut self) -> Option<RawJson> {
         poll_fn(|cx| {
             while self.is_told

@@ -1,6 +1,7 @@
-//! The answer to a POST of a client that takes only JSON: its stream is read here, to the last response.
+//! Answers a POST of a client that accepts only JSON by reading its stream to the last response.
 //!
-//! Notifications are left out. A question of the call is refused in the client's name, which could not read it.
+//! Notifications are dropped. A call's question is refused in the client's name, because the client
+//! could not read it.
 
 use std::time::Duration;
 
@@ -15,19 +16,18 @@ use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::visit::Visit;
 
-/// How often a stream is opened again that says nothing new.
+/// Maximum consecutive reopenings of a stream without a new message.
 const ATTEMPTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The responses of a session to what was posted.
 pub(super) struct Whole<'a> {
     visit: &'a Visit<'a>,
     session: SessionId,
-    /// One response ends the stream, unless a batch was posted.
+    /// A single request's response ends the stream, but a batch's does not.
     is_batch: bool,
     responses: Vec<Bytes>,
-    /// The bytes of a batch's responses, of which the client reads nothing before the last.
+    /// Backlog room of a batch's responses, which the client reads only after the last.
     held: Vec<BacklogPermit>,
 }
 
@@ -42,10 +42,10 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Reads the answer, on other connections to the session too if its node changes.
+    /// Reads the answer, over further connections if the session's node changes.
     ///
     /// # Errors
-    /// The token of the client is taken back, or the stream cannot be read to its end.
+    /// The client's token is revoked, or the stream cannot be read to its end.
     pub(super) async fn read(
         mut self,
         stream: EventStream,
@@ -93,7 +93,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Reads until the stream ends; returns where that is.
+    /// Reads until the stream ends, and returns its position.
     async fn read_connection(
         &mut self,
         stream: &mut EventStream,
@@ -118,13 +118,13 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Takes a message; whether it was the last.
+    /// Handles a message, and returns whether it was the last.
     async fn take(&mut self, data: Bytes) -> Result<bool, Refused> {
         match Message::parse(&data) {
             Ok(Message::Response(response)) => {
                 let kept = match self.is_batch {
                     true => self.held(&response, data),
-                    // It is counted where it is written.
+                    // A single response is counted when it is written.
                     false => data,
                 };
                 self.responses.push(kept);
@@ -144,7 +144,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// A response of a batch, as far as there is room to keep it until the last one is there.
+    /// Counts a response of a batch in the backlog until the last one is there.
     fn held(&mut self, response: &Response, data: Bytes) -> Bytes {
         match self.visit.reader().hold(data.len()) {
             Ok(held) => {
@@ -156,7 +156,6 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// Why a connection to the session ended.
 enum End {
     Answered,
     Closed,

@@ -1,5 +1,5 @@
-//! A call that outlasts `tasks.after` becomes a task: a session of its own takes it over at its worker, as the next owner of a
-//! session does. The edge has run it until then, as any other modern call.
+//! Turns a call that outlasts `tasks.after` into a task: a new session takes the call over at its
+//! worker, as a session's next owner does. Until then, the edge runs it like any other modern call.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,18 +24,17 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use crate::held_places::CallPlaces;
 use crate::visit::Visit;
 
-/// The pause before a new task is asked again that could not answer.
+/// The pause before an unreachable new task is asked again.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// A call that may become a task.
 pub(super) struct Candidate {
     due: Pin<Box<Sleep>>,
-    /// Where the call runs, which is asked when it is due.
+    /// Resolves to the place where the call runs.
     bound: Option<BoxFuture<'static, Option<Bound>>>,
     origin: Origin,
 }
 
-/// What a task is made of.
+/// The facts that a task is created from.
 struct Origin {
     gateway: Arc<dyn SessionGateway>,
     principal: Principal,
@@ -44,29 +43,26 @@ struct Origin {
     client_info: Option<ClientInfo>,
     capabilities: RawJson,
     params: Option<RawJson>,
-    /// How long its client waits at most.
+    /// How long the client waits at most.
     deadline: Instant,
     repeat: Repeat,
-    /// Where it goes. A request that goes on with an earlier one has no plan that says that.
+    /// The call's route. A request that continues an earlier one has no plan with a route.
     route: Option<Route>,
 }
 
-/// What became of a call that should become a task.
 pub(super) enum Became {
-    /// A task: what its client is told, and what it is.
+    /// A task, with the answer for its client.
     Task(RawJson, TaskHandle),
-    /// Nothing: it goes on as it was.
+    /// No task: the call continues.
     Nothing(RunningCall),
 }
 
-/// A task that was created just now.
 pub(super) struct TaskHandle {
     gateway: Arc<dyn SessionGateway>,
     to: SessionRef,
 }
 
 impl Candidate {
-    /// The call as it may become a task.
     pub(super) fn of(visit: &Visit<'_>, call: &Call) -> Box<Self> {
         let edge = visit.edge;
         let caller = &call.caller;
@@ -88,14 +84,13 @@ impl Candidate {
         })
     }
 
-    /// How the call was planned.
     pub(super) fn planned(&mut self, plan: &CallPlan) {
         self.origin.repeat = plan.call.repeat;
         self.origin.route.clone_from(&plan.route);
     }
 
-    /// Ready when the call has lasted so long that it should become a task, and what its client has answered has arrived;
-    /// with where it runs, if that is known.
+    /// Ready when the call should become a task and the client's answers have arrived at the
+    /// worker. Returns where the call runs, if that is known.
     pub(super) fn poll_due(
         &mut self,
         control: &dyn CallControl,
@@ -108,7 +103,7 @@ impl Candidate {
         bound.as_mut().poll(cx)
     }
 
-    /// Makes the call a task where it runs. That is seen through, whoever waits for it.
+    /// Makes the call a task. This completes even if the caller is dropped.
     pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
         tokio::spawn(async move {
             let origin = self.origin;
@@ -149,7 +144,7 @@ impl Origin {
                 ..SessionRef::new(opened.session, self.principal.clone())
             },
         };
-        // A session node of an earlier release knows no tasks.
+        // A session node of an earlier release does not know tasks.
         if task.to.session.is_task()
             && let Some(told) = self.hand_over(&task, call, plan).await
         {
@@ -159,7 +154,8 @@ impl Origin {
         None
     }
 
-    /// Has the session take the call over, and asks it for the task: once it has journaled the call, it answers.
+    /// Makes the session take over the call, and asks for the task. The session answers once it has
+    /// journaled the call.
     async fn hand_over(
         &self,
         task: &TaskHandle,
@@ -174,7 +170,8 @@ impl Origin {
         let post = Post {
             body: request("call", Method::ToolsCall, self.params_of_call()),
             delivery: call.into(),
-            // Its worker may have it from here. One that is safe to repeat is found there by its id.
+            // From here on, the worker may know the call under the task. A call that is safe to
+            // repeat is found by its id.
             repeated: once,
             plan: Some(Arc::new(Ok(plan))),
         };
@@ -196,7 +193,8 @@ impl Origin {
                     let answer = RawJson::from_valid(text);
                     return answer.member("result").map(|task| created(&task));
                 }
-                // The task has the call by now, and it cannot go on here: who knows of the task may be away for a moment.
+                // The task already has the call, so it cannot continue here. Its owner may be
+                // briefly unavailable.
                 Err(error) if may_pass(&error) && Instant::now() < self.deadline => {
                     tracing::debug!(%error, "a new task does not answer yet");
                     sleep(AGAIN).await;
@@ -206,7 +204,8 @@ impl Origin {
         }
     }
 
-    /// The plan, bound to the worker that runs the call; none where that one could not say whether it had the call before.
+    /// The plan, bound to the worker that runs the call. `None` if that worker could not tell
+    /// whether it had the call before.
     fn plan_at(&self, bound: Bound) -> Option<RequestPlan> {
         let once = self.repeat == Repeat::Never;
         let Bound { pool, worker, .. } = bound;
@@ -219,7 +218,7 @@ impl Origin {
         };
         let route = match &self.route {
             Some(route) => route.clone(),
-            // It is only ever attached to.
+            // This call is only attached to.
             None if once => attached(),
             None => return None,
         };
@@ -231,7 +230,7 @@ impl Origin {
         (!once || plan.worker.ledger.is_some()).then_some(plan)
     }
 
-    /// What a legacy client would have said of itself.
+    /// The `initialize` of an equivalent legacy client.
     fn initialize(&self) -> Request {
         let mut params = RawObject::default();
         let revision = Revision::LATEST_LEGACY.as_str();
@@ -248,7 +247,7 @@ impl Origin {
         }
     }
 
-    /// The parameters without what only a modern request says.
+    /// Removes the parameters that only a modern request has.
     fn params_of_call(&self) -> Option<RawJson> {
         let params = self.params.as_ref()?;
         let (Some(mut params), Some(meta)) = (RawObject::of(params), params.member("_meta")) else {
@@ -271,7 +270,7 @@ impl Origin {
     }
 }
 
-/// Whether a task may answer later.
+/// Whether the task may answer later.
 fn may_pass(error: &GatewayError) -> bool {
     matches!(
         error,
@@ -284,12 +283,11 @@ fn may_pass(error: &GatewayError) -> bool {
 }
 
 impl TaskHandle {
-    /// Has the task hold what its call holds of quotas.
     pub(super) fn hold(&self, places: CallPlaces) {
         places.becomes(Arc::clone(&self.gateway), self.to.clone());
     }
 
-    /// Ends a task of which nobody will ever hear, and its call.
+    /// Ends a task that its client will not hear of.
     pub(super) async fn end(&self) {
         if let Err(error) = self.gateway.close(&self.to).await {
             tracing::debug!(%error, "could not end a task that nobody has heard of");

@@ -1,4 +1,4 @@
-//! Calls: answered as JSON when the answer is the first thing to come, else as a stream.
+//! Answers calls: as JSON if the answer comes first, else as a stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,7 +30,6 @@ use crate::refused::Refused;
 use crate::visit::Visit;
 use crate::{answer, sse};
 
-/// Runs a call and answers.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     meta: RequestMeta,
@@ -72,7 +71,7 @@ pub(super) async fn serve(
             if let Some(record) = &permit.record {
                 record.ended(&ending.outcome);
             }
-            // The request's body is not needed any more, whoever reads the answer.
+            // The request's body is no longer needed.
             drop(permit.room.take());
             return complete(&reader, run.repeat(), &id, &ending);
         }
@@ -91,7 +90,6 @@ pub(super) async fn serve(
     sse::response(frames, timing.keep_alive, held)
 }
 
-/// Whoever sends a request.
 pub(super) fn caller(visit: &Visit<'_>, meta: &RequestMeta, checked: &Checked) -> Caller {
     Caller {
         principal: visit.principal.clone(),
@@ -120,9 +118,9 @@ fn call(
         progress_token: meta.progress_token,
         log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
-        // Its plan decides.
+        // The plan decides.
         repeat: Repeat::Never,
-        // Without traces, what the client says is passed on as it came.
+        // Without traces, passes on the client's trace context.
         trace: visit.trace.clone().or_else(|| {
             let parent = meta.traceparent.as_deref()?;
             TraceContext::parse(parent, meta.tracestate.as_deref())
@@ -161,7 +159,7 @@ fn text_of(id: &RequestId, outcome: &Outcome) -> Bytes {
     }
 }
 
-/// What becomes of an answer for which there is no room.
+/// The error for an answer without backlog room.
 fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
     match repeat {
         Repeat::Safe => Refusal::AnswerNotKept(full).error(),
@@ -169,7 +167,8 @@ fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
     }
 }
 
-/// What the client of a call is told whose token is taken back. The call is cancelled, whatever it has done by then.
+/// The error for a call whose client's token is revoked. The call is cancelled and may have had
+/// effects.
 fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     match repeat {
         Repeat::Safe => Refusal::Unauthenticated(why).error(),
@@ -180,20 +179,20 @@ fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     }
 }
 
-/// A call's stream: no event ids, since a modern stream cannot be resumed. Dropping it cancels the call.
+/// A call's stream. It has no event ids, because modern streams cannot be resumed. Dropping it
+/// cancels the call.
 struct CallFrames {
     id: RequestId,
     reader: Reader,
     run: CallRun,
     first: Option<Step>,
-    /// Ready when the client's token is taken back.
+    /// Ready when the client's token is revoked.
     revoked: BoxFuture<'static, AuthError>,
     record: Option<RequestRecord>,
     ended: bool,
 }
 
 impl CallFrames {
-    /// The last frame.
     fn end(&mut self, outcome: &Outcome) -> Poll<Option<Bytes>> {
         self.ended = true;
         if let Some(record) = &self.record {
@@ -226,7 +225,7 @@ impl Stream for CallFrames {
         match step {
             Step::Notification { method, params } => {
                 let text = notification(method.as_str(), params.as_ref());
-                // Where there is no room for it, the client misses it, but not the answer.
+                // Without backlog room, the notification is dropped but the answer is still sent.
                 let frame = self.reader.keep(sse::message(&text));
                 Poll::Ready(Some(frame.unwrap_or(sse::COMMENT)))
             }

@@ -1,4 +1,4 @@
-//! Checks of a modern request before anything runs: `_meta`, mirrored headers, the method.
+//! Checks a modern request: `_meta`, mirrored headers, the method.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use shoal_ports::{Caller, Dispatcher, LogFilter};
@@ -12,19 +12,18 @@ use crate::era::VersionHeader;
 use crate::names;
 use crate::refusal::Refusal;
 
-/// What the checks found out.
 pub(super) struct Checked {
     pub(super) revision: Revision,
     pub(super) capabilities: RawJson,
     pub(super) log: LogFilter,
-    /// Whether the client speaks of tasks, and there are any.
+    /// Whether the client and the edge support tasks.
     pub(super) tasks: bool,
 }
 
 /// Checks a request (2026-07-28, Overview, `_meta`; Streamable HTTP, Server Validation).
 ///
 /// # Errors
-/// -32602, -32020, -32022 or -32601; the first that applies.
+/// The first of -32602, -32020, -32022 or -32601 that applies.
 pub(super) fn request(
     headers: &HeaderMap,
     version: VersionHeader<'_>,
@@ -46,7 +45,7 @@ pub(super) fn request(
     }
     let params = request.params.as_ref();
     if let Some(named) = request.method.named() {
-        // A request without the parameter is refused further on, in the words of its method.
+        // A missing parameter is refused later by its method.
         if let Some(name) = params.and_then(|params| params.member_text(named.as_str())) {
             expect_equal("Mcp-Name", sent(headers, &names::NAME), &name)?;
         }
@@ -61,7 +60,7 @@ pub(super) fn request(
     })
 }
 
-/// Whether a request is only for clients that declare the tasks extension.
+/// Whether a request requires the tasks extension.
 pub(super) fn needs_tasks(caller: &Caller, request: &Request, dispatcher: &dyn Dispatcher) -> bool {
     let params = request.params.as_ref();
     match request.method {
@@ -74,7 +73,7 @@ pub(super) fn needs_tasks(caller: &Caller, request: &Request, dispatcher: &dyn D
     }
 }
 
-/// Checks the headers that mirror arguments of a tool which the caller may use.
+/// Checks the headers that mirror a tool's arguments.
 ///
 /// # Errors
 /// -32020
@@ -91,7 +90,7 @@ pub(super) fn arguments(
     dispatcher.check_param_headers(caller, params, &|name| mirrored(headers, name))
 }
 
-/// Checks the version of a notification, of which the specification asks nothing else over HTTP.
+/// Checks the version of a notification, which is all that the specification requires over HTTP.
 pub(super) fn notification_version(
     version: VersionHeader<'_>,
     meta: &RequestMeta,
@@ -103,7 +102,6 @@ pub(super) fn notification_version(
     protocol_version(version, meta).map_err(Refusal::Modern)
 }
 
-/// The facts that a notification shares with a request.
 pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> Checked {
     let nothing = RawJson::from_static("{}");
     Checked {
@@ -114,7 +112,7 @@ pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> Checked
     }
 }
 
-/// The revision that both the header and the body name.
+/// The revision, which header and body must both name.
 fn protocol_version(header: VersionHeader<'_>, meta: &RequestMeta) -> Result<Revision, RpcError> {
     let body = meta
         .protocol_version
@@ -136,8 +134,8 @@ fn missing(key: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("params._meta must hold {key:?}: {what}"))
 }
 
-/// Names every revision that is served, newest first: a client that shares only a legacy one with this
-/// server can still fall back to `initialize`.
+/// Lists every served revision, newest first. A client that shares only a legacy one can still fall
+/// back to `initialize`.
 fn unsupported(requested: &str, why: &str) -> RpcError {
     let requested = shown(requested, 64);
     let data = serde_json::json!({ "supported": supported_versions(), "requested": requested });
@@ -145,7 +143,6 @@ fn unsupported(requested: &str, why: &str) -> RpcError {
     RpcError::new(code::UNSUPPORTED_VERSION, message).with_data(RawJson::of(&data))
 }
 
-/// Every revision, newest first.
 pub(super) fn supported_versions() -> [&'static str; Revision::ALL.len()] {
     let mut versions = Revision::ALL.map(Revision::as_str);
     versions.reverse();
@@ -156,7 +153,6 @@ fn sent<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h [u8]> {
     headers.get(name).map(HeaderValue::as_bytes)
 }
 
-/// The value of `Mcp-Param-{name}`.
 fn mirrored(headers: &HeaderMap, name: &str) -> Option<Vec<u8>> {
     let name = format!("{MCP_PARAM_PREFIX}{name}");
     headers.get(name).map(|value| value.as_bytes().to_vec())

@@ -30,15 +30,15 @@ const fn supported_count() -> usize {
     shoal_protocol::Revision::ALL.len()
 }
 
-/// Says what the whole server offers, the same to everybody.
+/// Describes the server, equally for all callers.
 ///
 /// # Errors
-/// When this node does not know yet.
+/// This node does not know all pools yet.
 pub(super) async fn answer(edge: &EdgeState, id: &RequestId) -> Result<Response, Refusal> {
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
     let kept = edge.config.timing.discover_ttl;
-    // Nobody keeps an answer for long to which more may be added soon.
+    // An answer that may soon grow gets a short lifetime.
     let again = lacks.map_or(kept, |why| why.retry_after().unwrap_or_default());
     let ttl = kept.min(again).as_millis();
     let capabilities = match edge.config.tasks.enabled {

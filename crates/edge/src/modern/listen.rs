@@ -23,7 +23,7 @@ use crate::subscriptions::{Filter, News, Subscription};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
-/// Opens the stream; its first message acknowledges what will be told.
+/// Opens the stream. Its first message acknowledges the honoured filter.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     caller: &Caller,
@@ -35,14 +35,14 @@ pub(super) async fn serve(
         .map_err(Refusal::Modern)?;
     let permit = edge.load.admit_stream(&visit.principal, limits)?;
     let reader = visit.reader();
-    // Its resources are known here until the stream ends.
+    // The filter stays in memory until the stream ends.
     let kept = match asked.bytes() {
         0 => None,
         bytes => Some(reader.hold(bytes).map_err(Refusal::AnswerNotKept)?),
     };
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
-    // A list that may come yet is told of once it is there.
+    // A list that may still appear is announced when it does.
     let mut honoured = match &lacks {
         Some(_) => asked,
         None => asked.supported_by(&facts.capabilities),
@@ -58,7 +58,7 @@ pub(super) async fn serve(
     {
         return Err(Refusal::NotReady(why).into());
     }
-    // After joining, so that no change is missed.
+    // Begun after joining, so that all changes are seen.
     let tasks = TaskWatch::begin(visit, &mut honoured.task_ids).await;
     let frames = ListenFrames {
         reader,
@@ -82,9 +82,8 @@ struct ListenFrames {
     subscription: Subscription,
     tasks: TaskWatch,
     facts: Arc<ServerFacts>,
-    /// Ready when the client's token is good no more.
+    /// Ready when the client's token is no longer valid.
     over: BoxFuture<'static, AuthError>,
-    /// Ready when the node drains.
     drained: BoxFuture<'static, ()>,
     ended: bool,
 }
@@ -116,7 +115,7 @@ impl Stream for ListenFrames {
         }
         if let Poll::Ready(task) = self.tasks.poll_told(cx) {
             let mut params = RawObject::of(&task).unwrap_or_default();
-            // It is no result here.
+            // The notification is not a result.
             params.remove("resultType");
             let text = notify(&Method::TaskChanged, params, &self.id);
             return Poll::Ready(self.frame(&text));
@@ -127,13 +126,12 @@ impl Stream for ListenFrames {
 }
 
 impl ListenFrames {
-    /// Ends with the result of the request.
     fn close(&mut self) -> Poll<Option<Bytes>> {
         self.ended = true;
         Poll::Ready(Some(sse::message(&closed(&self.id, &self.facts))))
     }
 
-    /// Where there is no room for a message the stream ends without a result: its client subscribes again, and looks.
+    /// Without backlog room, the stream ends without a result, and its client subscribes again.
     fn frame(&mut self, text: &Bytes) -> Option<Bytes> {
         let frame = self.reader.keep(sse::message(text)).ok();
         self.ended = frame.is_none();
@@ -165,7 +163,7 @@ fn notify(method: &Method, mut params: RawObject, id: &RequestId) -> Bytes {
     notification(method.as_str(), Some(&params.to_json()))
 }
 
-/// The response to the request, which says that the end is no accident.
+/// The response to the request, which marks an orderly end.
 fn closed(id: &RequestId, facts: &ServerFacts) -> Bytes {
     let mut meta = RawObject::default();
     meta.set(SUBSCRIPTION_ID, id.to_json());

@@ -1,4 +1,4 @@
-//! A modern call from start to end, cancelled when nobody waits for it any more.
+//! Runs a modern call from start to end, and cancels it when its client leaves.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,15 +21,13 @@ use crate::refusal::status_of_outcome;
 
 const DISCONNECTED: &str = "the client closed the connection";
 
-/// A call under way.
 pub(super) struct CallRun {
     dispatcher: Arc<dyn Dispatcher>,
     state: RunState,
-    /// Whether it may run again; until its plan knows, it may not.
+    /// Whether the call may run again. Assumed not until the plan is known.
     repeat: Repeat,
-    /// What makes a task of it, if anything does.
+    /// The means to make the call a task, if it may become one.
     candidate: Option<Box<Candidate>>,
-    /// The places of quotas that it holds.
     places: CallPlaces,
 }
 
@@ -38,28 +36,23 @@ enum RunState {
     Starting(BoxFuture<'static, Started>),
     Running(RunningCall),
     Becoming(JoinHandle<Became>),
-    /// It does not run.
     Answered(CallOutcome),
     Ended,
 }
 
-/// Something to tell the client.
 pub(super) enum Step {
-    /// A notification of the call.
     Notification {
         method: Method,
         params: Option<RawJson>,
     },
-    /// The call's end; nothing follows.
     Ended(Ending),
 }
 
-/// How a call ended.
 pub(super) struct Ending {
     pub(super) outcome: Outcome,
-    /// What HTTP says of it, if it is the whole answer.
+    /// The HTTP status, if this is the whole answer.
     pub(super) status: StatusCode,
-    /// When to come back, if a limit was reached or the node has yet to learn what there is.
+    /// When to retry, if a limit was reached or the node does not know all pools yet.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -84,12 +77,11 @@ impl CallRun {
         run
     }
 
-    /// Whether what it does may be done again.
     pub(super) fn repeat(&self) -> Repeat {
         self.repeat
     }
 
-    /// How the call has ended, if it has by now and that is all there is to say of it. Nothing else follows then.
+    /// The call's end, if it has already ended without other events.
     pub(super) fn ended(&mut self) -> Option<Ending> {
         let outcome = match &mut self.state {
             RunState::Running(running) => running.events.take_ended()?,
@@ -103,7 +95,10 @@ impl CallRun {
         Some(Ending::of(outcome))
     }
 
-    /// Waits for the end, and leaves out what comes before. Cancellation safe.
+    /// Waits for the end and drops earlier events.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub(super) async fn ending(&mut self) -> Ending {
         loop {
             if let Step::Ended(ending) = std::future::poll_fn(|cx| self.poll_step(cx)).await {
@@ -138,7 +133,7 @@ impl CallRun {
         }
     }
 
-    /// The next step. Not to be polled after `Ended`.
+    /// Returns the next step. Must not be polled after `Ended`.
     pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
             match &mut self.state {
@@ -170,9 +165,9 @@ impl CallRun {
                             }
                             return self.end(outcome);
                         }
-                        // Only streams that can be resumed are worth closing early.
+                        // Only resumable streams are worth closing early.
                         Some(CallEventKind::CloseStream { .. }) => {}
-                        // Nothing was asked.
+                        // The client was not asked.
                         Some(CallEventKind::Withdrawn { .. }) => {}
                         Some(CallEventKind::State { ask, .. }) => {
                             drop(running.control.answer(ask, Outcome::Error(no_session())));
@@ -200,7 +195,6 @@ impl CallRun {
         }
     }
 
-    /// The call runs on as a task, if that can be.
     fn become_task(&mut self, bound: Option<Bound>) {
         let state = std::mem::replace(&mut self.state, RunState::Ended);
         self.state = match (state, self.candidate.take()) {
@@ -231,7 +225,7 @@ impl Ending {
     }
 }
 
-/// The dispatcher turns questions into `InputRequiredResult`s for modern callers, always.
+/// Handles a question that the dispatcher should have turned into an `InputRequiredResult`.
 fn unexpected_ask(running: &RunningCall, method: &Method) -> RpcError {
     tracing::error!(%method, "a modern call was left with a question to its client");
     running.control.cancel("the question cannot be delivered");
@@ -249,7 +243,7 @@ impl Drop for CallRun {
         let places = self.places.take();
         match std::mem::replace(&mut self.state, RunState::Ended) {
             RunState::Running(running) => cancel(running, places),
-            // A start that is under way cannot be taken back, only seen through and then cancelled.
+            // A running start cannot be undone, so it is awaited and then cancelled.
             RunState::Starting(starting) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {
@@ -259,7 +253,7 @@ impl Drop for CallRun {
                     });
                 }
             }
-            // What its client will never hear of is of no use to anybody.
+            // The client will not hear of the new task, so it is ended.
             RunState::Becoming(becoming) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {
@@ -274,7 +268,6 @@ impl Drop for CallRun {
                     });
                 }
             }
-            // A plan takes nothing.
             RunState::Planning(_) | RunState::Answered(_) | RunState::Ended => {}
         }
     }

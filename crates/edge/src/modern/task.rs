@@ -1,4 +1,4 @@
-//! `tasks/get`, `tasks/update` and `tasks/cancel`: requests to the session that a task is.
+//! `tasks/get`, `tasks/update` and `tasks/cancel`: requests to a task's session.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -13,7 +13,6 @@ use crate::refused::Refused;
 use crate::tasks::task_of;
 use crate::visit::Visit;
 
-/// Asks the task's owner, wherever that is.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     request: Request,
@@ -36,7 +35,7 @@ pub(super) async fn serve(
     if let Some(record) = &permit.record {
         record.answered(&text);
     }
-    // What the owner refuses has the status of what an edge refuses.
+    // An owner's refusal gets the same status as an edge's.
     if let Some(error) = RawJson::from_valid(text.clone()).member("error") {
         return Err(Refusal::Modern(RpcError::from_json(&error)).into());
     }
@@ -44,7 +43,6 @@ pub(super) async fn serve(
     Ok(answer::json(StatusCode::OK, text))
 }
 
-/// The task that a request names.
 fn named(request: &Request) -> Result<SessionId, Refusal> {
     let id = request
         .params

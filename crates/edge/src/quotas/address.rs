@@ -1,4 +1,4 @@
-//! Where a client comes from.
+//! Finds a client's address.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,21 +7,21 @@ use http::request::Parts;
 
 use crate::connection::Connection;
 
-/// A header that is looked up often: its name is not read each time.
+/// A constant, because the header is looked up often.
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Proxies in a chain that are looked at.
+/// Maximum proxies of a chain that are examined.
 const LONGEST_CHAIN: usize = 32;
 
-/// Proxies whose `X-Forwarded-For` is believed.
+/// Proxies whose `X-Forwarded-For` is trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<(IpAddr, u8)>);
 
 impl TrustedProxies {
-    /// Reads addresses and networks: `10.0.0.0/8`, `::1`.
+    /// Parses addresses and networks, for example `10.0.0.0/8` or `::1`.
     ///
     /// # Errors
-    /// The first that is neither.
+    /// The first text that is not an address or a network.
     pub fn parse<S: AsRef<str>>(networks: &[S]) -> Result<Self, String> {
         let parse = |text: &str| {
             let (address, bits) = match text.split_once('/') {
@@ -56,16 +56,17 @@ impl TrustedProxies {
         self.0.iter().any(within)
     }
 
-    /// The nearest address that is no trusted proxy's; none where no connection is known.
+    /// The nearest address that is not a trusted proxy's, or `None` without a known connection.
     pub(crate) fn address_of(&self, head: &Parts) -> Option<IpAddr> {
         let peer = Connection::of(&head.extensions)?.peer.address?;
         let mut nearest = peer.ip().to_canonical();
-        // Most come from no proxy that is trusted: then the header is not looked for.
+        // Most requests do not come from a trusted proxy and skip the header.
         if !self.trusts(nearest) {
             return Some(nearest);
         }
         let lines = head.headers.get_all(FORWARDED_FOR).iter().rev();
-        // By their bytes: what a client has written before may be no text, and must not hide what a proxy added to it.
+        // Splits bytes, because a client's invalid text must not hide the addresses that proxies
+        // added.
         let parts = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
         let mut before = parts.take(LONGEST_CHAIN);
         while self.trusts(nearest) {

@@ -1,4 +1,4 @@
-//! Cells that an edge has taken for requests to come, and calls that are under way.
+//! Cells that an edge has leased in advance, and counts of running calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use tokio::time::Instant;
 
 use crate::places::PlaceCount;
 
-/// How long cells may lie here. Then they go back.
+/// How long unused cells stay here before they are returned.
 const LIFE: Duration = Duration::from_secs(2);
-/// How long an empty bucket is not asked about again.
+/// How long an empty bucket is not asked again.
 const EMPTY: Duration = Duration::from_secs(1);
-/// One in so many cells of a bucket may lie here.
+/// An edge may hold one in this many cells of a bucket.
 const SHARE: u32 = 10;
-/// Bytes that leases of one quota may take, and of a lease beside its name.
+/// Maximum bytes of one quota's leases, and the bytes of a lease besides its name.
 const MOST_BYTES: usize = 16 << 20;
 const LEASE: usize = 240;
 
@@ -32,28 +32,27 @@ struct Entries {
     bytes: usize,
 }
 
-/// What an edge has of a quota for one subject.
 pub(super) struct Lease {
-    /// Calls that are under way, if that is limited.
     pub(super) places: PlaceCount,
     cells: u32,
-    /// How many were asked for last.
+    /// The size of the last request for cells.
     size: u32,
     since: Instant,
-    /// What is known of an empty bucket: how many cells were asked for, when there are so many, and when to ask again.
+    /// An empty bucket: the cells that were requested, when they are available, and when to ask
+    /// again.
     empty: Option<(u32, Instant, Instant)>,
     asking: bool,
     news: Arc<Notify>,
 }
 
-/// What comes of wanting cells.
+/// The result of requesting cells.
 pub(super) enum Step {
     Spent,
-    /// There are enough after this time.
+    /// Enough cells are available after this time.
     Refused(Duration),
-    /// Somebody asks already; look again then.
+    /// Another request is asking the store. Try again after the notification.
     Wait(OwnedNotified),
-    /// Ask for so many, and give back those that nobody used.
+    /// Ask the store for `want` cells and return the `unused` ones.
     Ask {
         rate: CellRate,
         want: u32,
@@ -62,7 +61,6 @@ pub(super) enum Step {
 }
 
 impl Leases {
-    /// Does something with the lease of a subject, which is made if there is none.
     pub(super) fn with<T>(
         &self,
         subject: &QuotaSubject,
@@ -76,14 +74,14 @@ impl Leases {
         })
     }
 
-    /// Cells that were spent on a request that was not let through.
+    /// Returns the cells of a request that was refused.
     pub(super) fn put_back(&self, subject: &QuotaSubject, cells: u32) {
         if let Some(lease) = self.0.lock().all.get_mut(subject) {
             lease.cells += cells;
         }
     }
 
-    /// What has lain here for too long. Leases that nobody needs are forgotten.
+    /// Takes the cells that stayed unused too long, and drops unneeded leases.
     pub(super) fn take_unused(&self) -> Vec<(QuotaSubject, u32)> {
         let now = Instant::now();
         let mut entries = self.0.lock();
@@ -107,7 +105,6 @@ impl Leases {
         unused
     }
 
-    /// All of it.
     pub(super) fn take_all(&self) -> Vec<(QuotaSubject, u32)> {
         let mut entries = self.0.lock();
         let leases = entries.all.iter_mut();
@@ -122,7 +119,8 @@ impl Entries {
     fn insert(&mut self, subject: QuotaSubject, now: Instant) -> &mut Lease {
         let bytes = bytes_of(&subject);
         if self.bytes + bytes > MOST_BYTES {
-            // Those who come again ask again. Cells that go with a lease come back to the bucket with time.
+            // A dropped lease is asked for again when needed. The bucket regains its cells with
+            // time.
             let Self { all, bytes } = self;
             all.retain(|subject, lease| {
                 let needed = lease.asking || lease.places.any();
@@ -162,14 +160,14 @@ impl Lease {
         if self.asking {
             return Step::Wait(Arc::clone(&self.news).notified_owned());
         }
-        // The faster they are spent, the more are taken.
+        // The lease grows while it is spent quickly.
         let size = match fresh {
             true => self.size.saturating_mul(2),
             false => self.size / 2,
         };
         self.size = size.clamp(1, (rate.burst() / SHARE).max(1)).max(need);
         self.asking = true;
-        // What was left is asked for anew with the rest.
+        // The rest is returned and requested again.
         let unused = std::mem::take(&mut self.cells);
         let want = self.size;
         Step::Ask { rate, want, unused }
@@ -180,7 +178,7 @@ fn bytes_of(subject: &QuotaSubject) -> usize {
     LEASE + subject.bytes()
 }
 
-/// Somebody asks for more: whatever becomes of that, those who wait hear of it.
+/// Marks that a request asks for cells. Dropping it notifies the waiting requests in any case.
 pub(super) struct Asking<'a> {
     leases: &'a Leases,
     subject: &'a QuotaSubject,
@@ -235,7 +233,6 @@ mod tests {
     use super::{LIFE, Leases, MOST_BYTES, bytes_of};
     use crate::places::Place;
 
-    /// The only place of a principal.
     fn place(leases: &Leases, principal: &str, now: Instant) -> Option<Place> {
         let subject = QuotaSubject::Principal(Principal::new(principal));
         leases.with(&subject, now, |lease| lease.places.take(1, 1))
@@ -274,7 +271,7 @@ mod tests {
     #[test]
     fn a_sweep_forgets_nothing_that_is_held() {
         let leases = Leases::default();
-        // Whatever is not held goes with the next sweep.
+        // The next sweep drops unneeded leases.
         let old = Instant::now() - LIFE;
         let inside = AtomicUsize::new(0);
         let call = || {

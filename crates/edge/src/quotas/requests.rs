@@ -1,20 +1,19 @@
-//! The requests of a message that are counted.
+//! The counted requests of a message.
 
 use std::borrow::Cow;
 
 use shoal_protocol::{Body, Message, Method};
 
-/// The requests of a message, each with the tool that it calls, if quotas ask for that.
+/// The requests of a message, with their tools if quotas ask for tools.
 pub(super) enum Requests<'a> {
     One(Option<Tool<'a>>),
     Batch(Vec<Tool<'a>>),
 }
 
-/// The name of the tool; `None` if none is called.
 type Tool<'a> = Option<Cow<'a, str>>;
 
 impl<'a> Requests<'a> {
-    /// Those of a body. Names are read once, however many quotas ask for them.
+    /// Collects a body's requests. Tool names are read once for all quotas.
     pub(super) fn of(body: &'a Body, with_tools: bool) -> Self {
         let counted = |message: &'a Message| match message {
             Message::Request(request) if with_tools && request.method == Method::ToolsCall => {
@@ -36,7 +35,6 @@ impl<'a> Requests<'a> {
         self.all().len()
     }
 
-    /// The tools that are called.
     pub(super) fn tools(&self) -> impl Iterator<Item = &str> {
         self.all().iter().filter_map(Option::as_deref)
     }

@@ -1,4 +1,4 @@
-//! One quota at work.
+//! One quota in force.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) struct Rule {
     pub(super) config: QuotaConfig,
     name: Arc<str>,
     pub(super) rate: Option<CellRate>,
-    /// Requests of one message that it can ever let through.
+    /// The most requests of one message that it can ever admit.
     most: u32,
     pub(super) leases: Leases,
 }
@@ -43,7 +43,6 @@ impl Rule {
         }
     }
 
-    /// How many of these requests it counts.
     pub(super) fn count(&self, requests: &Requests<'_>) -> u32 {
         let tools = &self.config.tools;
         let is_named = |tool: &&str| tools.iter().any(|pattern| matches_pattern(pattern, tool));
@@ -54,7 +53,8 @@ impl Rule {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Takes places for calls that are under way at once, of which there are `limit`, and cells; cells may have to be waited for.
+    /// Takes places for concurrent calls, up to `limit`, and then cells, which may have to be
+    /// waited for.
     pub(super) fn take(
         &self,
         subject: &QuotaSubject,

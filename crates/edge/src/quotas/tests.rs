@@ -1,4 +1,4 @@
-//! What edges let through together.
+//! Admission by several edges together.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -19,18 +19,16 @@ use tokio::time::{Instant, advance, sleep};
 use super::{ASKED_AT_ONCE, AT_ONCE, PAUSE, Quotas};
 use crate::refusal::Refusal;
 
-/// Longer than cells may lie unused.
 const LIFE_AND_MORE: std::time::Duration = std::time::Duration::from_secs(3);
 
-/// A store that can be away, and counts what it is asked.
+/// A store that can be away and counts questions.
 #[derive(Default)]
 struct Store {
     cells: MemoryQuotas,
     away: AtomicBool,
-    /// It says nothing for ever.
     hangs: AtomicBool,
     asked: AtomicUsize,
-    /// What is given back is taken when so many give back at the same time.
+    /// Blocks until this many returns run concurrently.
     together: Option<Barrier>,
 }
 
@@ -108,7 +106,6 @@ async fn passes(edge: &Quotas, principal: &str) -> bool {
         .is_ok()
 }
 
-/// How many of so many calls at once are let through.
 async fn admitted(edge: &Quotas, calls: usize) -> usize {
     let calls = join_all((0..calls).map(|_| passes(edge, "alice"))).await;
     calls.into_iter().filter(|passed| *passed).count()
@@ -129,7 +126,7 @@ async fn three_edges_let_through_what_one_bucket_holds_with_few_questions() {
         passed += admitted(edge, 1_000).await;
     }
     assert!(passed <= 1_000);
-    // What the others hold comes back.
+    // The other edges' cells are returned.
     for edge in &edges {
         edge.close().await;
     }
@@ -144,7 +141,6 @@ async fn what_nobody_uses_goes_back_by_itself() {
     let store = Arc::new(Store::default());
     let edges = edges(&store, 2, &quota(QuotaPer::All, 100));
     assert_eq!(admitted(&edges[0], 20).await, 20);
-    // Each step lets the one before it be done.
     for _ in 0..10 {
         advance(LIFE_AND_MORE).await;
         tokio::task::yield_now().await;
@@ -303,7 +299,7 @@ async fn a_quota_that_stays_keeps_its_count() {
     assert!(passes(&edge, "alice").await);
 }
 
-/// Requests of so many addresses at once; how many are let through without a wait for the store.
+/// Counts the requests of many addresses that are admitted without waiting for the store.
 async fn arrivals(edge: &Quotas, addresses: u32) -> usize {
     let arrive = |number: u32| {
         let address = IpAddr::V4(Ipv4Addr::from(number));
@@ -313,7 +309,7 @@ async fn arrivals(edge: &Quotas, addresses: u32) -> usize {
     let mut passed = 0;
     for mut arriving in all.into_iter().map(Box::pin) {
         passed += usize::from(arriving.as_mut().now_or_never().is_some());
-        // It is asked for all the same.
+        // The question to the store still runs.
         tokio::task::yield_now().await;
     }
     passed
@@ -338,7 +334,6 @@ async fn a_sweep_gives_back_many_at_a_time() {
     for number in 0..u32::try_from(AT_ONCE).unwrap() {
         let address = IpAddr::V4(Ipv4Addr::from(number));
         for _ in 0..4 {
-            // The fourth leaves cells over.
             edge.arrive(Some(address), Instant::now()).await.unwrap();
         }
     }

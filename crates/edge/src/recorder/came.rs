@@ -1,4 +1,4 @@
-//! A message as it came, for its span and its metrics.
+//! An incoming message, for its span and its metrics.
 
 use std::time::Instant;
 
@@ -6,7 +6,6 @@ use http::request::Parts;
 use shoal_ports::SessionId;
 use shoal_protocol::{Method, RawJson, RequestId};
 
-/// A request or notification as it came.
 pub(crate) struct Came<'a> {
     pub(crate) began: Instant,
     pub(crate) head: &'a Parts,

@@ -1,4 +1,4 @@
-//! One message of a client by the OpenTelemetry conventions for MCP: its server span, and how long it took.
+//! A client's message by the OpenTelemetry conventions for MCP: its server span and its duration.
 
 mod target;
 
@@ -17,8 +17,7 @@ use super::came::Came;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
-/// A message that a client sent, until it is known what became of it. Empty, and free, when neither traces nor metrics
-/// are kept.
+/// A running message. Empty, and free, if there are no traces and metrics.
 pub(crate) struct Operation(Option<Box<Running>>);
 
 struct Running {
@@ -30,21 +29,20 @@ struct Running {
     unanswered: Unanswered,
 }
 
-/// Why a message got no answer on its connection. No error of the span, which has an event in its place: a session's
-/// call goes on without its connection.
+/// Why a message got no answer on its connection. The span gets an event instead of an error,
+/// because a session's call continues without its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
-    /// The client left.
     Left,
-    /// The stream was closed, for the client to come back to the rest.
+    /// The stream was closed, and the client can resume.
     Closed,
     /// The stream broke off.
     Cut,
 }
 
 impl Operation {
-    /// Begins the span: a child of what `_meta` names. What the HTTP headers name is linked, and the parent only where
-    /// `_meta` names nothing: proxies put theirs there, unasked.
+    /// Begins the span as a child of the context in `_meta`. The HTTP headers' context is linked,
+    /// and is the parent only without `_meta`, because proxies add theirs unasked.
     pub(crate) fn begin(came: &Came<'_>) -> Self {
         if !trace::enabled() && !metrics::enabled() {
             return Self(None);
@@ -73,12 +71,11 @@ impl Operation {
         })))
     }
 
-    /// The parent of what is done for the message.
     pub(crate) fn context(&self) -> Option<&TraceContext> {
         self.0.as_ref()?.span.context()
     }
 
-    /// The tool that it calls, as far as traces or metrics are kept.
+    /// The called tool, if traces or metrics are kept.
     pub(crate) fn tool(&self) -> Option<&str> {
         match self.0.as_ref()?.target.as_ref()? {
             Target::Tool(name) => Some(name),
@@ -86,7 +83,7 @@ impl Operation {
         }
     }
 
-    /// The session that the message opened, and what was agreed upon.
+    /// Notes the opened session and the negotiated revision.
     pub(crate) fn opened(&mut self, session: &SessionId, revision: Option<Revision>) {
         let Some(running) = &mut self.0 else {
             return;
@@ -100,21 +97,20 @@ impl Operation {
         }
     }
 
-    /// Should it end without an answer from now on, then for this reason.
+    /// Sets the reason to report if the message ends without an answer.
     pub(crate) fn expect_none(&mut self, why: Unanswered) {
         if let Some(running) = &mut self.0 {
             running.unanswered = why;
         }
     }
 
-    /// The message has had its answer; `failure` is what was wrong with it.
     pub(crate) fn end(self, took: Duration, failure: Option<Failure>) {
         if let Some(running) = self.0 {
             running.end(took, failure);
         }
     }
 
-    /// The message has had no answer on its connection.
+    /// Ends a message without an answer on its connection.
     pub(crate) fn leave(self, took: Duration) {
         if let Some(mut running) = self.0 {
             let why = running.unanswered;
@@ -137,7 +133,7 @@ impl Running {
             }
             self.span.record_error(failure.error_type());
         }
-        // What has a result exists.
+        // A target with a result exists, so its name is safe.
         if matches!(failure, None | Some(Failure::Tool)) {
             let (method, target) = (self.method.as_str(), named(self.target.as_ref()));
             if !matches!(self.method, Method::Other(_)) {
@@ -182,13 +178,13 @@ impl Unanswered {
     }
 }
 
-/// The revision that a message says it follows, if that is one.
 fn revision_of(headers: &HeaderMap) -> Option<&'static str> {
     let said = headers.get(&PROTOCOL_VERSION)?.to_str().ok()?;
     said.parse().ok().map(Revision::as_str)
 }
 
-/// What the client's `_meta` names. Most messages name nothing, which is seen without reading their parameters.
+/// The trace context in the client's `_meta`. A search shows cheaply that most messages have no
+/// such context.
 fn in_meta(params: Option<&RawJson>) -> Option<TraceContext> {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("traceparent"));
     SEARCH.find(params?.as_bytes())?;

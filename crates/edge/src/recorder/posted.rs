@@ -1,4 +1,4 @@
-//! What is recorded of a posted body, whether it asks or only tells.
+//! The record of a posted body.
 
 use std::time::Instant;
 
@@ -12,17 +12,16 @@ use super::operation::Operation;
 use super::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
-/// A posted body. The client's responses, and batches of nothing but what tells, have nothing recorded.
+/// A posted body. Client responses and batches of notifications have no record.
 pub(crate) struct Posted {
     began: Instant,
-    /// Of a body that asks for something; ends by itself.
+    /// For a body with requests. Ends on its own.
     pub(crate) record: Option<RequestRecord>,
-    /// Of one that only tells.
+    /// For a notification.
     told: Option<Operation>,
 }
 
 impl Posted {
-    /// Begins with what was parsed of a POST that came at `began`.
     pub(crate) fn begin(
         recorder: &Recorder,
         began: Instant,
@@ -48,7 +47,6 @@ impl Posted {
         }
     }
 
-    /// The parent of what is done for it.
     pub(crate) fn trace(&self) -> Option<TraceContext> {
         match &self.told {
             Some(told) => told.context().cloned(),
@@ -56,7 +54,7 @@ impl Posted {
         }
     }
 
-    /// The answer to the POST is known, which is all that becomes of what only tells.
+    /// Ends the record when the POST is answered, which is the end of a notification.
     pub(crate) fn answered(self, refused: Option<&Refusal>) {
         if let Some(told) = self.told {
             let failure = refused.map(|why| Failure::Code(why.error().code));

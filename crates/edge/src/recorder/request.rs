@@ -1,4 +1,4 @@
-//! One request, from its arrival until it is known how it ended.
+//! One request, from its arrival to its end.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -20,16 +20,15 @@ use super::said::{Said, said};
 use super::{Ended, Recorder};
 use crate::refusal::Refusal;
 
-/// Characters of an error's message that are kept.
+/// Maximum characters of an error message.
 const LONGEST_MESSAGE: usize = 400;
-/// The member of a tool's result that says that it failed.
+/// The member of a failed tool's result.
 const IS_ERROR: &str = "isError";
-/// What is kept of a failure of which the tool says nothing.
 const UNSAID: &str = "the tool did not say why";
-/// Characters of a tool's name or a resource's URI that are kept.
+/// Maximum characters of a target.
 const LONGEST_TARGET: usize = 160;
 
-/// A request whose end is awaited. Counts as cancelled when it is dropped before that. A cheap handle.
+/// A request whose end is awaited. Counts as cancelled if it is dropped earlier. A cheap handle.
 #[derive(Clone)]
 pub(crate) struct RequestRecord(Arc<Pending>);
 
@@ -41,7 +40,7 @@ struct Pending {
     operation: Mutex<Option<Operation>>,
 }
 
-/// What is asked for. Of a batch, its first request stands for all.
+/// The request's subject. A batch is represented by its first request.
 struct Subject {
     method: Method,
     params: Option<RawJson>,
@@ -49,7 +48,7 @@ struct Subject {
 }
 
 impl RequestRecord {
-    /// The record of a body that asks for something; `None` for one that only tells.
+    /// The record of a body with requests, or `None` without requests.
     pub(crate) fn of(
         recorder: &Recorder,
         began: Instant,
@@ -81,27 +80,25 @@ impl RequestRecord {
         })))
     }
 
-    /// The parent of what is done for the request.
     pub(crate) fn trace(&self) -> Option<TraceContext> {
         let operation = self.0.operation.lock();
         operation.as_ref().and_then(Operation::context).cloned()
     }
 
-    /// The session that the request opened, and what was agreed upon.
     pub(crate) fn opened(&self, session: &SessionId, revision: Option<Revision>) {
         if let Some(operation) = &mut *self.0.operation.lock() {
             operation.opened(session, revision);
         }
     }
 
-    /// Should the request end without an answer from now on, then for this reason.
+    /// Sets the reason to report if the request ends without an answer.
     pub(crate) fn expect_none(&self, why: Unanswered) {
         if let Some(operation) = &mut *self.0.operation.lock() {
             operation.expect_none(why);
         }
     }
 
-    /// A message on its way to the client: its answer, if it is a response.
+    /// Notes a message to the client, which may be the answer.
     pub(crate) fn wrote(&self, text: &[u8]) {
         match said(text) {
             Said::Result => self.0.ended_with_result(text),
@@ -118,13 +115,12 @@ impl RequestRecord {
         }
     }
 
-    /// The whole answer, whatever its form: a response, a batch of them, nothing.
+    /// Notes the whole answer in any form: a response, a batch, or an empty body.
     pub(crate) fn answered(&self, text: &[u8]) {
         self.wrote(text);
         self.0.settle(Ended::Ok, None, None);
     }
 
-    /// The call's end.
     pub(crate) fn ended(&self, outcome: &Outcome) {
         match outcome {
             Outcome::Result(result) => {
@@ -134,7 +130,6 @@ impl RequestRecord {
         }
     }
 
-    /// It was refused.
     pub(crate) fn refused(&self, why: &Refusal) {
         self.0.ended_with(&why.error());
     }
@@ -152,7 +147,7 @@ impl Pending {
         }
     }
 
-    /// Only the first end counts. `failure` is what a tool said that failed.
+    /// Settles the request. Only the first end counts. `failure` is the text of a failed tool.
     fn settle(&self, ended: Ended, error: Option<&RpcError>, failure: Option<String>) {
         let Some(operation) = self.operation.lock().take() else {
             return;
@@ -186,7 +181,7 @@ impl Pending {
         }
     }
 
-    /// What the tool said, if this is, or holds, the result of one that failed (`isError`).
+    /// The text of a failed tool (`isError`) in a response.
     fn failure(&self, text: &[u8]) -> Option<String> {
         if self.subject.method != Method::ToolsCall || !may_say_failed(text) {
             return None;
@@ -198,8 +193,8 @@ impl Pending {
     }
 }
 
-/// Whether the text may hold an `isError` that is `true`, somewhere: most results say `false`, and searching is much
-/// cheaper than taking apart.
+/// Whether the text may contain a true `isError`. Most results do not, and searching is much
+/// cheaper than parsing.
 fn may_say_failed(text: &[u8]) -> bool {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
     SEARCH.find_iter(text).any(|at| {
@@ -223,7 +218,6 @@ impl Drop for Pending {
     }
 }
 
-/// The first text in a result.
 fn words(result: &RawJson) -> Option<String> {
     let content: Vec<RawJson> = result.member("content")?.read().ok()?;
     content
@@ -232,13 +226,12 @@ fn words(result: &RawJson) -> Option<String> {
 }
 
 impl Subject {
-    /// The tool, prompt or resource that is named.
     fn target(&self) -> Option<String> {
         let named = self.method.named()?;
         self.params.as_ref()?.member(named.as_str())?.string()
     }
 
-    /// What went wrong, and with what. `trace` is the trace that is kept of it.
+    /// The error report. `trace` is the recorded trace.
     fn report(&self, wrong: ErrorReport, trace: Option<String>) -> ErrorReport {
         let traceparent = RequestMeta::of(self.params.as_ref()).traceparent;
         ErrorReport {
@@ -251,7 +244,6 @@ impl Subject {
     }
 }
 
-/// The error of a request of which nothing is known.
 pub(super) fn unread(error: &RpcError) -> ErrorReport {
     ErrorReport {
         at_ms: now_ms(),
@@ -261,7 +253,6 @@ pub(super) fn unread(error: &RpcError) -> ErrorReport {
     }
 }
 
-/// The failure of a tool that said this.
 fn tool_failure(said: &str) -> ErrorReport {
     let said = if said.is_empty() { UNSAID } else { said };
     ErrorReport {
@@ -277,7 +268,7 @@ fn now_ms() -> u64 {
     now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The trace's id in a W3C `traceparent`; `None` when it is malformed.
+/// The trace id in a W3C `traceparent`, or `None` if it is malformed.
 pub(super) fn trace_id(traceparent: &str) -> Option<&str> {
     let id = traceparent.split('-').nth(1)?;
     let fit = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());

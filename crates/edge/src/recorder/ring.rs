@@ -1,11 +1,10 @@
-//! The newest of something.
+//! A bounded list of the newest items.
 
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 use shoal_ports::Listing;
 
-/// Keeps the newest items, up to a number.
 pub(super) struct Ring<T> {
     items: Mutex<VecDeque<T>>,
     most: usize,

@@ -1,20 +1,16 @@
-//! What a message that Shoal composed says, by its beginning alone.
+//! Classifies a message that Shoal composed by its beginning.
 
-/// How every message of Shoal's that has an id begins.
+/// The beginning of every message of Shoal's with an id.
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
-/// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// A response with a result.
     Result,
-    /// A response with an error.
     Error,
-    /// Something else: a notification, a request to the client.
     Other,
 }
 
-/// Looks no further than at what follows the id: results can be long.
+/// Classifies a message. Reads only up to the member after the id, because results can be long.
 pub(crate) fn said(text: &[u8]) -> Said {
     let after = text.strip_prefix(HEAD).and_then(after_id);
     match after {
@@ -24,7 +20,6 @@ pub(crate) fn said(text: &[u8]) -> Said {
     }
 }
 
-/// What follows a string or a number.
 fn after_id(text: &[u8]) -> Option<&[u8]> {
     if text.first() != Some(&b'"') {
         return text.iter().position(|b| *b == b',').map(|at| &text[at..]);

@@ -1,4 +1,4 @@
-//! What is recorded of requests, without an edge around.
+//! The recorder's figures, without an edge.
 
 use std::time::{Duration, Instant};
 
@@ -102,7 +102,7 @@ fn a_tool_that_says_that_it_failed_is_not_counted_as_ok() {
 #[test]
 fn what_a_tool_says_of_its_failure_is_kept_beside_the_errors() {
     let recorder = Recorder::default();
-    // However many there are, they leave the errors alone.
+    // Tool failures do not displace errors, however many there are.
     request(&recorder).ended(&Outcome::Error(RpcError::invalid_params("bad")));
     let long = format!(
         r#"{{"content":[{{"text":"{}"}}],"isError":true}}"#,

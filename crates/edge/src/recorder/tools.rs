@@ -1,7 +1,7 @@
-//! Calls by their tool, for the last minutes.
+//! Recent calls by tool.
 //!
-//! No call waits for another, and none but the first of a tool takes memory. Tools that the catalog has had are told apart, up
-//! to a number; what clients make up is not.
+//! Counting takes no lock, and only the first call of a tool allocates memory. Only tools that the
+//! catalog has had are counted, up to a limit, because clients can make up names.
 
 use std::hash::BuildHasher as _;
 use std::sync::OnceLock;
@@ -13,23 +13,19 @@ use shoal_telemetry::metrics::{NameKind, metrics};
 
 use super::{Counters, Ended, STEP};
 
-/// Tools that are told apart.
+/// Maximum tools.
 pub(super) const MOST: usize = 1_000;
-/// Places for them: at least twice as many, so that a search is short.
+/// At least twice as many slots, so that searches are short.
 const SLOTS: usize = 2_048;
-/// Windows that are told of, the one under way among them.
+/// Reported windows, including the current one.
 const WINDOWS: usize = 6;
-/// Steps in a window.
 const STEPS: usize = 12;
-/// The length of a window.
 const WINDOW: Duration = Duration::from_secs(STEP.as_secs() * STEPS as u64);
 
-/// Counts calls by tool.
 pub(super) struct Tools {
     slots: Box<[OnceLock<Box<Tool>>]>,
     hasher: std::hash::RandomState,
     taken: AtomicUsize,
-    /// Steps that have ended.
     steps: AtomicUsize,
     began: Instant,
 }
@@ -52,7 +48,6 @@ impl Default for Tools {
 }
 
 impl Tools {
-    /// A call of the tool is over.
     pub(super) fn count(&self, name: &str, ended: Ended, took: Duration) {
         let tool = self.find(name, || {
             let known = metrics().known.has(NameKind::Tool, name);
@@ -63,7 +58,7 @@ impl Tools {
         }
     }
 
-    /// A step is over; with the last one of a window, the oldest is forgotten.
+    /// Ends a step. The last step of a window drops the oldest window.
     pub(super) fn end_step(&self) {
         let ended = self.steps.load(Ordering::Relaxed) + 1;
         if ended.is_multiple_of(STEPS) {
@@ -75,11 +70,11 @@ impl Tools {
         self.steps.store(ended, Ordering::Relaxed);
     }
 
-    /// The calls that ended within the last windows.
+    /// The calls of the reported windows.
     pub(super) fn recent(&self, name: &str) -> RecentCalls {
         let counted = self.find(name, || false);
         if counted.is_none() && self.taken.load(Ordering::Relaxed) >= MOST {
-            // It may have been called all the same.
+            // The tool may have been called without being counted.
             return RecentCalls::default();
         }
         let mut recent = RecentCalls {
@@ -95,7 +90,6 @@ impl Tools {
         recent
     }
 
-    /// The time that the windows cover.
     fn covered(&self) -> Duration {
         let whole = self.steps.load(Ordering::Relaxed) / STEPS;
         let since = self.began.elapsed();
@@ -110,7 +104,7 @@ impl Tools {
         self.steps.load(Ordering::Relaxed) / STEPS % WINDOWS
     }
 
-    /// The tool of this name; a new one takes the first free place, if it `may`.
+    /// Finds a tool. A new one takes the first free slot if `may` returns true.
     fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&Tool> {
         let first = self.hasher.hash_one(name) as usize % SLOTS;
         let mut may = Some(may);
@@ -127,7 +121,7 @@ impl Tools {
                     slot.get_or_init(|| Box::new(Tool::new(name)))
                 }
             };
-            // Another call may have taken the place meanwhile.
+            // Another call may have taken the slot meanwhile.
             if *tool.name == *name {
                 return Some(tool);
             }

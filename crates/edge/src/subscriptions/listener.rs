@@ -1,4 +1,4 @@
-//! What waits for one listener: bounded, and conflated per list and per resource.
+//! News for one listener: bounded, and merged per list and per resource.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,11 +17,9 @@ const LIST_METHODS: [Method; 3] = [
     Method::PromptsListChanged,
 ];
 
-/// One `subscriptions/listen` client.
 pub(crate) struct Listener {
-    /// Whose it is.
     principal: Principal,
-    /// Which lists it wants to hear of, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
+    /// The lists to report, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
     tasks: Vec<Arc<str>>,
@@ -34,18 +32,14 @@ pub(crate) struct Listener {
 struct PendingNews {
     lists: [bool; 3],
     updates: VecDeque<(Box<str>, Option<RawJson>)>,
-    /// Each at most once, so there are no more than were asked for.
+    /// Each task at most once, so the filter bounds the queue.
     tasks: VecDeque<Arc<str>>,
     cut: bool,
 }
 
-/// Something to tell the client.
 pub(crate) enum News {
-    /// A list has changed; the notification's method.
     List(Method),
-    /// A resource has changed: its URI, and the parameters if they are known.
     Resource(Box<str>, Option<RawJson>),
-    /// The status of this task may have changed.
     Task(Arc<str>),
 }
 
@@ -93,7 +87,8 @@ impl Listener {
         self.waker.wake();
     }
 
-    /// A client that has so many updates waiting does not read; it is cut, and may subscribe again.
+    /// Queues an update. A client with too many waiting updates does not read, so its stream is cut
+    /// and it may subscribe again.
     pub(super) fn resource_updated(&self, uri: &str, params: Option<&RawJson>) {
         let mut waiting = self.waiting.lock();
         let known = waiting
@@ -128,9 +123,9 @@ impl Listener {
         self.waker.wake();
     }
 
-    /// The next piece of news; `None` when the listener was cut.
+    /// The next news, or `None` if the listener was cut.
     pub(crate) fn poll_news(&self, cx: &mut Context<'_>) -> Poll<Option<News>> {
-        // Registered first, so that news which arrives meanwhile wakes.
+        // Registered first, so that concurrent news wakes the task.
         self.waker.register(cx.waker());
         let mut waiting = self.waiting.lock();
         if waiting.cut {

@@ -1,7 +1,8 @@
-//! What a listener is told of its tasks: each in its status of now, whenever that is another than it was told last.
+//! Tells a listener about its tasks whenever their status changes.
 //!
-//! The bus says only that something has changed. What there is to tell is asked of the task's owner, in the name of the listener's
-//! principal, as `tasks/get` asks. So changes are conflated, and who may not ask for a task hears nothing of it.
+//! The bus only signals changes. Shoal then asks the task's owner for the status, in the name of
+//! the listener's principal, like `tasks/get`. So changes are merged, and a listener without access
+//! hears of no changes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::ready;
@@ -23,39 +24,36 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
 use super::task_of;
 use crate::visit::Visit;
 
-/// Tasks that are asked for at the same time, for one listener.
+/// Concurrent questions per listener.
 const AT_ONCE: usize = 4;
-/// How often each task is asked for, whether there is news or not: the news may be lost.
+/// How often each task is polled, because signals may be lost.
 const ASKED_EVERY: Duration = Duration::from_secs(10);
-/// When an owner that could not be asked is asked again.
+/// The pause before an unreachable owner is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The tasks of one listener.
 pub(crate) struct TaskWatch {
     gateway: Arc<dyn SessionGateway>,
-    /// Who asks; the session is another each time.
+    /// The listener. The session changes with each task.
     asker: SessionRef,
-    /// Those that have not been told to be over, with what was told of each.
+    /// Tasks that are not reported as over, with a fingerprint of the last report.
     tasks: HashMap<Arc<str>, Option<u64>>,
-    /// Those to ask for, each once.
+    /// Tasks to ask for, each once.
     due: VecDeque<Arc<str>>,
-    /// Those that are being asked for.
     asked: HashSet<Arc<str>>,
     answers: FuturesUnordered<BoxFuture<'static, (Arc<str>, Answer)>>,
     again: Interval,
 }
 
-/// What the owner of a task says.
 enum Answer {
     Task(RawJson),
-    /// There is none, as far as the caller may know.
+    /// There is no task that the caller may see.
     Unknown,
-    /// Nothing now.
+    /// The owner is unreachable.
     Away,
 }
 
 impl TaskWatch {
-    /// Watches those of `ids` that there are, and of which the caller may know: the others fall out of `ids`.
+    /// Watches the tasks of `ids` that the caller may see, and removes the others from `ids`.
     pub(crate) async fn begin(visit: &Visit<'_>, ids: &mut Vec<String>) -> Self {
         let start = Instant::now() + ASKED_EVERY;
         let mut again = interval_at(start, ASKED_EVERY);
@@ -81,7 +79,7 @@ impl TaskWatch {
             gateway: Arc::clone(gateway),
             asker: asker(SessionId::new("")),
             tasks: found.iter().map(|id| (Arc::clone(id), None)).collect(),
-            // What was found is not kept until it can be told, since it may be large.
+            // The statuses are not kept, because they may be large.
             due: found.into(),
             asked: HashSet::new(),
             answers: FuturesUnordered::new(),
@@ -89,19 +87,18 @@ impl TaskWatch {
         }
     }
 
-    /// This task may have changed.
     pub(crate) fn changed(&mut self, task: Arc<str>) {
         if self.tasks.contains_key(&task) && !self.due.contains(&task) {
             self.due.push_back(task);
         }
     }
 
-    /// Whether there is nothing left to tell: all are over, or gone.
+    /// Whether all tasks are over or gone.
     pub(crate) fn is_over(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// The next task to tell of, as `tasks/get` says it.
+    /// The next changed task, in the form of `tasks/get`.
     pub(crate) fn poll_told(&mut self, cx: &mut Context<'_>) -> Poll<RawJson> {
         loop {
             while self.again.poll_tick(cx).is_ready() {
@@ -119,7 +116,8 @@ impl TaskWatch {
         }
     }
 
-    /// Asks for what is due, except for what is being asked for: what comes may be older than the news.
+    /// Asks for due tasks. A task with an open question waits, because the open answer may be older
+    /// than the news.
     fn ask_due(&mut self) {
         for _ in 0..self.due.len() {
             let Some(id) = self.due.pop_front() else {
@@ -141,7 +139,7 @@ impl TaskWatch {
         }
     }
 
-    /// What there is to tell. A task that is over is told once, and never looked at again.
+    /// The report of a task if it changed. A finished task is reported once and then dropped.
     fn news(&mut self, id: &Arc<str>, answer: Answer) -> Option<RawJson> {
         let task = match answer {
             Answer::Task(task) => task,
@@ -166,7 +164,7 @@ impl TaskWatch {
     }
 }
 
-/// Stands for the part of a task that is told again when it changes: the status, and what it asks.
+/// A hash of the parts whose change is reported: the status and the questions.
 fn fingerprint(task: &RawJson) -> u64 {
     let parts = ["status", "inputRequests"].map(|name| task.member(name));
     let text = parts
@@ -176,7 +174,7 @@ fn fingerprint(task: &RawJson) -> u64 {
     stable_hash(text)
 }
 
-/// Asks a task's owner for it. An owner that cannot be asked is given some time before that is said.
+/// Asks a task's owner. An unreachable owner gets some time.
 fn ask(
     gateway: Arc<dyn SessionGateway>,
     to: SessionRef,

@@ -1,4 +1,4 @@
-//! Whoever is at the other end of a connection, and the session that it has there.
+//! The client of a connection, and its session.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,20 +25,17 @@ use crate::single_streams::SingleStream;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Whoever is at the other end.
 pub(super) struct Client {
     pub(super) edge: Arc<EdgeState>,
-    /// The head of the handshake.
     pub(super) head: Parts,
     pub(super) principal: Principal,
-    /// What is granted to it now, if that is more than who it is.
+    /// The client's current grant, if there is more than the principal.
     pub(super) grant: Mutex<Option<Arc<Grant>>>,
-    /// Whether it can come back, since it is told ids.
+    /// Whether the client gets ids and can resume.
     pub(super) resumable: bool,
 }
 
 impl Client {
-    /// A visit for a message with this span.
     pub(super) fn visit(&self, trace: Option<TraceContext>) -> Visit<'_> {
         Visit {
             edge: &self.edge,
@@ -52,7 +49,7 @@ impl Client {
         }
     }
 
-    /// Lets a message in. There is no request for it that was counted by its address.
+    /// Admits a message, which no request has counted by its address.
     pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,
@@ -64,18 +61,16 @@ impl Client {
         visit.admit(body, permit).await
     }
 
-    /// Whoever gets what is written.
     pub(super) fn reader(&self) -> Reader {
         self.visit(None).reader()
     }
 
-    /// A refusal as a message.
     pub(super) fn refusal(&self, refused: &Refused, began: Instant) -> Bytes {
         refused.count(&self.edge.recorder, began);
         answer::refusal_text(refused)
     }
 
-    /// Its token was looked at again.
+    /// Applies news of the client's token.
     pub(super) fn hear_of_grant(&self, news: GrantNews) -> Result<(), End> {
         match news {
             GrantNews::Renewed(grant) => *self.grant.lock() = Some(grant),
@@ -87,28 +82,28 @@ impl Client {
         Ok(())
     }
 
-    /// Ready when the node drains, and the client is to go: not all at once.
+    /// Ready when the node drains and the client should leave, with a random delay.
     pub(super) async fn sent_away(self: Arc<Self>) {
         self.edge.drain.cancelled().await;
         sleep(self.edge.share_of_return()).await;
     }
 }
 
-/// The session of a connection.
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) events: EventStream,
-    /// Of a client that cannot come back: a drain waits for what is under way, and the session ends with the connection.
+    /// Set if the client cannot resume: a drain waits for its running work, and the session ends
+    /// with the connection.
     pub(super) single: Option<(SingleStream, OpenedSession)>,
 }
 
 impl Session {
-    /// Fires when whoever drains the node sends a client away that cannot come back.
+    /// Fires when a drain ends the stream of a client that cannot resume.
     pub(super) fn sent_away(&self) -> Option<CancellationToken> {
         self.single.as_ref().map(|(single, _)| single.end())
     }
 
-    /// Ends the session of a client that cannot come back; ready when it has said what it has to say.
+    /// Ends the session of a client that cannot resume. Ready when its last messages are sent.
     pub(super) fn end(&self) -> Option<BoxFuture<'static, ()>> {
         self.single.as_ref().map(|(_, opened)| opened.end())
     }

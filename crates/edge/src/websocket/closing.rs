@@ -1,4 +1,4 @@
-//! Why a connection ends, and how its client is told without losing anything.
+//! Ends a connection so that its client learns the reason and loses no message.
 
 use std::borrow::Cow;
 use std::io;
@@ -20,18 +20,16 @@ use super::receiving::{Arrived, CONTROL_FRAME, hand_over};
 use crate::body_budget::BodyPermit;
 use crate::upgrade::Duplex;
 
-/// How long, and how much, a client may go on sending after it was told that the connection ends: closed under it, the
-/// connection would be reset, and the reason lost on its way.
+/// How long, and how much, the client may still send after the close frame. Closing at once would
+/// reset the connection and lose the reason.
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
-/// Bytes of a reason that fit into a close frame.
+/// Maximum bytes of the reason in a close frame.
 const LONGEST_REASON: usize = 123;
 
-/// How a connection ends.
 pub(super) enum End {
-    /// The client has left, or cannot be reached.
+    /// The client has left or is unreachable.
     Gone,
-    /// It is told why.
     Close(CloseCode, Cow<'static, str>),
 }
 
@@ -73,11 +71,11 @@ pub(super) const OTHERWISE: End = End::close(
 );
 
 impl Connection {
-    /// Tells the client why, and lets the connection end without losing that.
+    /// Sends the reason and ends the connection without losing it.
     pub(super) async fn end(mut self, end: End) {
         let _ = timeout(LINGER, async {
             match end {
-                // What answers the client's own farewell is on its way.
+                // The answer to the client's own close frame may still be on its way.
                 End::Gone => {
                     let _ = self.socket.flush().await;
                     io::Result::Ok(())
@@ -104,8 +102,8 @@ impl Connection {
         self.socket.close(Some(why)).await
     }
 
-    /// What the client said before it heard that it is sent away goes to its session, which lives on: the answers are
-    /// events, for which the client comes back.
+    /// Passes the client's last messages to its session, which lives on. The answers are events
+    /// that the client reads when it resumes.
     async fn hear_the_rest(&mut self) {
         let Some(Session {
             id, single: None, ..
@@ -133,7 +131,6 @@ impl Connection {
         }
     }
 
-    /// Hands a message over, of which nothing can be said any more on this connection.
     async fn hand_over_unanswered(
         &mut self,
         session: &SessionId,
@@ -155,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// What was handed over may have been refused, which no stream would tell.
+    /// Sends refusals of handed-over messages, which no stream would repeat.
     async fn say_the_rest(&mut self) {
         while let Some(said) = self.handed_over.next().await {
             let said = said.unwrap_or(Ok(None)).unwrap_or(None);
@@ -166,7 +163,7 @@ impl Connection {
     }
 }
 
-/// The client has all of it once it hangs up.
+/// A client that closes the connection has received everything.
 async fn linger(mut connection: Box<dyn Duplex>) -> io::Result<()> {
     connection.shutdown().await?;
     let mut scrap = vec![0; READ_AT_ONCE];
@@ -180,7 +177,6 @@ async fn linger(mut connection: Box<dyn Duplex>) -> io::Result<()> {
     Ok(())
 }
 
-/// As much of a reason as fits.
 fn short(reason: &str) -> String {
     let mut end = reason.len().min(LONGEST_REASON);
     while !reason.is_char_boundary(end) {

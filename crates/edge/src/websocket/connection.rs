@@ -1,4 +1,4 @@
-//! A connection from its handshake to its end: the one loop that reads, writes and pings.
+//! A connection from its handshake to its end: one loop that reads, writes and pings.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -23,33 +23,29 @@ use crate::load::{OpenStream, StreamPermit};
 use crate::metered::{MessageBounds, Metered};
 use crate::upgrade::Duplex;
 
-/// Messages of one client that are being handed over at once. As long as there are so many, no more are read.
+/// Maximum concurrent handovers of one client. At the limit, reading stops.
 const HANDED_OVER_AT_ONCE: usize = 64;
-/// What is read at once; each connection has a buffer of this size.
+/// The size of each connection's read buffer.
 pub(super) const READ_AT_ONCE: usize = 8 << 10;
-/// Pings without a word from the client after which it is taken for dead.
+/// Unanswered pings after which the client counts as dead.
 const UNHEARD: u32 = 2;
-/// Bytes that wait for the connection, at most: one frame. Without a limit, the answers to pings of a client that reads
-/// nothing would wait without end; with it, only the newest ping is answered once the client reads (RFC 6455, 5.5.3).
+/// Maximum buffered bytes: one frame. Without it, pongs for a client that does not read would pile
+/// up. With it, only the newest ping is answered (RFC 6455, 5.5.3).
 const WRITTEN_AT_ONCE: usize = 2 * PIECE;
 
-/// What is to be written.
 pub(super) type Said = Result<Option<Bytes>, End>;
 
-/// A connection after its handshake.
 pub(super) struct Connection {
     pub(super) client: Arc<Client>,
     pub(super) socket: WebSocketStream<Metered>,
     pub(super) session: Option<Session>,
-    /// Messages that are being handed over. Dropped, they go on.
+    /// Running handovers. They continue if dropped.
     pub(super) handed_over: FuturesUnordered<JoinHandle<Said>>,
-    /// Of the token of the handshake.
     watch: GrantWatch,
-    /// Pings in a row before each of which the client was silent.
+    /// Consecutive pings without data from the client.
     unheard: u32,
 }
 
-/// Serves a connection to its end.
 pub(super) async fn serve(
     client: Arc<Client>,
     session: Option<Session>,
@@ -100,7 +96,7 @@ impl Connection {
         pings.reset();
         let mut sent_away: BoxFuture<'_, ()> = Box::pin(Arc::clone(&self.client).sent_away());
         let mut late = Box::pin(sleep(timing.body));
-        // Runs once the client is sent away that cannot come back.
+        // Runs after a drain ends a client that cannot resume.
         let mut ending: Option<BoxFuture<'_, ()>> = None;
         loop {
             let (opened, resumable) = (self.session.is_some(), self.client.resumable);
@@ -128,13 +124,13 @@ impl Connection {
         }
     }
 
-    /// Whether there may be one more message that is being handed over.
     pub(super) fn reads(&self) -> bool {
         self.handed_over.len() < HANDED_OVER_AT_ONCE
     }
 
     async fn ping(&mut self) -> Result<(), End> {
-        // Who is not read cannot be heard, and who sends a long message is not dead.
+        // Silence does not count while reading is paused, and data of a long message counts as
+        // life.
         let silent = !self.socket.get_mut().heard() && self.reads();
         self.unheard = if silent { self.unheard + 1 } else { 0 };
         if self.unheard > UNHEARD {
@@ -145,7 +141,6 @@ impl Connection {
     }
 }
 
-/// The next item of the session, once there is one.
 async fn next_item(session: Option<&mut Session>) -> Option<StreamItem> {
     match session {
         Some(session) => poll_fn(|cx| session.events.items.poll_recv(cx)).await,

@@ -1,4 +1,4 @@
-//! The handshake: what a client asks for when it connects.
+//! The handshake: the client's offer.
 
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use crate::refused::Refused;
 use crate::upgrade::Upgrade;
 use crate::visit::Visit;
 
-/// The subprotocol: MCP messages and nothing else.
+/// The subprotocol for plain MCP messages.
 const PLAIN: &str = "mcp";
-/// The same with ids, so that the client can come back.
+/// The subprotocol with ids, which lets the client resume.
 const RESUMABLE: &str = "mcp.resume";
-/// What clients that have no say in headers put among the subprotocols.
+/// The subprotocol prefix for the token of clients that cannot set headers.
 pub(super) const AUTH: &str = "mcp.auth.";
 pub(super) const TOKEN_ONCE: &str = "give the token once";
 const SESSION: &str = "mcp.session.";
@@ -38,7 +38,7 @@ fn offered(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     lines.flat_map(|line| line.to_str().unwrap_or_default().split(',').map(str::trim))
 }
 
-/// What follows a prefix in the only subprotocol that has it, if one does.
+/// The rest of the only subprotocol with this prefix.
 pub(super) fn named_once<'h>(
     headers: &'h HeaderMap,
     prefix: &str,
@@ -52,7 +52,6 @@ pub(super) fn named_once<'h>(
     }
 }
 
-/// What a client asks for when it connects.
 struct Offer {
     resumable: bool,
     session: Option<SessionId>,
@@ -97,7 +96,8 @@ impl Offer {
     }
 }
 
-/// Answers the handshake. A session that cannot be resumed is refused here, where HTTP says why.
+/// Answers the handshake. A session that cannot be resumed is refused here, because HTTP can carry
+/// the reason.
 pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let offer = Offer::of(&visit.head.headers)?;
@@ -126,7 +126,7 @@ pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
     let mut head = visit.head.clone();
     let token = named_once(&visit.head.headers, AUTH, TOKEN_ONCE)?;
     if let Some(token) = token.and_then(|token| format!("Bearer {token}").parse().ok()) {
-        // Pools that ask for the client's token get it whichever way it came.
+        // Pools that ask for the client's token get it in either form.
         let said = head.headers.entry(header::AUTHORIZATION);
         said.or_insert(token);
     }
@@ -146,7 +146,7 @@ pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
 
 fn handshake(head: &Parts) -> Result<http::Response<()>, Refusal> {
     let refuse = |what: &str| Err(Refusal::WebSocketHandshake(what.to_owned()));
-    // Its bytes would be read as frames.
+    // The body's bytes would be read as frames.
     if has_body(&head.headers) {
         return refuse("the handshake must have no body");
     }
@@ -172,7 +172,8 @@ fn has_body(headers: &HeaderMap) -> bool {
     headers.contains_key(header::TRANSFER_ENCODING) || length.is_some_and(|length| length != "0")
 }
 
-/// Whether these are 16 bytes in Base64 (RFC 6455, 4.1): 22 digits, of which the last stands for two bits, and the padding.
+/// Whether this is Base64 of 16 bytes (RFC 6455, 4.1): 22 digits, of which the last has two bits,
+/// and padding.
 fn is_key(text: &[u8]) -> bool {
     let digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     match text {

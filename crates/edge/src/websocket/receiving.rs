@@ -1,4 +1,4 @@
-//! Messages of the client: each goes into its session, or opens one.
+//! Messages of the client: each goes to its session or opens one.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -29,13 +29,12 @@ use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::visit::request_id;
 
-/// The member with the session, which the answer of `initialize` has.
+/// The session's member in the answer to `initialize`.
 const SESSION_MEMBER: &str = "mcpSessionId";
-/// Bytes around the payload of a client's control frame.
+/// Bytes of a client's control frame besides its payload.
 pub(super) const CONTROL_FRAME: usize = 6;
 
 impl Connection {
-    /// Takes what the client sends.
     pub(super) async fn hear(&mut self, read: Option<Result<Message, Error>>) -> Result<(), End> {
         match read {
             Some(Ok(Message::Text(text))) => {
@@ -78,7 +77,6 @@ impl Connection {
         }
     }
 
-    /// Takes a message: into its session, or it opens one.
     async fn take(&mut self, text: Bytes, room: Option<BodyPermit>) -> Result<(), End> {
         let (client, began) = (Arc::clone(&self.client), Instant::now());
         let session = self.session.as_ref().map(|session| session.id.clone());
@@ -91,7 +89,8 @@ impl Connection {
         };
         let asks = message.asks();
         let mut handing_over = Box::pin(hand_over(client, session, message));
-        // Its first step is done before the next message is read: in a session of this node, that is their order.
+        // The first step runs before the next message is read, which preserves the order in a
+        // session of this node.
         if let Poll::Ready(said) = poll!(handing_over.as_mut()) {
             return self.say(said?).await;
         }
@@ -100,12 +99,11 @@ impl Connection {
             self.handed_over.push(handing_over);
             return Ok(());
         }
-        // What only tells may be what the next message relies on.
+        // A notification is awaited, because the next message may rely on it.
         let said = handing_over.await;
         self.say(said.unwrap_or(Ok(None))?).await
     }
 
-    /// Opens a session with its first message.
     async fn open(&mut self, message: Arrived) -> Result<(), End> {
         let (client, began) = (Arc::clone(&self.client), message.began);
         let said = match open(&client, message).await {
@@ -123,7 +121,6 @@ impl Connection {
     }
 }
 
-/// A message that has been read.
 pub(super) struct Arrived {
     began: Instant,
     body: Body,
@@ -133,7 +130,7 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// Whether it has to be answered.
+    /// Whether the message needs an answer.
     pub(super) const fn asks(&self) -> bool {
         !matches!(
             self.body,
@@ -141,8 +138,8 @@ impl Arrived {
         )
     }
 
-    /// Counts a message and parses it. One for which there is no place is read for its id: nothing else would tell its
-    /// client which one it was.
+    /// Counts and parses a message. A refused message is still read for its id, so that its client
+    /// can tell which one was refused.
     pub(super) fn read(
         client: &Client,
         began: Instant,
@@ -170,7 +167,7 @@ impl Arrived {
     }
 }
 
-/// Opens a session: its first message must be `initialize`.
+/// Opens a session with `initialize`.
 async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Refused> {
     let Arrived {
         mut body,
@@ -200,7 +197,6 @@ async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Ref
     incoming.end(opening.in_trace(visit.trace.as_ref()).await)
 }
 
-/// Hands a message over to its session.
 pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: Arrived) -> Said {
     let Arrived {
         began,
@@ -218,7 +214,7 @@ pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: 
         let text = match delivered {
             Delivered::Accepted => None,
             Delivered::Json(text) => Some(text),
-            // Its call goes on, and its client may read that where it opened the session.
+            // The call continues, and its client reads it where it opened the session.
             Delivered::Stream(_) => return Ok(Err(OTHERWISE)),
         };
         if let Some(record) = &permit.record {

@@ -1,4 +1,4 @@
-//! Messages of the server: what the session says, and answers.
+//! Messages of the server.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures::SinkExt as _;
@@ -12,9 +12,9 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use super::closing::{AWAY, End, MOVED, NOT_TEXT, OVER, UNREAD};
 use super::connection::Connection;
 
-/// The member with the id of an event, which messages of the server have beside those of JSON-RPC.
+/// The event id's member in messages of the server.
 const EVENT_MEMBER: &str = "mcpEventId";
-/// Bytes of a frame of the server, at most.
+/// Maximum bytes of a server's frame.
 pub(super) const PIECE: usize = 64 << 10;
 
 impl Connection {
@@ -29,7 +29,7 @@ impl Connection {
                     true => with_member(EVENT_MEMBER, &id.to_string(), &data),
                     false => data,
                 };
-                // It is in the log, and the client comes back for it, if it can.
+                // The message is in the log, so a resumable client reads it later.
                 let kept = self.client.reader().keep(text);
                 self.write(kept.map_err(|_| UNREAD)?).await?;
                 if let Some((single, _)) = self.session.as_ref().and_then(|it| it.single.as_ref()) {
@@ -37,7 +37,7 @@ impl Connection {
                 }
                 Ok(())
             }
-            // What is said in passing may be lost.
+            // A message outside the log may be lost.
             Some(StreamItem::Passing { data }) => match self.client.reader().keep(data) {
                 Ok(text) => self.write(text).await,
                 Err(_) => Ok(()),
@@ -48,7 +48,7 @@ impl Connection {
                 if !edge.drain.is_cancelled() {
                     return Err(MOVED);
                 }
-                // It was the session's node too that goes.
+                // The session's node is also this node, which ends.
                 sleep(edge.share_of_return()).await;
                 Err(AWAY)
             }
@@ -79,7 +79,7 @@ impl Connection {
         written.map_err(|_| End::Gone)
     }
 
-    /// The socket's buffer would stay as large as the largest frame.
+    /// Writes in pieces, because the socket's buffer would keep the size of the largest frame.
     async fn write_in_pieces(&mut self, text: &Bytes) -> Result<(), Error> {
         let mut rest = text.clone();
         let mut kind = Data::Text;
@@ -92,14 +92,15 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes a frame. What waits before it, such as answers to pings, goes first: there is room for one frame.
+    /// Writes a frame. Buffered frames such as pongs go first, because the buffer holds one frame.
     pub(super) async fn put(&mut self, frame: Message) -> Result<(), Error> {
         self.socket.flush().await?;
         self.socket.send(frame).await
     }
 }
 
-/// A message of the server, or a batch of them, with one more member in front; `value` needs no escapes.
+/// Adds a member in front of a message, or of each message of a batch. `value` must need no
+/// escapes.
 pub(super) fn with_member(name: &str, value: &str, text: &Bytes) -> Bytes {
     let Some(at) = memchr::memchr(b'{', text) else {
         return text.clone();

@@ -1,4 +1,5 @@
-//! Many large bodies at once: what they hold is bounded, everybody is answered, and small calls go on.
+//! Many large bodies at once: memory is bounded, every request is answered, and small calls
+//! continue.
 
 use std::time::Duration;
 
@@ -13,11 +14,10 @@ use crate::dispatcher::LARGE as ANSWER;
 use crate::gateway::id;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 
-/// Bytes of a large body: no more than a few fit.
 const LARGE: usize = 256 << 10;
-/// What all of them may hold.
+/// The limit for all bodies.
 const LIMIT: usize = 4 * LARGE;
-/// Longer than any test takes, so that nothing depends on the machine's speed.
+/// Longer than any test, so that the machine's speed does not matter.
 const PATIENT: Duration = Duration::from_secs(60);
 
 async fn server(wait: Duration) -> Server {
@@ -30,7 +30,6 @@ async fn server(wait: Duration) -> Server {
     .await
 }
 
-/// A modern call of a tool with a body of exactly `bytes`.
 fn large(tool: &str, bytes: usize) -> (String, Value) {
     let params = |pad: &str| with_meta(json!({"name": tool, "arguments": {"pad": pad}}), json!({}));
     let bare = rpc("tools/call", &params("")).to_string().len();
@@ -45,7 +44,6 @@ fn post(server: &Server, tool: &str, bytes: usize) -> RequestBuilder {
         .headers(modern_headers("tools/call", &params))
 }
 
-/// The head of a POST that announces `length` bytes.
 fn head(length: usize) -> String {
     let (_, params) = large("echo", LARGE);
     let mut head = format!(
@@ -76,14 +74,14 @@ async fn many_clients_hold_no_more_than_the_limit_and_all_are_answered_in_turn()
     }
     let mut answered = 0;
     while answered < 12 {
-        // Four fit; they are with their tool, and the others wait.
+        // Four bodies fit, and the others wait.
         let mut running = Vec::new();
         for _ in 0..4 {
             running.push(server.dispatcher.call().await);
         }
         assert_eq!(server.load.body_bytes(), LIMIT);
         assert_eq!(server.dispatcher.calls.lock().len(), answered + 4);
-        // A small call neither waits nor takes any.
+        // A small call neither waits nor takes room.
         let small = server.tool("echo").send().await.unwrap();
         assert_eq!(small.status(), 200);
         server.dispatcher.calls.lock().pop();

@@ -1,4 +1,4 @@
-//! Tools that do what a test says; a tool's name says how it behaves.
+//! Fake tools, whose names tell how they behave.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,28 +16,20 @@ use shoal_ports::{
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{broadcast, mpsc, watch};
 
-/// Updates of resources that a receiver may fall behind by.
 pub(crate) const UPDATES: usize = 16;
-/// Bytes of the results of `large` and `large-write`: more than the buffers of two sockets take.
+/// Bytes of the results of `large` and `large-write`, more than the buffers of two sockets.
 pub(crate) const LARGE: usize = 32 << 20;
 
-/// Fake tools.
 pub(crate) struct FakeDispatcher {
-    /// Changes announce themselves.
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
-    /// Why nothing is known yet.
+    /// The failure of a node that knows no pools yet.
     pub(crate) not_ready: Mutex<Option<CallFailure>>,
-    /// Why the facts may not name everything.
+    /// The reason why the facts may be incomplete.
     pub(crate) lacks: Mutex<Option<CallFailure>>,
-    /// What workers report of resources.
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
-    /// How often each resource is subscribed to.
     pub(crate) subscriptions: watch::Sender<HashMap<String, usize>>,
-    /// Every call that was started.
     pub(crate) calls: Mutex<Vec<Call>>,
-    /// Calls whose ends are safe.
     pub(crate) acknowledged: Mutex<Vec<(WorkerId, CallId)>>,
-    /// Reasons for which calls were cancelled.
     pub(crate) cancelled: watch::Sender<Vec<String>>,
     /// Whether an answer is on its way to a tool.
     pub(crate) under_way: watch::Sender<bool>,
@@ -47,7 +39,6 @@ pub(crate) struct FakeDispatcher {
     pub(crate) gate: Arc<tokio::sync::Semaphore>,
 }
 
-/// The tool's end of a call.
 pub(crate) struct RunningFake {
     events: mpsc::Sender<CallEvent>,
     sequence: u64,
@@ -140,19 +131,16 @@ impl FakeDispatcher {
         })
     }
 
-    /// The next call of a tool that a test plays.
     pub(crate) async fn call(&self) -> RunningFake {
         self.started.lock().await.recv().await.unwrap()
     }
 
-    /// Waits until some call was cancelled.
     pub(crate) async fn was_cancelled(&self) -> String {
         let mut cancelled = self.cancelled.subscribe();
         let cancelled = cancelled.wait_for(|reasons| !reasons.is_empty()).await;
         cancelled.unwrap()[0].clone()
     }
 
-    /// Announces a change of the lists.
     pub(crate) fn change(&self, versions: [u64; 3]) {
         self.facts.send_modify(|facts| {
             let mut changed = ServerFacts::clone(facts);
@@ -161,7 +149,6 @@ impl FakeDispatcher {
         });
     }
 
-    /// Waits until exactly these resources are subscribed to.
     pub(crate) async fn subscribed_to(&self, uris: &[&str]) {
         let mut subscriptions = self.subscriptions.subscribe();
         let same = |now: &HashMap<String, usize>| {
@@ -171,7 +158,6 @@ impl FakeDispatcher {
     }
 }
 
-/// What a node says that has just started.
 pub(crate) fn just_started() -> CallFailure {
     CallFailure::NotReady {
         reason: "this node has just started".to_owned(),
@@ -186,7 +172,6 @@ fn tool(params: Option<&RawJson>) -> String {
         .unwrap_or_default()
 }
 
-/// What a tool does when it starts.
 fn begin(
     tool: &str,
     started: &mpsc::UnboundedSender<RunningFake>,

@@ -1,4 +1,4 @@
-//! What clients see when their node goes.
+//! Clients of a draining node.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn a_standalone_stream_ends_with_a_hint() {
     let stream = server.gateway.stream().await;
     stream.send(event(1, "{}")).await.unwrap();
     server.drain.cancel();
-    // What is there is told first.
+    // Pending events are sent first.
     assert!(
         events
             .block()
@@ -49,7 +49,7 @@ async fn a_primed_call_is_resumed_elsewhere_and_an_unprimed_one_finishes_here() 
         .unwrap();
     server.drain.cancel();
     primed.block().await.unwrap();
-    // It has waited for its share of the spread here, and nothing has to recover first.
+    // The client has already waited for its share of the spread.
     assert_eq!(wait_of(&primed.block().await.unwrap()), 10);
     assert_eq!(primed.block().await, None);
 
@@ -118,7 +118,7 @@ async fn an_unprimed_call_that_outlasts_the_drain_is_answered_or_resumed_by_an_i
 
 #[tokio::test]
 async fn a_call_that_ends_soon_is_answered_before_its_client_is_sent_away() {
-    // Nobody's share of this is over before the answer is there.
+    // The delay is so long that the answer always comes first.
     let hour = Duration::from_secs(3600);
     let server = Server::with(|config| config.timing.reconnect_after = hour).await;
     server.drain.cancel();
@@ -181,7 +181,6 @@ async fn requests_are_answered() {
     assert_eq!(answer.status(), 200);
 }
 
-/// Whatever begins a call.
 fn calls(server: &Server) -> Vec<reqwest::RequestBuilder> {
     let call = rpc("tools/call", &json!({"name": "echo"}));
     let to_stream = server

@@ -1,4 +1,4 @@
-//! Sessions that do what a test says; a session's id says how it answers. They never say that a call is over.
+//! Fake sessions, whose ids tell how they answer. They do not report the end of calls.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -18,34 +18,26 @@ use shoal_protocol::{
 };
 use tokio::sync::{mpsc, watch};
 
-/// The session that every fake has.
 pub(crate) const LIVE: &str = "live";
 
-/// The task that every fake makes.
 pub(crate) const TASK: &str = "live-task";
 
-/// One whose node reaches none of the workers that its edge sees.
+/// A session whose node reaches none of its edge's workers.
 pub(crate) const CUT_OFF: &str = "cut-off";
 
-/// Fake sessions.
 pub(crate) struct FakeGateway {
-    /// Everything that was posted.
     pub(crate) delivered: Mutex<Vec<(String, Body)>>,
-    /// What its edge had planned of each of these, with the id of the delivery.
+    /// The edge's plan for each delivered request.
     pub(crate) plans: Mutex<Vec<(DeliveryId, Option<Arc<EdgePlan>>)>>,
-    /// The cursors of `listen`.
     pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
-    /// Sessions that were closed.
     pub(crate) closed: watch::Sender<Vec<String>>,
-    /// What `tasks/get` says, and how often it was asked.
     pub(crate) task: Mutex<(RawJson, usize)>,
-    /// What `tasks/get` answers with once, before it says that.
+    /// A failure that `tasks/get` returns once.
     pub(crate) getting: Mutex<Option<GatewayError>>,
-    /// What `open` answers with, if not with a session.
+    /// The failure of `open`, if any.
     pub(crate) opening: Mutex<Option<GatewayError>>,
-    /// How often a session was to be opened.
     pub(crate) opens: AtomicUsize,
-    /// Whether everything of the session goes on its one stream, except the answer to a `ping`.
+    /// Whether all messages go on the session's single stream, except the answer to a `ping`.
     single: AtomicBool,
     streams: mpsc::UnboundedSender<LazySender<StreamItem>>,
     opened: tokio::sync::Mutex<mpsc::UnboundedReceiver<LazySender<StreamItem>>>,
@@ -69,19 +61,16 @@ impl FakeGateway {
         })
     }
 
-    /// The feeding end of the next stream that a client has opened.
     pub(crate) async fn stream(&self) -> LazySender<StreamItem> {
         self.opened.lock().await.recv().await.unwrap()
     }
 
-    /// Waits until a session was closed.
     pub(crate) async fn was_closed(&self, session: &str) {
         let mut closed = self.closed.subscribe();
         let has = |closed: &Vec<String>| closed.iter().any(|other| other == session);
         closed.wait_for(has).await.unwrap();
     }
 
-    /// Waits until so many requests were posted.
     pub(crate) async fn has_requests(&self, count: usize) {
         let is_request = |body: &Body| matches!(body, Body::Single(Message::Request(_)));
         let posted = || {
@@ -106,7 +95,6 @@ impl FakeGateway {
     }
 }
 
-/// An event's id.
 pub(crate) fn id(sequence: u64) -> EventId {
     EventId {
         epoch: 1,
@@ -115,7 +103,6 @@ pub(crate) fn id(sequence: u64) -> EventId {
     }
 }
 
-/// An event.
 pub(crate) fn event(sequence: u64, data: &'static str) -> StreamItem {
     StreamItem::Event {
         id: id(sequence),

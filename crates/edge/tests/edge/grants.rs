@@ -22,10 +22,9 @@ use crate::sse::Events;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// The scope that calls need.
 pub(crate) const CALL: &str = "call";
 
-/// Lets everybody in, and tells what becomes of their grants.
+/// Admits every caller and reports changes of their grants.
 #[derive(Default)]
 pub(crate) struct Watching(watch::Sender<Option<GrantNews>>);
 
@@ -89,7 +88,6 @@ impl Setting {
         Self { server, tokens }
     }
 
-    /// Opens a stream, and reads what it begins with.
     async fn open(&self, request: RequestBuilder) -> Events {
         let request = request.header("authorization", "Bearer secret");
         Events::of(request.send().await.unwrap())
@@ -118,7 +116,6 @@ impl Setting {
     }
 }
 
-/// What a stream still says, to its end.
 async fn rest(mut events: Events) -> Vec<String> {
     let reading = async {
         let mut blocks = Vec::new();
@@ -147,12 +144,11 @@ async fn every_stream_ends_whose_token_is_taken_back() {
     setting.tokens.end(AuthError::Invalid);
     let said = join_all(streams.into_iter().map(rest)).await;
     let last = |at: usize| said[at].last().cloned().unwrap_or_default();
-    // Clients that can come back are told when.
     assert!(last(0).starts_with("retry: "), "{said:#?}");
     assert!(last(1).starts_with("retry: "), "{said:#?}");
     assert!(last(2).contains("\"resultType\":\"complete\""), "{said:#?}");
     assert!(last(3).starts_with("retry: "), "{said:#?}");
-    // What may run again is refused; of what may not, nobody says that it did not run.
+    // A call that may run again is refused. For others, the outcome is unknown.
     assert!(last(4).contains("-32600"), "{said:#?}");
     assert!(last(5).contains("50002"), "{said:#?}");
     assert!(last(6).starts_with("event: endpoint"), "{said:#?}");
@@ -177,7 +173,7 @@ async fn what_has_begun_outlives_the_end_of_a_tokens_time() {
         setting.open(setting.subscription()).await,
     ];
     setting.tokens.end(AuthError::Token(TokenFault::Expired));
-    // Those end, so that the others have heard of it too.
+    // When these have ended, the other streams have received the news too.
     join_all(reopened.into_iter().map(rest)).await;
     of_call.send(event(1, r#"{"a":1}"#)).await.unwrap();
     assert!(call.block().await.unwrap().contains(r#"{"a":1}"#));

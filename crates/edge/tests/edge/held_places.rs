@@ -1,4 +1,5 @@
-//! Calls give their place of a quota back with their answer, even if their session never says that they are over.
+//! Calls return their quota places with their answers, even if their sessions do not report their
+//! end.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use crate::websocket::client::{self, Client, SOON};
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
 
-/// One call at a time.
 fn one_at_a_time(config: &mut EdgeConfig) {
     config.quotas.push(QuotaConfig {
         name: "one".to_owned(),

@@ -165,8 +165,8 @@ async fn delete_ends_the_session() {
     server.gateway.was_closed(LIVE).await;
 }
 
-/// What its edge settles of a request goes along with it; what must be waited for, or what nobody can take, its session's
-/// node settles.
+/// The edge's plan goes along with a request. The session's node plans requests that must wait or
+/// have no worker here.
 #[tokio::test]
 async fn a_request_is_planned_before_it_goes_to_its_session() {
     let server = Server::start().await;
@@ -200,14 +200,14 @@ async fn a_request_is_planned_before_it_goes_to_its_session() {
     );
 }
 
-/// Its session's node cannot reach the worker: only the edge knows that nothing of the call has left.
+/// The session's node cannot reach the worker, and only the edge knows that the call was not sent.
 #[tokio::test]
 async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     let server = Server::start().await;
     let body = rpc("tools/call", &json!({ "name": "write" }));
     let request = server.post(body.to_string());
     let answered = request.header("mcp-session-id", CUT_OFF).send();
-    // It is a stream: the session's owner has planned it in the end.
+    // The answer is a stream, because the session's owner planned the call.
     let (answer, stream) = tokio::join!(answered, server.gateway.stream());
     assert_eq!(answer.unwrap().status(), 200);
     drop(stream);
@@ -222,7 +222,7 @@ async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     assert!(plans.iter().all(|(delivery, _)| *delivery == plans[0].0));
 }
 
-/// Its worker need not keep it any longer. A stream is for its session's owner to acknowledge.
+/// The worker can then forget the answer. A stream is acknowledged by its session's owner.
 #[tokio::test]
 async fn an_answer_that_is_whole_is_acknowledged_to_the_worker() {
     let server = Server::start().await;

@@ -1,4 +1,4 @@
-//! What sessions of 2025-11-25 ask about tasks.
+//! Requests of 2025-11-25 sessions about tasks.
 
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ async fn what_is_no_task_is_not_found() {
         let answer = ask(&server, method, json!({})).await;
         assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
     }
-    // What only modern clients ask goes to the session, which knows nothing of it.
+    // A request that only modern clients send goes to the session, which refuses it.
     let off = Server::with(|config| config.tasks.enabled = false).await;
     ask(&off, "tasks/get", json!({"taskId": TASK})).await;
     assert_eq!(off.gateway.delivered.lock()[0].0, LIVE);
@@ -89,7 +89,7 @@ async fn a_task_is_cancelled_before_that_is_said() {
     };
     let (answer, ()) = tokio::join!(ask(&server, "tasks/cancel", json!({"taskId": TASK})), end);
     assert_eq!(answer["result"]["status"], "cancelled", "{answer}");
-    // One that ended as the word came is not cancelled.
+    // A task that ends before the cancellation arrives is not cancelled.
     is_now(&server, &json!({"taskId": TASK, "status": "completed"}));
     let late = ask(&server, "tasks/cancel", json!({"taskId": TASK})).await;
     assert_eq!(late["error"]["code"], -32602, "{late}");
@@ -138,11 +138,11 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
         (&answer["id"], &answer["result"]["n"]),
         (&json!(7), &json!(1))
     );
-    // Nobody could come back for it by an id.
+    // Without an id, because the client could not resume from it.
     assert!(!text.contains("id: "), "{text}");
 }
 
-/// What a task says that asks two questions, of which its client can answer one.
+/// A task with two questions, of which its client can answer one.
 fn asking() -> Value {
     let asked = json!({
         "c.1": {"method": "elicitation/create", "params": {"message": "?"}},
@@ -164,7 +164,6 @@ async fn changed(server: &Server) {
     server.bus.publish(changed).await.unwrap();
 }
 
-/// The next message of a stream.
 async fn message(stream: &mut Response) -> Value {
     let mut read = String::new();
     loop {
@@ -186,7 +185,7 @@ async fn a_client_that_waits_is_asked_once_on_each_connection() {
     drop(first);
     let mut second = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     assert_eq!(message(&mut second).await, question());
-    // Its owner was lost, and the next one asks again.
+    // The next owner asks again.
     is_now(&server, &json!({"status": "working"}));
     changed(&server).await;
     is_now(&server, &asking());
@@ -215,7 +214,7 @@ async fn an_answer_goes_to_the_owner_of_its_task() {
         panic!("it is a response");
     };
     assert_eq!(response.id, RequestId::from_string("c.1"));
-    // As an answer to what nobody asks.
+    // An answer to an unknown question goes to the session.
     post("gone-task/c.1").await;
     for of_session in ["c.1", "live/c.1", "/c.1"] {
         let delivered = post(of_session).await;

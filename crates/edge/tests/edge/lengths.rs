@@ -1,11 +1,10 @@
-//! Texts that are too long are refused where they come in, by name, and are not repeated.
+//! Texts that are too long are refused by name and are not repeated.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 use crate::server::{Server, modern_headers, rpc, with_meta};
 
-/// Longer than any text may be.
 const LONG: usize = 1 << 20;
 
 fn long() -> String {

@@ -114,7 +114,7 @@ async fn subscriptions_end_with_the_stream() {
     while server.load.open_streams() > 0 {
         tokio::task::yield_now().await;
     }
-    // News is read again for whoever comes next.
+    // The hub reads news again for the next listener.
     let filter = json!({"resourceSubscriptions": ["file:///a"]});
     let (mut events, _) = listen(&server, filter).await;
     update(&server, "file:///a", json!({"uri": "file:///a"}));
@@ -140,7 +140,6 @@ async fn a_silent_stream_is_kept_alive() {
     assert_eq!(events.block().await.unwrap(), ":");
 }
 
-/// A listener that declares tasks, and what is acknowledged to it.
 async fn listen_to_tasks(server: &Server, ids: &[&str]) -> (Events, Value) {
     let params = json!({"notifications": {"taskIds": ids}});
     let request = declared(server, "subscriptions/listen", params);
@@ -149,7 +148,6 @@ async fn listen_to_tasks(server: &Server, ids: &[&str]) -> (Events, Value) {
     (events, first["params"]["notifications"].clone())
 }
 
-/// The task is so from now on, of which there may be news.
 fn task_is(server: &Server, task: &Value) {
     server.gateway.task.lock().0 = RawJson::of(task);
 }
@@ -205,7 +203,7 @@ async fn a_task_is_told_of_when_its_status_is_another_and_never_after_its_end() 
     let (mut events, _) = listen_to_tasks(&server, &[TASK]).await;
     assert_eq!(events.message().await["params"]["status"], "working");
 
-    // News of nothing that is told.
+    // This change is not reported.
     let asked = server.gateway.task.lock().1;
     task_is(&server, &json!({"status": "working", "ttlMs": 7}));
     task_changed(&server).await;
@@ -239,7 +237,7 @@ async fn a_task_is_told_of_when_its_status_is_another_and_never_after_its_end() 
     assert_eq!(told["params"]["result"], result);
     assert!(told["params"].get("resultType").is_none(), "{told}");
 
-    // An owner that does not know that it is one no more.
+    // The former owner does not know yet that it lost the task.
     task_is(&server, &json!({"status": "working"}));
     task_changed(&server).await;
     let tools = json!({"notifications": {"taskIds": [TASK]}});

@@ -1,4 +1,4 @@
-//! What many listeners may have kept for them.
+//! The memory limit for many listeners.
 
 use std::time::Duration;
 
@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// What all may have kept.
 const LIMIT: usize = 100_000;
-/// Small enough that no single request or answer is counted for its size.
+/// Small enough that a single request or answer is not counted.
 const URI: usize = 8_000;
 
 async fn listen(server: &Server, number: usize) -> Response {
@@ -33,7 +32,7 @@ async fn what_is_listened_to_has_a_limit_in_bytes() {
     assert!(refused.headers().contains_key("retry-after"));
     let error: Value = serde_json::from_str(&refused.text().await.unwrap()).unwrap();
     assert_eq!(error["error"]["code"], 50300);
-    // Who wants to hear of lists alone is kept nothing for.
+    // A listener for lists alone needs no memory.
     let lists = json!({ "notifications": { "toolsListChanged": true } });
     let lists = server.modern("subscriptions/listen", lists);
     assert_eq!(lists.send().await.unwrap().status(), 200);

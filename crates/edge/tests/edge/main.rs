@@ -1,4 +1,4 @@
-//! An edge over real sockets, with fakes behind its seams.
+//! An edge over real sockets, with fakes for its ports.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod crowded;

@@ -1,4 +1,4 @@
-//! Requests that no HTTP client library sends, byte by byte.
+//! Byte-by-byte requests that HTTP client libraries do not send.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,21 +10,18 @@ use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// An answer with a `Content-Length`.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Value,
 }
 
-/// The head of a POST without its `Host`, with these lines in it.
 pub(crate) fn post(lines: &str) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{lines}"
     )
 }
 
-/// Sends a request with a body on a connection of its own.
 pub(crate) async fn send(address: SocketAddr, head: &str, body: &str) -> Answer {
     let mut socket = TcpStream::connect(address).await.unwrap();
     let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
@@ -32,7 +29,6 @@ pub(crate) async fn send(address: SocketAddr, head: &str, body: &str) -> Answer 
     timeout(SOON, read(&mut socket)).await.unwrap()
 }
 
-/// Reads an answer.
 pub(crate) async fn read(socket: &mut TcpStream) -> Answer {
     let mut text = Vec::new();
     loop {

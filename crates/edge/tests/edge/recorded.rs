@@ -1,4 +1,4 @@
-//! What operators are told of requests.
+//! The recorder's figures of requests.
 
 use reqwest::Method;
 use serde_json::json;
@@ -9,7 +9,6 @@ use crate::gateway::event;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 use crate::sse::Events;
 
-/// What has been counted since this was asked last.
 fn counted(recorder: &Recorder) -> Outcomes {
     recorder.end_step(5, Gauges::default());
     recorder.steps().pop().unwrap().outcomes

@@ -1,4 +1,4 @@
-//! A running edge and the requests that tests send to it.
+//! A running edge and the tests' requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use crate::dispatcher::FakeDispatcher;
 use crate::gateway::{FakeGateway, LIVE};
 
-/// An edge that listens on a port of its own.
 pub(crate) struct Server {
     pub(crate) gateway: Arc<FakeGateway>,
     pub(crate) dispatcher: Arc<FakeDispatcher>,
@@ -59,7 +58,6 @@ impl Server {
         .await
     }
 
-    /// One that is served like this.
     pub(crate) async fn serving(
         authenticator: Arc<dyn Authenticator>,
         set: impl FnOnce(&mut EdgeConfig),
@@ -103,7 +101,6 @@ impl Server {
         self.client.request(method, url)
     }
 
-    /// A POST to the MCP endpoint, with the headers that all revisions want.
     pub(crate) fn post(&self, body: impl Into<String>) -> RequestBuilder {
         self.request(Method::POST, "/mcp")
             .header("content-type", "application/json")
@@ -111,26 +108,24 @@ impl Server {
             .body(body.into())
     }
 
-    /// A POST in the live session.
     pub(crate) fn legacy(&self, body: &Value) -> RequestBuilder {
         self.post(body.to_string())
             .header("mcp-session-id", LIVE)
             .header("mcp-protocol-version", "2025-11-25")
     }
 
-    /// A modern request that breaks no rule.
+    /// A valid modern request.
     pub(crate) fn modern(&self, method: &str, params: Value) -> RequestBuilder {
         let params = with_meta(params, json!({}));
         self.post(rpc(method, &params).to_string())
             .headers(modern_headers(method, &params))
     }
 
-    /// A modern call of a tool.
     pub(crate) fn tool(&self, name: &str) -> RequestBuilder {
         self.modern("tools/call", json!({"name": name, "arguments": {}}))
     }
 
-    /// A connection whose client has called a tool and does not read.
+    /// A connection whose client calls a tool and does not read.
     pub(crate) async fn unread(&self, tool: &str, bearer: Option<&str>) -> TcpStream {
         let params = with_meta(json!({"name": tool, "arguments": {}}), json!({}));
         let body = rpc("tools/call", &params).to_string();
@@ -151,7 +146,6 @@ impl Server {
         socket
     }
 
-    /// A GET of the MCP endpoint in the live session.
     pub(crate) fn listen(&self) -> RequestBuilder {
         self.request(Method::GET, "/mcp")
             .header("accept", "text/event-stream")
@@ -159,12 +153,11 @@ impl Server {
     }
 }
 
-/// A request with the id 7.
 pub(crate) fn rpc(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
 }
 
-/// Parameters with the `_meta` that modern requests need, and `more` in it.
+/// Adds the `_meta` that modern requests need, with `more` in it.
 pub(crate) fn with_meta(mut params: Value, more: Value) -> Value {
     let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -178,7 +171,6 @@ pub(crate) fn with_meta(mut params: Value, more: Value) -> Value {
     params
 }
 
-/// The headers that mirror a modern request.
 pub(crate) fn modern_headers(method: &str, params: &Value) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut set = |name: &'static str, value: &str| {
@@ -199,7 +191,6 @@ pub(crate) fn modern_headers(method: &str, params: &Value) -> HeaderMap {
     headers
 }
 
-/// A header of a response.
 pub(crate) fn header<'r>(response: &'r Response, name: &str) -> &'r str {
     let value = response.headers().get(name);
     value.map_or("", |value| value.to_str().unwrap())

@@ -1,4 +1,4 @@
-//! A client that does not read makes nothing pile up.
+//! A client that does not read cannot fill the memory.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn the_channel_stays_full_while_nobody_reads() {
             break;
         }
         taken += 1;
-        // The socket's buffers on both sides, the HTTP writer's queue and the channel; not more.
+        // At most the socket buffers of both sides, the HTTP writer's queue and the channel.
         assert!(
             taken < 128,
             "{taken} events were taken from a client that does not read"

@@ -1,4 +1,4 @@
-//! Reading event streams block by block.
+//! Reads event streams block by block.
 
 use bytes::BytesMut;
 use futures::StreamExt;
@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::server::header;
 
-/// A stream as a client sees it.
 pub(crate) struct Events {
     chunks: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
     read: BytesMut,
@@ -26,7 +25,7 @@ impl Events {
         }
     }
 
-    /// The next block, without its closing empty line; `None` at the end.
+    /// The next block, without its closing empty line, or `None` at the end.
     pub(crate) async fn block(&mut self) -> Option<String> {
         loop {
             let end = self.read.windows(2).position(|pair| pair == b"\n\n");
@@ -44,7 +43,6 @@ impl Events {
         }
     }
 
-    /// The next message of a stream whose events have no ids.
     pub(crate) async fn message(&mut self) -> Value {
         let block = self.block().await.unwrap();
         let data = block.strip_prefix("event: message\ndata: ").unwrap();

@@ -1,4 +1,4 @@
-//! Calls of 2026-07-28 that become tasks, and what is asked about those.
+//! 2026-07-28 calls that become tasks, and requests about them.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use crate::dispatcher::RunningFake;
 use crate::gateway::TASK;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 
-/// A request of a client that declares the extension.
 pub(crate) fn declared(server: &Server, method: &str, params: Value) -> RequestBuilder {
     let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     let params = with_meta(
@@ -34,7 +33,6 @@ async fn json_of(request: RequestBuilder) -> (StatusCode, Value) {
     )
 }
 
-/// One where a call becomes a task soon.
 async fn hurried() -> Server {
     Server::with(|config| config.tasks.after = Duration::from_millis(10)).await
 }
@@ -102,13 +100,12 @@ async fn a_call_that_cannot_become_a_task_goes_on_as_it_was() {
     assert_eq!(body["result"]["n"], 1, "{body}");
 }
 
-/// A call that is due to become a task, while an answer is on its way to it.
 async fn due(server: &Server) -> (JoinHandle<(StatusCode, Value)>, RunningFake) {
     server.dispatcher.under_way.send_replace(true);
     let request = declared(server, "tools/call", tool("long-write"));
     let call = tokio::spawn(json_of(request));
     let running = server.dispatcher.call().await;
-    // When it is due, it is asked where it runs.
+    // The edge asks where the call runs when it is due.
     while server.dispatcher.under_way.receiver_count() == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -132,7 +129,6 @@ async fn a_call_whose_answer_is_on_its_way_ends_as_any_other() {
     running.finish(r#"{"resultType":"complete","n":1}"#).await;
     let (_, body) = call.await.unwrap();
     assert_eq!(body["result"]["n"], 1, "{body}");
-    // Nothing waits for the answer any more.
     while server.dispatcher.under_way.receiver_count() > 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -152,7 +148,7 @@ async fn a_task_that_has_the_call_is_asked_until_it_answers() {
     };
     *server.gateway.getting.lock() = Some(away);
     let call = declared(&server, "tools/call", tool("long-write"));
-    // It may come on a stream by then.
+    // The answer may come on a stream by then.
     let told = call.send().await.unwrap().text().await.unwrap();
     assert!(told.contains(r#""resultType":"task""#), "{told}");
     assert!(server.gateway.getting.lock().is_none(), "it was away once");
@@ -168,7 +164,7 @@ async fn neither_who_does_not_ask_for_tasks_nor_a_tool_that_forbids_them_gets_on
     ] {
         let call = tokio::spawn(json_of(request));
         let mut running = server.dispatcher.call().await;
-        // One that began later is a task by now.
+        // A call that began later is a task by now.
         let opened = server.gateway.opens.load(Ordering::Relaxed);
         let later = tokio::spawn(json_of(declared(&server, "tools/call", tool("long-write"))));
         let _running = server.dispatcher.call().await;
@@ -218,7 +214,7 @@ async fn only_a_tasks_own_id_finds_it() {
     let get = declared(&server, "tasks/get", json!({"taskId": TASK}));
     let (_, body) = json_of(get.header("mcp-name", "other-task")).await;
     assert_eq!(body["error"]["code"], -32020, "{body}");
-    // To legacy clients it is no session.
+    // Legacy clients cannot use a task as a session.
     let legacy = server
         .post(rpc("ping", &json!({})).to_string())
         .header("mcp-session-id", TASK);

@@ -100,7 +100,7 @@ async fn what_the_client_says_arrives_in_its_order() {
     for message in messages {
         client.send(message).await;
     }
-    // Its answer says that all before it were handed over.
+    // The answer proves that all earlier messages were handed over.
     assert_eq!(client.ask(PING).await["id"], 7);
     let delivered = server.gateway.delivered.lock();
     let kinds = delivered.iter().map(|(session, body)| {
@@ -151,7 +151,7 @@ async fn the_first_message_is_initialize_and_not_of_the_modern_era() {
     let supported = &refused["error"]["data"]["supported"];
     assert_eq!(supported[0], "2025-11-25");
     assert!(!supported.as_array().unwrap().contains(&"2026-07-28".into()));
-    // It falls back.
+    // The client falls back to the handshake.
     assert_eq!(client.ask(INITIALIZE).await["id"], 0);
 }
 
@@ -190,7 +190,7 @@ async fn a_message_of_any_length_arrives_whole() {
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let stream = server.gateway.stream().await;
     for length in [1, 64 << 10, 65 << 10, 300 << 10] {
-        // A character of two bytes may lie across two frames.
+        // A two-byte character may span two frames.
         let text = "é".repeat(length);
         let data = json!({ "jsonrpc": "2.0", "method": "m", "params": { "text": text } });
         let data = data.to_string().into();

@@ -1,4 +1,4 @@
-//! Browsers, callers and content types that are welcome.
+//! Allowed browsers, callers and content types.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A collector of spans: the trace service of the OpenTelemetry protocol, over gRPC.
+//! A span collector: the OpenTelemetry trace service over gRPC.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Collector {
         }
     }
 
-    /// The span of this name, once it is there. Traces of tests are their own.
+    /// Waits for the span with this name. Each test has its own trace.
     pub(crate) async fn span(&self, trace: [u8; 16], name: &str) -> Span {
         let find = || {
             let spans = self.spans.lock();
@@ -91,7 +91,6 @@ impl TraceService for Keep {
     }
 }
 
-/// An attribute as text; empty when there is none.
 pub(crate) fn attribute(span: &Span, key: &str) -> String {
     let attribute = span.attributes.iter().find(|it| it.key == key);
     let value = attribute.and_then(|it| it.value.as_ref()?.value.as_ref());

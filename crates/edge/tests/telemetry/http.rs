@@ -1,4 +1,4 @@
-//! HTTP requests, their bytes, and who sent them.
+//! Metrics of HTTP requests, their bytes and their callers.
 
 use std::sync::Arc;
 

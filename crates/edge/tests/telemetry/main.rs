@@ -1,4 +1,4 @@
-//! What operators see of real requests. A program of its own: telemetry is set up once for a process.
+//! Telemetry of real requests, in its own program because telemetry is set up once per process.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 #![allow(dead_code, reason = "the fakes are shared with the edge's other tests")]
 

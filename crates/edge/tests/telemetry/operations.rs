@@ -1,4 +1,4 @@
-//! Messages by the OpenTelemetry conventions for MCP: how long they took, and how they ended.
+//! Durations and outcomes of messages by the OpenTelemetry conventions for MCP.
 
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ fn operations(labels: &[(&str, &str)]) -> Series {
     Series::of("mcp_server_operation_duration_seconds_count", labels)
 }
 
-/// Calls of tools that ended this way.
 fn calls(error: &str) -> Series {
     let method = ("mcp_method_name", "tools/call");
     operations(&[method, ("error_type", error)])
@@ -106,13 +105,11 @@ async fn a_call_without_an_answer_is_counted_with_the_reason() {
         (events, server.gateway.stream().await)
     };
 
-    // The client leaves.
     let (events, feed) = open().await;
     drop(events);
     feed.closed().await;
     left.reaches(1.0).await;
 
-    // The client is asked to come back.
     let (mut events, feed) = open().await;
     let retry = Duration::from_secs(1);
     let prime = StreamItem::Prime { id: id(0) };
@@ -121,7 +118,6 @@ async fn a_call_without_an_answer_is_counted_with_the_reason() {
     while events.block().await.is_some() {}
     closed.reaches(1.0).await;
 
-    // The session gives the stream up.
     let (mut events, feed) = open().await;
     feed.send(event(1, r#"{"method":"notifications/message"}"#))
         .await
@@ -130,7 +126,7 @@ async fn a_call_without_an_answer_is_counted_with_the_reason() {
     while events.block().await.is_some() {}
     cut.reaches(1.0).await;
 
-    // An answer that passed before the end is one.
+    // An answer that passed before the end counts.
     let (mut events, feed) = open().await;
     feed.send(event(1, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#))
         .await

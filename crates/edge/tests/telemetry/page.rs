@@ -1,4 +1,4 @@
-//! The page that Prometheus reads, and what changed on it.
+//! The Prometheus page and its changes.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,10 +11,9 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::collector::Collector;
 
-/// How long something may take to show.
 pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
-/// Lets one test at a time count, with telemetry set up.
+/// Serialises the tests that count, and sets telemetry up.
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::const_new(());
     let turn = TURN.lock().await;
@@ -22,7 +21,6 @@ pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     turn
 }
 
-/// Where the spans go. The first call sets telemetry up.
 pub(crate) fn collector() -> &'static Collector {
     static TELEMETRY: OnceLock<(Collector, Guard)> = OnceLock::new();
     let (collector, _) = TELEMETRY.get_or_init(|| {
@@ -39,7 +37,6 @@ pub(crate) fn collector() -> &'static Collector {
     collector
 }
 
-/// Some series, and what they amounted to before.
 pub(crate) struct Series {
     name: &'static str,
     labels: Vec<String>,
@@ -47,14 +44,15 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// The series of this name that have these labels among theirs, as they are now.
+    /// The current values of this name's series that have all these labels.
     pub(crate) fn of(name: &'static str, labels: &[(&str, &str)]) -> Self {
         let mut series = Self::level(name, labels);
         series.before = series.now();
         series
     }
 
-    /// The same of what goes up and down, counted from zero: other tests' connections may still be going.
+    /// Like [`of`](Self::of), counted from zero for gauges, because other tests' connections may
+    /// still be closing.
     pub(crate) fn level(name: &'static str, labels: &[(&str, &str)]) -> Self {
         let label = |(key, value): &(&str, &str)| format!("{key}=\"{value}\"");
         Self {
@@ -64,12 +62,11 @@ impl Series {
         }
     }
 
-    /// How much was added since.
     fn added(&self) -> f64 {
         self.now() - self.before
     }
 
-    /// Waits until so much was added: a connection's end is noticed later than the client's.
+    /// Waits until the value is reached, because the server notices a closed connection late.
     pub(crate) async fn reaches(&self, added: f64) {
         let reached = async {
             while (self.added() - added).abs() > f64::EPSILON {

@@ -14,7 +14,7 @@ use crate::page::{alone, collector};
 use crate::server::{Server, rpc};
 use crate::sse::Events;
 
-/// The client's span, by the request's `_meta` and by the HTTP headers.
+/// The client's span in the request's `_meta` and in the HTTP headers.
 const OF_MESSAGE: [u8; 8] = [1; 8];
 const OF_HEADERS: [u8; 8] = [2; 8];
 

@@ -1,4 +1,4 @@
-//! Streams that clients hold open, and how many they may.
+//! Metrics of open streams and their limits.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ async fn their_events_and_bytes_are_counted() {
     }
     events.reaches(3.0).await;
     bytes.reaches(f64::from(u32::try_from(read).unwrap())).await;
-    // When to come back is no event.
+    // A retry hint is not an event.
     let retry = std::time::Duration::from_secs(1);
     feed.send(shoal_ports::StreamItem::Retry(retry))
         .await

@@ -1,15 +1,16 @@
-//! What can be known of an expression before it is evaluated: what it looks at, and that its cost is bounded by its length
-//! and that of what it looks at.
+//! Checks an expression statically: finds the values that it reads, and bounds its cost by its
+//! length and their size.
 
 use cel::Program;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::ExpressionError;
 
-/// Macros within macros. What they walk along is limited as well.
+/// Maximum nesting of macros. The collections that they walk are limited as well.
 const DEEPEST: usize = 2;
 const LONGEST_PATTERN: usize = 256;
-/// Levels of an expression. Each takes stack where it is evaluated, much of it in a build that is not optimised.
+/// Maximum nesting of an expression. Each level takes stack during evaluation, especially in an
+/// unoptimised build.
 const LEVELS: usize = 24;
 
 const VARIABLES: &[&str] = &[
@@ -31,7 +32,7 @@ const TARGET: &[&str] = &[
     "idempotent",
     "open_world",
 ];
-/// Functions as they are written. Macros have become something else by now.
+/// Allowed functions in source form. Macros have been expanded by now.
 const FUNCTIONS: &[&str] = &[
     "size",
     "contains",
@@ -43,7 +44,7 @@ const FUNCTIONS: &[&str] = &[
     "double",
     "bool",
 ];
-/// Operators, and what macros are made of.
+/// Allowed operators, including those that macros expand to.
 const OPERATORS: &[&str] = &[
     "_?_:_",
     "_&&_",
@@ -66,18 +67,16 @@ const OPERATORS: &[&str] = &[
     "@not_strictly_false",
 ];
 
-/// Fields of `target` that are true or false.
+/// Boolean fields of `target`.
 const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
 
-/// Functions and operators whose result is neither true nor false.
+/// Functions and operators without a boolean result.
 const NO_CONDITIONS: &[&str] = &[
     "size", "string", "int", "double", "_-_", "_+_", "_*_", "_/_", "_%_", "-_",
 ];
 
-/// What an expression looks at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checked {
-    /// Scopes, claims or the issuer.
     pub(super) grant: bool,
     pub(super) client: bool,
     pub(super) target: bool,
@@ -99,7 +98,7 @@ pub(super) fn check(program: &Program) -> Result<Checked, ExpressionError> {
 struct Check<'p> {
     program: &'p Program,
     found: Checked,
-    /// Names that macros have given to entries.
+    /// Names that macros bind.
     bound: Vec<&'p str>,
     walks: usize,
     level: usize,
@@ -199,7 +198,7 @@ impl<'p> Check<'p> {
         Ok(())
     }
 
-    /// Finds what is mistyped in what always has the same fields.
+    /// Checks a field of an object with fixed fields.
     fn field(&self, id: u64, of: &str, field: &str) -> Result<(), ExpressionError> {
         let fields = match of {
             _ if self.bound.contains(&of) => return Ok(()),
@@ -214,7 +213,7 @@ impl<'p> Check<'p> {
         Err(self.wrong(id, reason))
     }
 
-    /// A pattern that a client could choose could take long to compile.
+    /// Requires a literal pattern, because a client's pattern could take long to compile.
     fn pattern(&self, id: u64, pattern: Option<&IdedExpr>) -> Result<(), ExpressionError> {
         let Some(Expr::Literal(LiteralValue::String(text))) = pattern.map(|it| &it.expr) else {
             return Err(self.wrong(
@@ -226,7 +225,7 @@ impl<'p> Check<'p> {
             let reason = format!("a pattern has no more than {LONGEST_PATTERN} bytes");
             return Err(self.wrong(id, reason));
         }
-        // As it will be compiled.
+        // Compiled the same way as at evaluation.
         let compiled = regex::Regex::new(text.inner());
         let unusable = |error| {
             let reason = format!("the pattern of matches cannot be used: {error}");
@@ -235,7 +234,8 @@ impl<'p> Check<'p> {
         compiled.map(drop).map_err(unusable)
     }
 
-    /// Finds what can be neither true nor false, whatever it looks at. What claims hold is known only then.
+    /// Refuses an expression that cannot be boolean. The types of claims are known only at
+    /// evaluation.
     fn condition(&self, node: &IdedExpr) -> Result<(), ExpressionError> {
         let is_condition = match &node.expr {
             Expr::Literal(literal) => matches!(literal, LiteralValue::Boolean(_)),

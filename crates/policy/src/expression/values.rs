@@ -1,4 +1,4 @@
-//! What expressions read, as CEL has it.
+//! The CEL values that expressions read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::Checked;
 use crate::subject::KnownSubject;
 use crate::target::{Annotations, Target};
 
-/// Adds what the expression looks at, and no more.
+/// Adds only the values that the expression reads.
 ///
 /// # Errors
-/// When the caller's claims are too large to look at.
+/// The caller's claims are too large.
 pub(super) fn add(
     context: &mut Context<'_, '_>,
     reads: Checked,

@@ -44,7 +44,7 @@ fn by(principal: &str) -> Subject<'_> {
 
 fn decided(policy: &Policy, subject: &Subject<'_>, target: &Target<'_>) -> (bool, Option<String>) {
     let decision = policy.decide(&policy.subject(subject), target);
-    // What is kept is what was evaluated.
+    // The cached decision equals the evaluated one.
     let again = policy.decide(&policy.subject(subject), target);
     assert_eq!(decision, again);
     (
@@ -106,7 +106,7 @@ fn a_rule_that_asks_stands_between_those_that_deny_and_allow() {
     ] {
         assert_eq!(of(&all), (false, false, "deny".to_owned()));
     }
-    // One that cannot be evaluated opens nothing, and lets nothing by.
+    // Conditions fail closed.
     let broken = rule("ask", "when = 'claims.x == 1'");
     assert_eq!(
         of(std::slice::from_ref(&broken)),
@@ -114,7 +114,7 @@ fn a_rule_that_asks_stands_between_those_that_deny_and_allow() {
     );
     assert_eq!(of(&[allow.clone(), broken.clone()]), asks);
     assert_eq!(of(&[broken, allow]), asks);
-    // Nobody is asked about anything but tools.
+    // Ask rules apply only to tools.
     let policy = policy(&ask);
     for kind in [
         TargetKind::Prompt,
@@ -238,7 +238,7 @@ fn a_rule_that_fails_opens_nothing() {
     let known = allowing.subject(&by("ann"));
     let decision = allowing.decide(&known, &tool("t"));
     assert!(!decision.allowed && decision.failed);
-    // Asked for something else, it is not evaluated again, and fails all the same.
+    // The cached failure also counts for other targets.
     assert!(allowing.decide(&known, &tool("u")).failed);
     let denying = policy(&format!("{all}{}", rule("deny")));
     let decision = denying.decide(&denying.subject(&by("ann")), &tool("t"));
@@ -421,7 +421,7 @@ fn only_a_rule_that_names_methods_allows_one_and_any_rule_denies_it() {
         decided(&rules, &by("ann"), &method("p")),
         (true, Some("skills".into()))
     );
-    // The same method of another pool is another one.
+    // The same method name in another pool is another target.
     assert_eq!(decided(&rules, &by("ann"), &method("q")), (false, None));
     assert_eq!(
         decided(&rules, &by("guest"), &method("p")),

@@ -3,7 +3,6 @@ use std::path::PathBuf;
 use super::RulesInForce;
 use crate::config::{PolicyConfig, Rule};
 
-/// A file that goes with the test.
 struct TestFile(PathBuf);
 
 impl TestFile {
@@ -98,7 +97,7 @@ fn rules_of_the_configuration_stay_when_the_file_changes() {
     file.write(&ONE.replace("allow", "deny"));
     assert!(rules.reread());
     assert_ne!(rules.current().fingerprint(), before);
-    // A name may not come twice, wherever it is said.
+    // Names must be unique across configuration and file.
     file.write("[[rules]]\nname = 'own'\neffect = 'allow'\n");
     assert!(!rules.reread());
 }

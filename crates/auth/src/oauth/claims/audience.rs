@@ -1,4 +1,4 @@
-//! For whom a token is.
+//! Checks a token's audience.
 
 use serde_json::{Map, Value};
 use shoal_ports::TokenFault;
@@ -9,7 +9,7 @@ use crate::refused;
 
 const AUD: &str = "aud";
 
-/// Checks that a token is for this server, and of a client whose tokens are taken.
+/// Checks that a token is for this server and from an allowed client.
 pub(super) fn expect(
     issuer: &ResolvedIssuer,
     claims: &Map<String, Value>,
@@ -26,7 +26,7 @@ pub(super) fn expect(
         Some((claim, value)) if !CLIENT_CLAIMS.contains(&claim) => {
             expect_one_of(claim, value, issuer.audience.iter())
         }
-        // The client is one of ours. That a token is for somebody else counts all the same.
+        // The client is allowed, but a token for another audience is still refused.
         Some(_) => match find(claims, AUD) {
             Some(value) => expect_one_of(AUD, value, issuer.audience.iter().chain(&issuer.clients)),
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Reads claims in the forms that issuers write them in.
+//! Reads claims in the forms that issuers use.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,10 +8,11 @@ use shoal_ports::TokenFault;
 
 use crate::refused;
 
-/// The form of a date in a token, for messages.
+/// The form of a date, for messages.
 pub(super) const DATE: &str = "a number of seconds since 1970";
 
-/// A claim, which is none if it is `null`. A name with dots leads into objects if there is no claim of this name.
+/// Finds a claim that is not `null`. If no claim has the dotted name, the name is a path into
+/// objects.
 pub(super) fn find<'c>(claims: &'c Map<String, Value>, claim: &str) -> Option<&'c Value> {
     if let Some(value) = claims.get(claim) {
         return (!value.is_null()).then_some(value);
@@ -22,7 +23,7 @@ pub(super) fn find<'c>(claims: &'c Map<String, Value>, claim: &str) -> Option<&'
     })
 }
 
-/// The text of a claim that names one thing. Some issuers write a number.
+/// The text of a claim with one name. Some issuers write a number.
 pub(super) fn name(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.into()),
@@ -33,14 +34,14 @@ pub(super) fn name(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The texts of a claim that is one, or a list of them.
+/// The texts of a claim that is a text or a list.
 pub(super) fn texts(value: &Value) -> impl Iterator<Item = &str> {
     let several = value.as_array().into_iter().flatten();
     let one = value.as_str();
     one.into_iter().chain(several.filter_map(Value::as_str))
 }
 
-/// A date (RFC 7519, 2), which may have a fraction. Some issuers write it as a text.
+/// Parses a date (RFC 7519, 2), which may have a fraction. Some issuers write a text.
 pub(super) fn date(name: &str, came: &Value) -> Result<Duration, TokenFault> {
     let read = match came {
         Value::String(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {

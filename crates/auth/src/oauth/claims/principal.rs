@@ -1,4 +1,4 @@
-//! The principal that a token stands for.
+//! Reads the principal of a token.
 
 use serde_json::{Map, Value};
 use shoal_ports::{Principal, TokenFault};
@@ -7,12 +7,13 @@ use super::lookup::{find, name};
 use crate::config::CLIENT_CLAIMS;
 use crate::refused;
 
-/// The longest name of a principal, in bytes.
+/// Maximum bytes of a principal's name.
 const LONGEST: usize = 512;
-/// Claims of tokens for which somebody has logged in: such a token is not its client's own.
+/// Claims of a user's login. A token with one is not its client's own.
 const LOGIN_CLAIMS: [&str; 3] = ["sid", "session_state", "auth_time"];
 
-/// The principal, by the first of these claims that the token has. `qualifier` is what each name begins with.
+/// The principal, by the first of these claims that the token has. `qualifier` is the prefix of
+/// each name.
 pub(super) fn of(
     claims: &Map<String, Value>,
     by: &[String],
@@ -41,7 +42,7 @@ pub(super) fn of(
         refused::claim(TokenFault::Claims, claim, Some(value), expected)
     };
     let text = name(value).ok_or_else(wrong)?;
-    // A name by one claim must not be somebody's by another.
+    // A name from one claim must not look like a name from another.
     let name = match at {
         0 if by.iter().any(|other| is_named_by(&text, other)) => return Err(wrong()),
         0 => format!("{qualifier}{text}"),
@@ -60,7 +61,8 @@ fn is_named_by(text: &str, claim: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// All users of a client would be one principal.
+/// Refuses a user's token without a user's name, because all users of the client would share one
+/// principal.
 fn expect_nobody_logged_in(claims: &Map<String, Value>, by: &[String]) -> Result<(), TokenFault> {
     let login = LOGIN_CLAIMS
         .into_iter()

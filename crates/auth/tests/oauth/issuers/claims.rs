@@ -1,4 +1,4 @@
-//! Claims that operators choose, of issuers of no kind that has a name.
+//! Claims that operators choose, for issuers without a kind.
 
 use serde_json::{Value, json};
 use shoal_auth::config::Issuer;

@@ -19,7 +19,7 @@ async fn fake() -> Fake {
     fake
 }
 
-/// A user's access token, which says for whom it is in no way.
+/// A user's access token, which has no audience.
 fn user() -> Value {
     json!({
         "sub": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "client_id": "1example23456789", "cognito:groups": ["testgroup"],
@@ -83,7 +83,7 @@ async fn an_id_token_is_no_access_token() {
     trusting
         .refuses(&fake.token(id.clone()), TokenFault::Claims)
         .await;
-    // Somebody may want those.
+    // An operator may want these.
     let trusting = Trusting::new(Issuer {
         audience: vec!["1example23456789".to_owned()],
         audience_claims: vec!["aud".to_owned()],

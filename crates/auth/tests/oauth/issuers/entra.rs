@@ -24,7 +24,6 @@ fn trusting(fake: &Fake) -> Issuer {
     }
 }
 
-/// A user's token of version 2.0.
 fn user() -> Value {
     json!({
         "aud": API, "azp": "11111111-0000-0000-0000-000000000000", "azpacr": "0", "aio": "AXQAi", "name": "Abe Lincoln",
@@ -33,7 +32,6 @@ fn user() -> Value {
     })
 }
 
-/// The same user's token of version 1.0.
 fn user_1() -> Value {
     let old = json!({
         "aud": format!("api://{API}"), "iss": format!("https://sts.windows.net/{TENANT}/"), "azp": null, "azpacr": null,
@@ -122,7 +120,7 @@ async fn of_many_tenants_those_that_are_listed_are_let_in_under_names_of_their_o
             .refuses(&fake.token(claims("{tenantid}")), TokenFault::Issuer)
             .await;
 
-        // A key for one tenant signs for no other.
+        // A tenant's key signs only for this tenant.
         fake.key = &SECOND;
         let header = json!({ "typ": "JWT", "alg": "RS256", "kid": "second" });
         let due = format!("{}#HKZpfaHyWadeOouYlitjrI", of(CONSUMERS));

@@ -16,7 +16,7 @@ async fn fake() -> Fake {
 fn trusting(fake: &Fake) -> Issuer {
     Issuer {
         audience: vec![CLIENT.to_owned()],
-        // Google's is another host than its issuer too.
+        // Google's endpoint is also on another host than its issuer.
         introspection: Some(Introspection {
             endpoint: Some(format!("{}/tokeninfo", fake.server.issuer)),
             ..Introspection::default()
@@ -26,7 +26,7 @@ fn trusting(fake: &Fake) -> Issuer {
     }
 }
 
-/// An ID token of a user of a Workspace domain, which is named as the scope that is needed.
+/// An ID token of a Workspace user, whose domain equals the required scope.
 fn id_token() -> Value {
     json!({
         "azp": CLIENT, "aud": CLIENT, "sub": "10769150350006150715113082367", "email": "jsmith@example.com",
@@ -66,7 +66,7 @@ async fn id_tokens_name_their_issuer_with_and_without_a_scheme() {
 async fn google_is_asked_about_its_opaque_access_tokens() {
     let fake = fake().await;
     let trusting = Trusting::new(trusting(&fake)).await;
-    // Every value is a text, and nothing names the issuer.
+    // Every value is a text, and the issuer is missing.
     let info = json!({
         "azp": CLIENT, "aud": CLIENT, "sub": "10769150350006150715113082367", "scope": "openid mcp",
         "exp": (now() + 3000).to_string(), "expires_in": "3000", "email": "jsmith@example.com", "email_verified": "true",
@@ -87,7 +87,7 @@ async fn google_is_asked_about_its_opaque_access_tokens() {
         with(&info, json!({ "exp": (now() - 600).to_string() })),
     );
     trusting.refuses("ya29.A0old", TokenFault::Expired).await;
-    // Without the scope `openid`, Google does not say who it is.
+    // Without the scope `openid`, Google does not name the user.
     fake.server
         .say("ya29.A0nobody", with(&info, json!({ "sub": null })));
     trusting.refuses("ya29.A0nobody", TokenFault::Claims).await;

@@ -12,7 +12,7 @@ const METADATA: &str = "/realms/a/.well-known/openid-configuration";
 
 async fn fake() -> Fake {
     let fake = Fake::at("/realms/a", METADATA).await;
-    // A proxy in front publishes the realms alone.
+    // A proxy publishes only the realms.
     let root = "/.well-known/oauth-authorization-server/realms/a";
     fake.server.tell(root, refusal(403));
     let root = "/.well-known/openid-configuration/realms/a";
@@ -60,7 +60,7 @@ async fn roles_of_the_realm_count_and_the_audience_is_one_of_several() {
 async fn a_service_account_is_named_by_its_client_where_its_token_names_nobody() {
     let fake = fake().await;
     let trusting = Trusting::new(fake.settings(IssuerKind::Keycloak)).await;
-    // A lightweight token: what no mapper adds is not there.
+    // A lightweight token has only mapped claims.
     let lightweight = json!({
         "jti": "trrtcc:1", "aud": RESOURCE, "typ": "Bearer", "azp": "reports", "acr": "1", "scope": "mcp",
     });
@@ -108,7 +108,7 @@ async fn a_realm_without_an_audience_of_ours_is_bound_to_its_clients() {
         trusting
             .refuses(&of(json!("account"), "other"), TokenFault::Audience)
             .await;
-        // The client is ours, and the token is for somebody else.
+        // The client is allowed, but the token has another audience.
         trusting
             .refuses(&of(json!("billing"), "claude"), TokenFault::Audience)
             .await;

@@ -1,4 +1,4 @@
-//! The products and services that `issuer_kind` names, as their documents describe their tokens.
+//! The products that `issuer_kind` names, with tokens from their documentation.
 
 mod auth0;
 mod claims;
@@ -19,23 +19,20 @@ use shoal_ports::{AuthError, Authenticated, Authenticator as _, Credentials, Tok
 
 use crate::setting::{RESOURCE, until};
 
-/// Keys of the kind that all of them sign with, which take long to make.
+/// RSA keys, shared because generating them is slow.
 static FIRST: LazyLock<SigningKey> = LazyLock::new(|| SigningKey::rs256("first"));
 pub(crate) static SECOND: LazyLock<SigningKey> = LazyLock::new(|| SigningKey::rs256("second"));
 
-/// A server that acts like one of them.
 pub(crate) struct Fake {
     pub(crate) server: AuthorizationServer,
     pub(crate) key: &'static SigningKey,
-    /// Its issuer identifier.
     pub(crate) issuer: String,
 }
 
-/// A resource server that trusts the issuer.
 pub(crate) struct Trusting(OAuth);
 
 impl Fake {
-    /// Its issuer is at a path, and its metadata at another.
+    /// Puts the issuer and its metadata at different paths.
     pub(crate) async fn at(path: &str, metadata: &str) -> Self {
         let key: &SigningKey = &FIRST;
         let server = AuthorizationServer::start(&[key]).await;
@@ -56,7 +53,7 @@ impl Fake {
         }
     }
 
-    /// A token with these claims beside its issuer and its times, with the header that most have.
+    /// Signs a token with these claims, the issuer and valid times.
     pub(crate) fn token(&self, claims: Value) -> String {
         self.signed(
             &json!({ "typ": "JWT", "alg": "RS256", "kid": "first" }),
@@ -77,7 +74,6 @@ impl Fake {
 }
 
 impl Trusting {
-    /// Takes tokens with the scope `mcp`.
     pub(crate) async fn new(issuer: Issuer) -> Self {
         let auth = Auth {
             mode: AuthMode::OAuth,
@@ -105,7 +101,6 @@ impl Trusting {
         assert_eq!(refused, Err(AuthError::Token(due)));
     }
 
-    /// The authorization servers that clients are told of.
     pub(crate) fn servers(&self) -> Value {
         let document = self.0.resource_metadata().unwrap().document;
         let document: Value = serde_json::from_slice(&document).unwrap();
@@ -113,7 +108,7 @@ impl Trusting {
     }
 }
 
-/// Claims with some changed; `null` takes one away.
+/// Changes some claims, where `null` removes one.
 pub(crate) fn with(claims: &Value, changes: Value) -> Value {
     let mut claims = claims.clone();
     for (claim, value) in changes.as_object().unwrap() {
@@ -125,7 +120,7 @@ pub(crate) fn with(claims: &Value, changes: Value) -> Value {
     claims
 }
 
-/// Something that is no metadata.
+/// An answer that is not metadata.
 pub(crate) fn refusal(status: u16) -> Told {
     Told::new(status, r#"{"message":"there is nothing here"}"#)
 }

@@ -1,4 +1,4 @@
-//! What a message is about, and what its span says of it.
+//! A message's target and its span attributes.
 
 use shoal_ports::SessionId;
 use shoal_protocol::{Method, RawJson};
@@ -8,7 +8,6 @@ use shoal_telemetry::trace::{Attributes, attributes as key, names};
 use crate::measure;
 use crate::recorder::came::Came;
 
-/// What a message is about.
 pub(super) enum Target {
     Tool(String),
     Prompt(String),
@@ -34,8 +33,8 @@ impl Target {
     }
 }
 
-/// The name of the span. What a client made up must not get into it: a tool or prompt that the catalog is not known to
-/// have gets there once it has given a result.
+/// The span's name. It excludes names that a client made up: an unknown tool or prompt is named
+/// only after it gave a result.
 pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     let kind = match (method, target) {
         (Method::Other(_), _) => return OTHER.to_owned(),
@@ -46,7 +45,7 @@ pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     names::mcp_name(method.as_str(), known)
 }
 
-/// The tool or prompt; resources are too many for names of spans.
+/// The tool or prompt. Resources are too many for span names.
 pub(super) fn named(target: Option<&Target>) -> Option<&str> {
     match target? {
         Target::Tool(name) | Target::Prompt(name) => Some(name),
@@ -54,7 +53,6 @@ pub(super) fn named(target: Option<&Target>) -> Option<&str> {
     }
 }
 
-/// Says everything that is known when the message has come.
 pub(super) fn describe(
     set: &mut Attributes,
     came: &Came<'_>,
@@ -62,7 +60,7 @@ pub(super) fn describe(
     revision: Option<&str>,
 ) {
     let id = came.id.map(ToString::to_string);
-    // The text of a string, not its JSON.
+    // The string's text, without JSON quotes.
     let id = id.as_deref().map(|id| id.trim_matches('"'));
     set.set(key::MCP_METHOD_NAME, came.method.as_str())
         .set_some(key::MCP_SESSION_ID, came.session.map(SessionId::as_str))

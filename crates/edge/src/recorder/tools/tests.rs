@@ -1,4 +1,4 @@
-//! Figures of tools, their bound, and how they are forgotten.
+//! Figures of tools, their bound, and their expiry.
 
 use std::time::Duration;
 

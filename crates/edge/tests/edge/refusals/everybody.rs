@@ -1,4 +1,4 @@
-//! Requests that are refused whatever their revision.
+//! Refusals that do not depend on the revision.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,6 @@ use crate::dispatcher::LARGE as ANSWER;
 use crate::gateway::LIVE;
 use crate::server::{Server, header, rpc};
 
-/// Bytes of a body that takes room.
 const LARGE: usize = 32 << 10;
 
 pub(super) async fn callers(page: &mut Page) {
@@ -55,7 +54,6 @@ pub(super) async fn callers(page: &mut Page) {
     page.check("too many streams of a principal", listen).await;
 }
 
-/// What an authenticator that reads tokens says of them.
 pub(super) async fn tokens(page: &mut Page) {
     let server = Server::with_authenticator(Arc::new(Granting), |_| {}).await;
     for (what, token, challenge) in [
@@ -85,7 +83,7 @@ pub(super) async fn tokens(page: &mut Page) {
     let later = server.post(ping()).header("authorization", "Bearer later");
     page.check("access token while the authorization server is away", later)
         .await;
-    // What was granted is enough for one thing, and not for another.
+    // The grant suffices for one request, but not for another.
     let strong = |request: reqwest::RequestBuilder| request.bearer_auth("strong");
     let welcome = strong(server.tool("echo")).send().await.unwrap();
     assert_eq!(welcome.status(), 200);
@@ -107,7 +105,6 @@ pub(super) async fn tokens(page: &mut Page) {
     assert_eq!(public.text().await.unwrap(), "{}");
 }
 
-/// Knows what tests want to be told.
 struct Granting;
 
 #[async_trait]
@@ -163,7 +160,6 @@ impl Authenticator for Granting {
     }
 }
 
-/// What one principal may hold beside others.
 pub(super) async fn shares(page: &mut Page) {
     let guarded = |set: fn(&mut EdgeConfig)| Server::with_authenticator(alice(), set);
     let none = guarded(|config| config.limits.requests_per_principal = 0).await;
@@ -209,13 +205,12 @@ pub(super) async fn shares(page: &mut Page) {
     }
 }
 
-/// Knows one token, `secret`.
 fn alice() -> Arc<StaticTokens> {
     let token = (TokenHash::of("secret"), Principal::new("alice"));
     Arc::new(StaticTokens::new([token]))
 }
 
-/// Quotas: one that is used up, one of calls under way, and a batch that fits into none.
+/// Quotas: an exhausted one, one of concurrent calls, and a batch that exceeds any.
 async fn quotas(page: &mut Page) {
     let quota = |name: &str| QuotaConfig {
         name: name.to_owned(),
@@ -299,7 +294,7 @@ pub(super) async fn limits(page: &mut Page) {
     compare(&row, status, &body);
 }
 
-/// Sends the head of a POST, and one byte of the body that it announces.
+/// Sends the head of a POST and one byte of its announced body.
 async fn announce_a_body(server: &Server, length: usize, more: &str) -> TcpStream {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let head = format!(

@@ -1,4 +1,4 @@
-//! Headers that two readers could understand differently.
+//! Ambiguous headers.
 
 use super::page::{Page, compare};
 use super::ping;
@@ -24,7 +24,7 @@ pub(super) async fn ambiguous(page: &mut Page) {
         "Last-Event-ID: 1-2-3",
     ] {
         let (name, value) = twice.split_once(": ").unwrap();
-        // What clients set at two places may be there twice with one value.
+        // Headers that clients set in two places may repeat with the same value.
         let may_be_repeated = ["Content-Type", "Mcp-Session-Id"].contains(&name);
         for second in [value, "other"] {
             if may_be_repeated && second == value {
@@ -60,7 +60,7 @@ pub(super) async fn ambiguous(page: &mut Page) {
     let repeated = format!("{host}{version}MCP-Protocol-Version: 2025-11-25\r\n");
     assert_eq!(send(&repeated).await.status, 200);
 
-    // What says several things may do so in several lines.
+    // List headers may have several lines.
     for several in ["Accept: text/plain", "X-Anything: 1", "Cookie: a=b"] {
         let lines = format!("{host}Mcp-Session-Id: live\r\n{several}\r\n{several}\r\n");
         assert_eq!(send(&lines).await.status, 200, "{several}");
@@ -83,7 +83,7 @@ pub(super) async fn hosts(page: &mut Page) {
             false => compare(&row, answer.status, &answer.body),
         }
     }
-    // HTTP/2 names the host in the target, and may do so twice.
+    // HTTP/2 names the host in the target, and may repeat it.
     for (host, status) in [(None, 200), (Some("localhost:1"), 400)] {
         let client = reqwest::Client::builder().no_proxy();
         let client = client.http2_prior_knowledge().build().unwrap();
@@ -102,7 +102,6 @@ pub(super) async fn hosts(page: &mut Page) {
     }
 }
 
-/// However often and wherever a body is said to be encoded.
 pub(super) async fn encodings(page: &mut Page) {
     let server = Server::start().await;
     let row = page.row("encoded body in a list");

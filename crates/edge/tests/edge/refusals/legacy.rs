@@ -1,4 +1,4 @@
-//! What sessions and their transports refuse.
+//! Refusals of sessions and their transports.
 
 use std::time::Duration;
 

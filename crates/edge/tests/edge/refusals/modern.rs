@@ -1,4 +1,4 @@
-//! What requests of 2026-07-28 are refused for, and how their calls can end.
+//! Refusals of 2026-07-28 requests, and the ends of their calls.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::gateway::LIVE;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 use crate::tasks::declared;
 
-/// A modern request whose `_meta` is exactly this.
+/// A modern request with exactly this `_meta`.
 fn bare(server: &Server, params: &Value) -> RequestBuilder {
     let headers = modern_headers("server/discover", &json!({}));
     server
@@ -108,7 +108,6 @@ pub(super) async fn requests(page: &mut Page) {
         .await;
 }
 
-/// Headers that must repeat what the body says.
 pub(super) async fn mirrored(page: &mut Page) {
     let server = Server::start().await;
     let send = |name: &str, without: &str, with: &[(&'static str, &str)]| {
@@ -169,7 +168,6 @@ pub(super) async fn mirrored(page: &mut Page) {
     assert_eq!(fits.send().await.unwrap().status(), 200);
 }
 
-/// What a node is asked that does not know every pool yet.
 pub(super) async fn unsettled(page: &mut Page) {
     let server = Server::start().await;
     *server.dispatcher.lacks.lock() = Some(just_started());

@@ -1,4 +1,4 @@
-//! `docs/errors.md`, and whether an answer is what it says.
+//! Compares answers with `docs/errors.md`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,6 @@ use crate::server::header;
 
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
 
-/// What the page says of one kind of wrong request.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     what: String,
@@ -18,10 +17,10 @@ pub(super) struct Row {
     message: String,
 }
 
-/// Its rows are answered, and tested, where connections are served.
+/// The HTTP server's tests cover these rows.
 const NOT_OF_THE_EDGE: &str = "Refused by the HTTP server\n";
 
-/// The rows of every table whose columns are what, HTTP, code and message.
+/// The rows of every table with the columns what, HTTP, code and message.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     let sections = PAGE.split("\n## ");
@@ -44,7 +43,6 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Compares answers with rows, and remembers which rows were seen.
 pub(super) struct Page {
     rows: Vec<Row>,
     seen: BTreeSet<String>,
@@ -84,13 +82,12 @@ impl Page {
         body
     }
 
-    /// The rows that no test has seen.
     pub(super) fn untested(&self) -> Vec<&Row> {
         let rows = self.rows.iter();
         rows.filter(|row| !self.seen.contains(&row.what)).collect()
     }
 
-    /// As `check`, of a request whose id could be read.
+    /// Like `check`, for a request whose id could be read.
     pub(super) async fn check_id(&mut self, what: &str, request: RequestBuilder) -> Value {
         let body = self.check(what, request).await;
         assert_eq!(body["id"], 7, "{what}");

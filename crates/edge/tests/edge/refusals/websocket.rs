@@ -1,4 +1,4 @@
-//! Handshakes of WebSocket that are refused.
+//! Refused WebSocket handshakes.
 
 use reqwest::{Method, RequestBuilder};
 

@@ -1,4 +1,4 @@
-//! A client over WebSocket, no cleverer than a test needs.
+//! A minimal WebSocket client.
 
 use std::time::Duration;
 
@@ -16,13 +16,11 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use super::upgrading;
 use crate::server::Server;
 
-/// Longer than anything takes that works.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":
     {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
-/// An edge that serves WebSocket.
 pub(crate) async fn server(set: impl FnOnce(&mut EdgeConfig)) -> Server {
     upgrading::start(|config| {
         config.websocket = true;
@@ -33,7 +31,6 @@ pub(crate) async fn server(set: impl FnOnce(&mut EdgeConfig)) -> Server {
 
 pub(crate) struct Client {
     pub(crate) socket: WebSocketStream<TcpStream>,
-    /// What the server chose.
     pub(crate) protocol: String,
 }
 
@@ -42,7 +39,6 @@ impl Client {
         Self::connect_with(server, protocols, &[]).await.unwrap()
     }
 
-    /// With a session.
     pub(crate) async fn opened(server: &Server, protocols: &[&str]) -> Self {
         let mut client = Self::connect(server, protocols).await;
         assert_eq!(client.ask(INITIALIZE).await["id"], 0);
@@ -88,7 +84,6 @@ impl Client {
         self.message().await
     }
 
-    /// The next message.
     pub(crate) async fn message(&mut self) -> Value {
         loop {
             match self.next().await {
@@ -99,7 +94,6 @@ impl Client {
         }
     }
 
-    /// What the server says when it closes the connection.
     pub(crate) async fn closed(&mut self) -> (CloseCode, String) {
         loop {
             match self.next().await {
@@ -112,7 +106,6 @@ impl Client {
         }
     }
 
-    /// Hangs up in order.
     pub(crate) async fn close(mut self) {
         self.socket.close(None).await.unwrap();
         while let Some(Ok(_)) = self.next().await {}

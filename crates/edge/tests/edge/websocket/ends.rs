@@ -1,4 +1,4 @@
-//! How connections end.
+//! The ends of connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,7 @@ async fn what_a_client_said_before_it_heard_that_it_is_sent_away_arrives() {
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let stream = server.gateway.stream().await;
     server.drain.cancel();
-    // The close frame is there, and the client has not read it.
+    // The close frame has arrived, and the client has not read it.
     let peek = async { client.socket.get_mut().peek(&mut [0]).await.unwrap() };
     timeout(SOON, peek).await.unwrap();
     stream.closed().await;
@@ -147,11 +147,11 @@ async fn who_answers_pings_stays_and_who_does_not_is_given_up() {
     let mut dead = Client::opened(&server, &["mcp"]).await;
     let mut alive = Client::opened(&server, &["mcp"]).await;
     let _streams = (server.gateway.stream().await, server.gateway.stream().await);
-    // Reads what comes and says nothing.
+    // Reads data but sends no pongs.
     let mut raw = Vec::new();
     let reading = dead.socket.get_mut().read_to_end(&mut raw);
     let pings = async {
-        // Answered by the library while it reads.
+        // The library answers pings while it reads.
         loop {
             let _ = timeout(Duration::from_millis(10), alive.message()).await;
         }
@@ -182,7 +182,7 @@ async fn a_client_that_does_not_read_makes_nothing_pile_up() {
             break;
         }
         taken += 1;
-        // The buffers of both sockets, one message that is being written, and the channel; not more.
+        // At most the buffers of both sockets, one message that is being written, and the channel.
         assert!(
             taken < 128,
             "{taken} events were taken from a client that does not read"
@@ -203,7 +203,6 @@ async fn answers_to_pings_that_nobody_reads_do_not_pile_up() {
     let server = server(|_| {}).await;
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let _stream = server.gateway.stream().await;
-    // A masked ping with 125 bytes.
     let mut ping = vec![0x89, 0x80 | 125];
     ping.resize(6 + 125, 0);
     let pings = ping.repeat(AT_ONCE);
@@ -220,7 +219,7 @@ async fn answers_to_pings_that_nobody_reads_do_not_pile_up() {
             other => panic!("no answer: {other:?}"),
         }
     }
-    // The buffers of both sockets hold some of them.
+    // The buffers of both sockets hold some pongs.
     assert!(pongs < PINGS / 2, "{pongs} answers were kept");
 }
 

@@ -1,4 +1,4 @@
-//! Who may connect, and what for.
+//! WebSocket handshakes.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ async fn it_is_off_unless_it_is_turned_on() {
     let (status, why) = refused(&server, &["mcp"], &[]).await;
     assert_eq!(status, 400);
     assert!(why.contains("server.websocket = true"), "{why}");
-    // A stream of Streamable HTTP is nobody else's.
+    // A GET for Streamable HTTP still works.
     assert_eq!(server.listen().send().await.unwrap().status(), 200);
 }
 

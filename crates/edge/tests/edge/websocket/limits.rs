@@ -1,4 +1,4 @@
-//! How many there may be.
+//! Limits on WebSocket connections.
 
 use serde_json::json;
 use shoal_auth::{StaticTokens, TokenHash};

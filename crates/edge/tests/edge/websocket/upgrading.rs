@@ -1,4 +1,4 @@
-//! Serves connections as a node does, as far as they go on in another protocol.
+//! Serves upgraded connections like a node.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -20,7 +20,6 @@ use tokio::task::JoinSet;
 
 use crate::server::Server;
 
-/// An edge that is served like this.
 pub(super) async fn start(set: impl FnOnce(&mut EdgeConfig)) -> Server {
     start_with(Arc::new(NoAuthentication), set).await
 }
