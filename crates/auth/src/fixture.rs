@@ -42,7 +42,6 @@ struct Shared {
     is_down: Mutex<bool>,
     fetches: AtomicUsize,
     introspections: AtomicUsize,
-    /// Answers that replace the usual ones, by path.
     told: Mutex<HashMap<String, Told>>,
     asked: Mutex<Vec<String>>,
     /// The prefix of tokens whose introspection hangs.
@@ -219,7 +218,6 @@ fn jwks(shared: &Shared) -> Response {
     shared.keys.lock().clone().into_response()
 }
 
-/// Google's token information, which needs no client.
 fn token_info(shared: &Shared, form: &[u8]) -> Response {
     shared.introspections.fetch_add(1, Ordering::SeqCst);
     let token = of_form(form, "access_token");
@@ -395,7 +393,6 @@ impl SigningKey {
 
     /// Returns the key's thumbprint.
     pub fn thumbprint(&self) -> String {
-        // The members of a bare key are in the thumbprint's order.
         URL_SAFE_NO_PAD.encode(Sha256::digest(self.bare_jwk().to_string()))
     }
 

@@ -49,13 +49,12 @@ use self::scopes::Scopes;
 use crate::config::{Asked, Auth, Issuer, ResolvedIssuer, SigningAlgorithm, public_url};
 use crate::refused;
 
-/// The outcome while the issuer is unreachable.
 const AWAY: AuthError = AuthError::Unavailable {
     reason: "the authorization server cannot be reached",
     retry_after: Duration::from_secs(5),
 };
 
-/// The `typ` of access tokens. An issuer's other JWTs, such as proofs and logouts, are refused.
+/// The `typ` of access tokens. Other JWTs, such as proofs and logouts, are refused.
 const TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
 /// Authenticates callers by access tokens. Dropping it ends its background tasks.
@@ -81,7 +80,6 @@ struct TrustedIssuer {
     /// The keys for its JWTs, or `None` if the issuer is asked about them.
     keys: Option<KeySource>,
     asked: Option<Introspector>,
-    /// Whether it is asked about tokens that are not JWTs.
     takes_opaque: bool,
 }
 
@@ -176,7 +174,7 @@ impl AccessTokens {
         }
         let malformed = |_| AuthError::Token(refused::token("bytes that are no text"));
         let token = str::from_utf8(token).map_err(malformed)?;
-        // Boxed, because each request would reserve its size, but few requests need it.
+        // Boxed, because few requests need its size.
         Box::pin(self.verify(token, digest)).await
     }
 
@@ -232,7 +230,6 @@ impl AccessTokens {
     }
 }
 
-/// The issuer that a token names.
 #[derive(Deserialize)]
 struct Named {
     #[serde(default)]
@@ -292,7 +289,6 @@ async fn expect_signature(
     if candidates.are_named {
         return Err(wrong(&candidates));
     }
-    // The issuer may have a newer key.
     let newer = source.newer(seen).await.map_err(|none| match none {
         NoKeys::Unknown => wrong(&candidates),
         NoKeys::Away => AWAY,

@@ -4,10 +4,8 @@
 use serde_json::Value;
 use shoal_ports::{AuthError, TokenFault, shown};
 
-/// Maximum characters shown of a value.
 const SHOWN: usize = 200;
 
-/// Logs a claim with a wrong value and returns the fault.
 pub(crate) fn claim(
     check: TokenFault,
     claim: &str,
@@ -29,7 +27,6 @@ pub(crate) fn claim(
     check
 }
 
-/// Logs an unreadable token and returns the fault.
 pub(crate) fn token(came: &str) -> TokenFault {
     let (check, expected) = (TokenFault::Malformed, "a JWT that is signed (JWS)");
     let refusal = check.label();

@@ -31,15 +31,12 @@ impl Authenticator for NoAuthentication {
     }
 }
 
-/// The principal of each token.
-///
-/// The map hashes with random keys, so the lookup time does not reveal how close a digest came to
-/// an entry.
+/// Hashes with random keys, so that the lookup time does not reveal how close a digest came to an
+/// entry.
 pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
 /// Authenticates callers by static bearer tokens. The cost does not depend on their number.
 pub struct StaticTokens {
-    /// Replaced when the file of tokens changes.
     principals: watch::Sender<Arc<Principals>>,
     _watch: Option<AbortOnDropHandle<()>>,
 }
@@ -95,7 +92,6 @@ impl Authenticator for StaticTokens {
         let news = stream::unfold(Some((changes, token, principal)), async |watched| {
             let (mut changes, token, principal) = watched?;
             while changes.borrow_and_update().get(&token) == Some(&principal) {
-                // Without an authenticator, tokens cannot change any more.
                 changes.changed().await.ok()?;
             }
             Some((GrantNews::Over(AuthError::Invalid), None))
@@ -156,7 +152,6 @@ mod tests {
     #[tokio::test]
     async fn of_many_tokens_each_names_its_own_principal() {
         let many = (0..200).map(|number| entry(&format!("t{number}"), &format!("p{number}")));
-        // A token may change its principal, and a principal may have two tokens.
         let more = [entry("t7", "other"), entry("new", "p8")];
         let tokens = StaticTokens::new(many.chain(more));
         for (token, due) in [

@@ -12,7 +12,6 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::Token;
 use crate::tokens::Principals;
 
-/// The interval of checks.
 const LOOK: Duration = Duration::from_secs(2);
 /// Maximum bytes of the file, enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
@@ -24,10 +23,8 @@ struct Document {
     tokens: Vec<Token>,
 }
 
-/// Watches a file, and replaces all tokens when it changes.
 pub(crate) struct TokensFile {
     file: PathBuf,
-    /// The tokens of the configuration.
     fixed: Principals,
     tokens: watch::Sender<Arc<Principals>>,
 }
@@ -64,7 +61,7 @@ impl TokensFile {
         Ok(count)
     }
 
-    /// Reads the file now, and again when it has changed, until the handle is dropped.
+    /// Reads the file now, and whenever it changes.
     ///
     /// # Errors
     /// The file is invalid now.

@@ -60,7 +60,6 @@ fn validation(criterion: &mut Criterion) {
             call.id = CallId::generate();
             let outcome = runtime.block_on(setting.outcome(call));
             assert!(matches!(outcome, CallOutcome::Result(_)), "{outcome:?}");
-            // The fake worker records every call.
             worker.started.lock().clear();
         };
         one();

@@ -16,14 +16,12 @@ use shoal_telemetry::trace::{self, attributes};
 use crate::catalog::{Catalog, OfferedTool, Readings};
 use crate::config::Config;
 
-/// The view that the policy rules give one caller.
 pub(crate) struct Access(Option<Asked>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MayCall {
     No,
     Yes,
-    /// The call may run after a person approves it.
     OnceAgreed,
 }
 
@@ -31,15 +29,13 @@ struct Asked {
     policy: Arc<Policy>,
     subject: Arc<KnownSubject>,
     tells: Tells,
-    /// The rule that allows a planned call. The call's audit event names the rule, so no separate
-    /// policy event is recorded.
+    /// The rule that allows a planned call. The call's audit event names it.
     allows: Option<Cell<Option<Arc<str>>>>,
 }
 
 /// Selects the decisions that are counted and recorded in the audit trail.
 enum Tells {
     Each,
-    /// Only denials.
     Denials,
     /// The last decision, when [`tell`](Access::tell) is called.
     Later(RefCell<Option<Held>>),
@@ -59,8 +55,7 @@ enum Held {
 type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
 
 impl Access {
-    /// Reads the rules in force for a caller. Without rules, everything is allowed and the checks
-    /// are free.
+    /// Without rules, everything is allowed and the checks are free.
     pub(crate) fn of(config: &Config, caller: &Caller) -> Self {
         let policy = config.policies.as_ref().map(|it| it.current());
         let Some(policy) = policy.filter(|policy| !policy.is_open()) else {
@@ -88,7 +83,6 @@ impl Access {
         self.0.is_some()
     }
 
-    /// Takes the name of the rule that allowed the call.
     pub(crate) fn rule(&self) -> Option<Arc<str>> {
         self.0.as_ref()?.allows.as_ref()?.take()
     }
@@ -132,7 +126,6 @@ impl Access {
         Self(None)
     }
 
-    /// The caller's number, if there are rules.
     pub(crate) fn subject(&self) -> Option<u64> {
         self.0.as_ref().map(|asked| asked.subject.number())
     }
@@ -152,7 +145,6 @@ impl Access {
         }
     }
 
-    /// Decides whether a list shows a tool. The decision is not counted.
     pub(crate) fn shows_tool(&self, catalog: &Catalog, name: &str, offered: &OfferedTool) -> bool {
         let number = catalog.number();
         self.shows(
@@ -179,10 +171,8 @@ impl Access {
         )
     }
 
-    /// Decides whether a resource may be read.
-    ///
-    /// A URI that the backend lists has one name. Any other URI must be allowed in every spelling
-    /// that a server may read it as, and denied in no spelling.
+    /// Decides whether a resource may be read. A URI that the backend does not list must be allowed
+    /// in every spelling that a server may read, and denied in no spelling.
     pub(crate) fn resource(&self, catalog: &Catalog, uri: &str, pool: &str) -> bool {
         let Some(asked) = &self.0 else {
             return true;
@@ -201,7 +191,6 @@ impl Access {
         decision.allowed
     }
 
-    /// Decides whether a list of the catalog with this number shows an item.
     pub(crate) fn shows(
         &self,
         catalog: u64,
@@ -256,7 +245,6 @@ impl Asked {
         decision
     }
 
-    /// Notes the decision on a request.
     fn told(&self, named: Named<'_>, decision: Decision) {
         if let Some(allows) = &self.allows {
             let rule = self.policy.rule(decision).filter(|_| decision.allowed);
@@ -282,7 +270,6 @@ impl Asked {
         }
     }
 
-    /// Counts and records the decision on a request.
     fn record(&self, (kind, name, pool, _): Named<'_>, decision: Decision) {
         let outcome = match (decision.allowed, decision.asks) {
             (true, false) => PolicyOutcome::Allowed,

@@ -29,11 +29,8 @@ const LONGEST_NAME: usize = 200;
 pub(crate) enum Answer {
     Accepted,
     Declined,
-    /// The person closed the question without a decision.
     Dismissed,
-    /// The answer did not come in time.
     Late,
-    /// The client could not ask the person, for this reason.
     NotPut(String),
 }
 
@@ -55,7 +52,6 @@ impl Answer {
         }
     }
 
-    /// Records the answer for a call, or for the call that continues it.
     pub(crate) fn tell(&self, call: &Call, continues: Option<CallId>) {
         let outcome = match self {
             Self::Accepted => ApprovalOutcome::Accepted,
@@ -67,12 +63,11 @@ impl Answer {
         asked(call, continues, outcome);
     }
 
-    /// Returns a tool result that explains why the tool did not run, so that the model reads it.
+    /// A tool result, so that the model reads why the tool did not run.
     pub(crate) fn refusal(&self) -> CallOutcome {
         self.explained("The tool was not run.")
     }
 
-    /// Returns the same refusal if the worker cannot say whether another request has run the tool.
     pub(crate) fn untold(&self) -> CallOutcome {
         self.explained(
             "This request has not run the tool. Its worker does not answer, so Shoal does not know whether an earlier yes to \
@@ -98,7 +93,6 @@ impl Answer {
     }
 }
 
-/// Counts and records the outcome of an approval.
 fn asked(call: &Call, continues: Option<CallId>, outcome: ApprovalOutcome) {
     metrics().policy.approved(outcome);
     let subject = audit::Subject {
@@ -108,7 +102,7 @@ fn asked(call: &Call, continues: Option<CallId>, outcome: ApprovalOutcome) {
     audit::asked(&subject, outcome);
 }
 
-/// Writes the parameters of the `elicitation/create` that asks for approval of a tool call.
+/// Writes the `elicitation/create` that asks for approval.
 ///
 /// # Errors
 /// The answer to the call, if its client cannot ask a person.
@@ -132,7 +126,6 @@ pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, 
     let message = format!("Allow one call of the tool {name}{title} of {server}?\n\n{arguments}");
     Ok(RawJson::of(&json!({
         "message": message,
-        // The person only accepts or declines, so the form has no fields.
         "requestedSchema": { "type": "object", "properties": {} },
     })))
 }

@@ -8,12 +8,9 @@ use shoal_telemetry::audit::{self, Event, Kind, keys};
 use shoal_telemetry::metrics::{ApprovalOutcome, CountedOutcome, PolicyOutcome};
 use shoal_telemetry::trace::attributes;
 
-/// The call that an audit event is about.
 pub(crate) struct Subject<'a> {
     pub(crate) id: CallId,
-    /// The earlier call that this call continues after a question to its client.
     pub(crate) continues: Option<CallId>,
-    /// The policy rule that allowed the call, if this node knows it.
     pub(crate) rule: Option<&'a str>,
     pub(crate) method: &'a Method,
     pub(crate) params: Option<&'a RawJson>,
@@ -35,7 +32,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Records the end of a call. The outcome is computed only if it is recorded.
+/// The outcome is computed only if it is recorded.
 pub(crate) fn ended(
     call: &Subject<'_>,
     took: Duration,
@@ -55,8 +52,7 @@ pub(crate) fn ended(
     });
 }
 
-/// Records that this node stops following a call, because another node owns its session or its
-/// reader has left.
+/// Records that another node owns the session or the call's reader has left.
 pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     audit::record(Kind::Call, |event| {
         event.set(attributes::OUTCOME, "left");
@@ -73,7 +69,6 @@ pub(crate) fn allowed(call: &Subject<'_>) {
     });
 }
 
-/// Records the outcome of an approval.
 pub(crate) fn asked(call: &Subject<'_>, outcome: ApprovalOutcome) {
     audit::record(Kind::Approval, |event| {
         event.set(attributes::OUTCOME, outcome.as_str());

@@ -11,10 +11,8 @@ use shoal_ports::{CallFailure, Principal};
 use crate::config::ScaleToZero;
 use crate::shares::{Full, Shares};
 
-/// The `Retry-After` of a call that is refused because too many wait.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// The waiting calls, by pool.
 #[derive(Default)]
 pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, Shares>>>);
 

@@ -29,7 +29,6 @@ pub(crate) use retry::{Continued, continued, may_continue};
 
 use crate::worker_call::WorkerCall;
 
-/// A call as its caller sees it.
 pub(crate) trait Bridge: Send + 'static {
     /// Returns the next event, or `None` after `Finished`.
     fn next(&mut self) -> impl Future<Output = Option<CallEvent>> + Send;
@@ -54,7 +53,6 @@ pub(crate) fn running<B: Bridge>(
     }
 }
 
-/// Wraps the outcome of a call that the dispatcher answers itself.
 pub(crate) fn answered(outcome: CallOutcome) -> RunningCall {
     RunningCall::ended(outcome, None)
 }

@@ -54,20 +54,18 @@ use crate::shape::Shaping;
 
 /// The spellings as which servers may read a URI.
 pub(crate) struct Readings {
-    /// The spellings that most servers read.
     pub(crate) whole: Vec<String>,
     /// The lower-case spellings that some servers read.
     pub(crate) loose: Vec<String>,
 }
 
-/// A pool and its offer.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     pub(crate) name: Arc<str>,
     pub(crate) compiled: Arc<CompiledPool>,
 }
 
-/// Everything that the server offers. A catalog is immutable and is replaced as a whole.
+/// Everything that the server offers. Immutable and replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     /// Unique among all catalogs.
@@ -81,17 +79,13 @@ pub(crate) struct Catalog {
     resource_pools: Vec<Arc<str>>,
     /// Pools that offer or declare prompts.
     prompt_pools: Vec<Arc<str>>,
-    /// The filters of pools that offer only some of their resources.
     resource_filters: HashMap<Arc<str>, ResourceFilter>,
-    /// The titles that pools' servers give themselves.
     titles: HashMap<Arc<str>, String>,
     completes: bool,
     extension_pools: Vec<ExtensionPool>,
-    /// Whether some tool requires tasks.
     pub(crate) requires_tasks: bool,
     lists: Lists,
-    /// Digests of the lists of tools, resources and prompts, equal on every node that offers the
-    /// same.
+    /// Digests of the tools, resources and prompts, equal on every node with the same offer.
     pub(crate) versions: [u64; 3],
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) degraded: Vec<Degraded>,
@@ -113,7 +107,6 @@ pub(crate) struct OfferedPrompt {
     pub(crate) name: String,
 }
 
-/// The four lists, with `None` for a capability that no pool has.
 #[derive(Debug, Default)]
 struct Lists {
     tools: Option<List>,
@@ -123,17 +116,14 @@ struct Lists {
 }
 
 impl Catalog {
-    /// Finds the tool that clients call `name`.
     pub(crate) fn tool(&self, name: &str) -> Option<&OfferedTool> {
         self.tools.get(name)
     }
 
-    /// The title that the tool `name` gives itself.
     pub(crate) fn title_of_tool(&self, name: &str) -> Option<String> {
         self.tool(name)?.tool.raw.member("title")?.string()
     }
 
-    /// The title that a pool's server gives itself.
     pub(crate) fn title_of_pool(&self, pool: &str) -> Option<&str> {
         self.titles.get(pool).map(String::as_str)
     }
@@ -142,7 +132,7 @@ impl Catalog {
         self.prompts.get(name)
     }
 
-    /// The only pool with prompts, whose backend may know prompts that it does not list.
+    /// The only pool with prompts, whose backend may have unlisted ones.
     pub(crate) fn only_pool_of_prompts(&self) -> Option<&Arc<str>> {
         match self.prompt_pools.as_slice() {
             [only] => Some(only),
@@ -150,8 +140,8 @@ impl Catalog {
         }
     }
 
-    /// Finds the pool for a URI: the pool that lists it, else the first with a matching template,
-    /// else the only pool with resources, whose backend may know resources that it does not list.
+    /// Finds the pool that lists a URI, else the first with a matching template, else the only pool
+    /// with resources, which may have unlisted ones.
     pub(crate) fn resource(&self, uri: &str) -> Option<&Arc<str>> {
         let of_template = || {
             self.template_pool(|template, pool| template.matches(uri) && self.offers_of(pool, uri))
@@ -163,13 +153,11 @@ impl Catalog {
         self.resources.get(uri).or_else(of_template).or_else(only)
     }
 
-    /// Whether the pool's resource rules admit the URI.
     pub(crate) fn offers_of(&self, pool: &str, uri: &str) -> bool {
         let filter = self.resource_filters.get(pool);
         filter.is_none_or(|filter| filter.admits(uri))
     }
 
-    /// Finds the pool that completes a resource reference, which is a template or a URI.
     pub(crate) fn resource_reference(&self, reference: &str) -> Option<&Arc<str>> {
         self.template(reference)
             .or_else(|| self.resource(reference))
@@ -181,7 +169,7 @@ impl Catalog {
         found.map(|(_, pool)| pool)
     }
 
-    /// Finds the pool that lists the item of a call by its name or URI alone.
+    /// Finds the pool that lists a call's target.
     pub(crate) fn lister(&self, method: &Method, named: &str) -> Option<&Arc<str>> {
         match method {
             Method::ToolsCall => Some(&self.tool(named)?.pool),
@@ -210,7 +198,6 @@ impl Catalog {
             + conflicts.sum::<usize>()
     }
 
-    /// Returns the pages of a list method for a caller, or `None` if no pool has the capability.
     pub(crate) fn list(&self, method: &Method, access: &Access) -> Option<Arc<Pages>> {
         let list = match method {
             Method::ToolsList => self.lists.tools.as_ref(),
@@ -226,24 +213,20 @@ impl Catalog {
         self.number
     }
 
-    /// Whether a backend lists exactly this URI.
     pub(crate) fn is_listed(&self, uri: &str) -> bool {
         self.resources.contains_key(uri)
     }
 
-    /// Returns the spellings as which servers may read an unlisted URI, or `None` if they lead to
-    /// different resources.
+    /// The spellings of an unlisted URI, or `None` if they lead to different resources.
     pub(crate) fn readings(uri: &str) -> Option<Readings> {
         let ResourceUri { whole, loose, .. } = ResourceUri::read(uri)?;
         Some(Readings { whole, loose })
     }
 
-    /// Finds the pool with exactly this template.
     pub(crate) fn template(&self, reference: &str) -> Option<&Arc<str>> {
         self.template_pool(|template, _| template.as_str() == reference)
     }
 
-    /// Finds the pool that serves an item under this name, URI or template.
     fn holder(&self, kind: ItemKind, name: &str) -> Option<&str> {
         let pool = match kind {
             ItemKind::Tool => &self.tool(name)?.pool,
@@ -254,7 +237,6 @@ impl Catalog {
         Some(pool)
     }
 
-    /// Whether the catalog offers no items.
     pub(crate) fn is_empty(&self) -> bool {
         let Lists {
             tools,
@@ -266,7 +248,6 @@ impl Catalog {
         lists.iter().all(|list| list.is_none()) && !self.completes
     }
 
-    /// Whether some pool has the capability that a method needs.
     pub(crate) fn supports(&self, method: &Method) -> bool {
         match method {
             Method::ToolsCall => self.lists.tools.is_some(),
@@ -289,7 +270,6 @@ impl Catalog {
         prompts.flat_map(|(name, offered)| [name.as_str(), &offered.name])
     }
 
-    /// Counts the tools, prompts, resources and templates that the pool serves.
     pub(crate) fn counts(&self, pool: &str) -> [usize; 4] {
         let of = |name: &Arc<str>| name.as_ref() == pool;
         [

@@ -14,13 +14,13 @@ use crate::catalog::{Budget, Tool, Verdict};
 use crate::config::ArgumentPolicy;
 use crate::shares::Shares;
 
-/// The budget of a check on the call's own thread, about as long as the rest of the call's path.
+/// The budget on the call's own thread, about as long as the rest of the call's path.
 pub(crate) const AT_ONCE: Budget = Budget {
     steps: 20_000,
     stack: 256 << 10,
     time: Duration::from_millis(20),
 };
-/// The limits of a check on a blocking thread, besides its steps. The time is processor time.
+/// Limits on a blocking thread, besides steps. Processor time.
 const STACK: usize = 1 << 20;
 const TIME: Duration = Duration::from_secs(5);
 /// Maximum checks that run or wait, in total and per principal.
@@ -35,7 +35,6 @@ pub(crate) struct Check {
     pub(crate) policy: ArgumentPolicy,
 }
 
-/// The node's room for slow checks.
 pub(crate) struct Checking {
     budget: Budget,
     threads: Arc<Semaphore>,
@@ -97,7 +96,7 @@ impl Checking {
         })
     }
 
-    /// Checks arguments on a blocking thread. The inner error is the answer to a call with invalid
+    /// Checks arguments on a blocking thread. The inner error answers a call with invalid
     /// arguments.
     ///
     /// # Errors
@@ -117,7 +116,7 @@ impl Checking {
         let thread = thread.expect("the semaphore is never closed");
         let budget = self.budget;
         let checked = spawn_blocking(move || {
-            // The check holds both until it ends, even if the caller stops waiting.
+            // Held until the check ends, even if the caller stops waiting.
             let _held = (thread, room);
             check.answer(check.run(budget))
         });

@@ -8,8 +8,7 @@ use crate::checking::AT_ONCE;
 use crate::config::ArgumentPolicy;
 use crate::pools::View;
 
-/// Rewrites the arguments of the calls in a message. Arguments that take long to check stay as they
-/// are.
+/// Arguments that take long to check stay as they are.
 pub(crate) fn body(view: &View, body: &mut Body) {
     match body {
         Body::Single(message) => coerce(view, message),

@@ -160,7 +160,6 @@ pub enum ArgumentPolicy {
 }
 
 impl ArgumentPolicy {
-    /// Whether common deviations of clients are accepted.
     pub(crate) const fn forgives(self) -> bool {
         matches!(self, Self::Pass | Self::Coerce)
     }
@@ -209,13 +208,12 @@ pub struct ServerInfo {
     pub website_url: Option<String>,
 }
 
-/// The settings of pools, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolSettings {
     pools: BTreeMap<String, PoolConfig>,
     coerces: bool,
-    /// Pools that the configuration no longer names. Their settings stay while the pool is offered,
-    /// so that items hidden by the rules stay hidden.
+    /// Pools that the configuration no longer names. Their rules stay while they are offered, so
+    /// that hidden items stay hidden.
     dropped: BTreeSet<String>,
     /// Whether unnamed pools take no calls.
     only_named: bool,
@@ -249,13 +247,11 @@ impl PoolSettings {
         self.coerces
     }
 
-    /// Whether a pool takes calls.
     pub(crate) fn admits(&self, name: &str) -> bool {
         !self.only_named || self.pools.contains_key(name) && !self.is_dropped(name)
     }
 
-    /// How calls wait for a worker of a pool that may scale to zero, or `None` if the configuration
-    /// no longer names the pool.
+    /// How calls wait for a worker. `None` if the pool has no such setting or is no longer named.
     pub(crate) fn scale_to_zero(&self, name: &str) -> Option<&ScaleToZero> {
         let settings = self.pools.get(name)?;
         (settings.scale_to_zero.as_ref()).filter(|_| !self.is_dropped(name))
@@ -271,8 +267,7 @@ impl PoolSettings {
         self.pools.get(name).unwrap_or(&DEFAULTS)
     }
 
-    /// Replaces the settings of these pools. `None` means that the configuration no longer names
-    /// the pool.
+    /// `None` means that the configuration no longer names the pool.
     pub(crate) fn change(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         for (name, settings) in pools {
             match settings {
@@ -297,7 +292,6 @@ impl PoolSettings {
         self.dropped.contains(name)
     }
 
-    /// Drops the settings of a pool that is neither named nor offered.
     pub(crate) fn forget(&mut self, name: &str) {
         self.dropped.remove(name);
         self.pools.remove(name);

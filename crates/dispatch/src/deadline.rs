@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// Returns the worker's deadline. A call that may wait for a person, parked or as a task, gets a
-/// later one, and the edge enforces the call's own limit.
+/// A call that may wait for a person gets a later deadline, and the edge enforces the call's own
+/// limit.
 pub(crate) fn worker_deadline(call: &Call, config: &Config) -> Instant {
     match may_be_parked(call) || is_askable_task(call) {
         true => call.deadline + config.parking_time,
@@ -15,7 +15,6 @@ pub(crate) fn worker_deadline(call: &Call, config: &Config) -> Instant {
     }
 }
 
-/// Whether the call is a task whose client can answer questions.
 pub(crate) fn is_askable_task(call: &Call) -> bool {
     let session = call.caller.session.as_ref();
     session.is_some_and(SessionId::is_task) && can_be_asked(&call.caller.capabilities)

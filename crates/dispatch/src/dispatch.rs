@@ -45,12 +45,11 @@ impl Dispatch {
         let said = announcements.borrow_and_update().clone();
         let (id, pool) = (said.worker.clone(), said.pool.clone());
         match worker.here() {
-            // A worker of this process is not worth an info message.
             Some(_) => tracing::debug!(worker = %id, %pool, "a worker joined"),
             None => tracing::info!(worker = %id, %pool, "a worker joined"),
         }
         let ready = said.catalog.is_some();
-        // Registered first, so that announcements always come from a known worker.
+        // First, so that announcements come from a known worker.
         self.shared.add(worker.clone(), said);
         let weak = Arc::downgrade(&self.shared);
         let forward = crate::watch::resource_updates(weak.clone(), pool.clone(), updates);

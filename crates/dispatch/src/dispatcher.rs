@@ -55,7 +55,7 @@ impl Dispatcher for Dispatch {
             let headers = tool(&view, access, params)?.tool.headers.as_ref().ok();
             headers.filter(|headers| !headers.is_empty())
         };
-        // Few tools have such headers, so the rules are evaluated only if needed.
+        // Few tools have such headers, so the rules are evaluated last.
         let Some(headers) = headers_of(&Access::granted())
             .and_then(|_| headers_of(&Access::of(&self.shared.config, caller)))
         else {
@@ -79,7 +79,7 @@ impl Dispatcher for Dispatch {
 
     fn requires_task(&self, caller: &Caller, params: Option<&RawJson>) -> bool {
         let view = self.view_of_tool(caller, params);
-        // Few tools do, so the tool is looked up only if some tool does.
+        // Few tools do, so most calls skip the lookup.
         view.catalog.requires_tasks
             && tool(&view, &Access::of(&self.shared.config, caller), params)
                 .is_some_and(|offered| offered.tool.task_support == Some(TaskSupport::Required))
@@ -87,8 +87,7 @@ impl Dispatcher for Dispatch {
 
     fn may_be_task(&self, params: Option<&RawJson>) -> bool {
         let view = self.shared.view();
-        // Planning checks whether the caller may use the tool, and whether the tool is the caller's
-        // own.
+        // Planning checks access, and finds the caller's own tools.
         tool(&view, &Access::granted(), params).map_or(!view.own.is_empty(), |offered| {
             offered.tool.task_support != Some(TaskSupport::Forbidden)
         })
@@ -160,7 +159,6 @@ impl Dispatcher for Dispatch {
                 let running = self.resume_legacy(call, after).await;
                 let running = match place.unless_failed(running)? {
                     Resumed::Running(running) => running,
-                    // The call has a place of its own.
                     Resumed::Asking(running) => {
                         place.is_told_elsewhere();
                         return Ok(running);
@@ -169,7 +167,7 @@ impl Dispatcher for Dispatch {
                 let pool = self.counted(&running);
                 Ok(place.follow(running, pool))
             }
-            // Such a call has no session owner, so it starts here.
+            // Such a call has no session owner.
             _ => match self.plan(call).await {
                 Ok(plan) => self.start(&plan).await,
                 Err(outcome) => instead(outcome),
@@ -196,7 +194,7 @@ impl Dispatcher for Dispatch {
         }
     }
 
-    // Rules in a file may start to refer to grants at any time, and not on all nodes at once.
+    // Rules in a file may start to read grants at any time, and not on all nodes at once.
     fn asks_of_grants(&self) -> bool {
         self.shared.config.policies.is_some()
     }
@@ -237,17 +235,15 @@ impl Dispatcher for Dispatch {
 }
 
 impl Dispatch {
-    /// The pool to count a call for, if metrics are on.
     pub(crate) fn counted(&self, running: &RunningCall) -> Option<Arc<str>> {
         let worker = running.worker.as_ref().filter(|_| metrics::enabled())?;
         let view = self.shared.view();
-        // A worker that has left is no longer in the view.
         Some(view.member(worker)?.pool.clone())
     }
 }
 
-/// Refuses a subscription to a pool whose lists differ by caller. Workers subscribe once for all
-/// callers, so one caller's resources and changes would reach others.
+/// Workers subscribe once for all callers, so one caller's resources and changes would reach
+/// others.
 fn not_to_be_watched() -> RpcError {
     let told = "this server lists to each caller its own resources (lists = \"principal\"), and Shoal cannot subscribe in one \
                 caller's name: read the resource again instead";

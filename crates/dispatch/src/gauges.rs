@@ -40,7 +40,6 @@ impl Gauges {
     }
 }
 
-/// Counts calls by their worker's pool. A call without a worker is not counted.
 fn in_flight(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
     let Some(shared) = shared.upgrade() else {
         return;
@@ -66,7 +65,6 @@ fn await_workers(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
     }
 }
 
-/// Counts workers by pool, by readiness, and by what `of` returns for each.
 fn count<L: Copy + Eq + std::hash::Hash>(
     shared: &Weak<Shared>,
     of: impl Fn(&Member, bool) -> L,
@@ -126,8 +124,8 @@ fn list(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
     }
 }
 
-/// Allows metrics and spans to use the names of a new view. Old names stay allowed, because some
-/// reports come late and a process may have several dispatchers.
+/// Allows telemetry to use a new view's names. Old names stay, because some reports come late and a
+/// process may have several dispatchers.
 pub(crate) fn name(view: &View, before: &Arc<Catalog>) {
     let known = &metrics().known;
     known.add(NameKind::Pool, view.pools.keys().map(Arc::clone));

@@ -15,8 +15,8 @@ use answer_relay::AnswerRelay;
 
 use crate::bridge::Allowance;
 
-/// Passes cancellations and answers to the worker that runs the call, and collects the answers to
-/// Shoal's own questions.
+/// Passes cancellations and answers to the call's worker, and collects answers to Shoal's own
+/// questions.
 pub(crate) struct CallHandle {
     state: Mutex<HandleState>,
     changed: Notify,
@@ -29,13 +29,12 @@ pub(crate) struct CallHandle {
 struct HandleState {
     /// The path to the worker, or `None` if another reader controls the call.
     below: Option<Arc<AnswerRelay>>,
-    /// Subtracted from an ask id on its way to the worker, because every round has its own range.
+    /// Subtracted from ask ids for the worker, because every round has its own range.
     base: u64,
     round: Option<Round>,
     cancelled: Option<String>,
 }
 
-/// Shoal's own questions and the answers so far.
 struct Round {
     open: Vec<AskId>,
     answers: HashMap<AskId, Outcome>,
@@ -63,24 +62,20 @@ impl CallHandle {
         })
     }
 
-    /// Notes where the call runs. A call that is safe to repeat may move later.
     pub(crate) fn runs_at(&self, bound: Bound) {
         let _ = self.bound.set(bound);
     }
 
-    /// Counts answers in this allowance.
     pub(crate) fn counts_by(&self, allowance: Arc<Allowance>) {
         let _ = self.allowance.set(allowance);
     }
 
-    /// Follows the same run to another control, and repeats a cancellation and unconfirmed answers
-    /// there.
+    /// Follows the same run, and repeats a cancellation and unconfirmed answers.
     pub(crate) fn reattached(&self, below: Arc<dyn CallControl>) {
         self.follow(below, true);
     }
 
-    /// Follows another run or the next round. A cancellation is repeated there, but answers belong
-    /// to the old run.
+    /// Follows another run or round. Answers belong to the old one, but a cancellation is repeated.
     pub(crate) fn restarted(&self, below: Arc<dyn CallControl>) {
         self.follow(below, false);
     }
@@ -105,7 +100,6 @@ impl CallHandle {
         }
     }
 
-    /// Notes that the path to the worker will not be restored.
     pub(crate) fn closed(&self) {
         if let Some(relay) = &self.state.lock().below {
             relay.closed();
@@ -121,7 +115,6 @@ impl CallHandle {
         self.state.lock().cancelled.is_some()
     }
 
-    /// The reason that the caller gave, if it has cancelled the call.
     pub(crate) fn why_cancelled(&self) -> Option<String> {
         self.state.lock().cancelled.clone()
     }
@@ -136,8 +129,7 @@ impl CallHandle {
         }
     }
 
-    /// Ends this caller's control and creates the next caller's handle, unless the caller has
-    /// cancelled.
+    /// Replaces the handle for the next caller, unless this one has cancelled.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;
@@ -151,10 +143,7 @@ impl CallHandle {
         });
     }
 
-    /// Waits until every question of the round has its answer.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Waits until every question of the round has its answer. Cancel safe.
     pub(crate) async fn answers(&self) -> Result<HashMap<AskId, Outcome>, CancelledByCaller> {
         loop {
             {

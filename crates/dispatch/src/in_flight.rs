@@ -25,10 +25,9 @@ use tokio::time::Instant;
 use self::stop::Stop;
 use crate::audit;
 
-/// Maximum characters of a tool's name or a resource's URI in a report.
 const LONGEST_TARGET: usize = 160;
 
-/// The calls in flight. Call ids grow with time, so the oldest call comes first.
+/// Call ids grow with time, so the oldest call comes first.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Table>);
 
@@ -39,13 +38,12 @@ struct Table {
     stopped: bool,
 }
 
-/// The same call may be in flight twice in one process: the next owner of its session may start it
-/// while the earlier run is still read.
+/// A call may be in flight twice: its session's next owner may start it while the earlier run is
+/// still read.
 type Key = (CallId, u64);
 
 struct CallEntry {
     id: CallId,
-    /// The call that this one continues, once its state is opened.
     continues: OnceLock<CallId>,
     rule: OnceLock<Arc<str>>,
     method: Method,
@@ -111,7 +109,6 @@ impl InFlight {
         self.0.lock().calls.len()
     }
 
-    /// Counts the calls at each worker.
     pub(crate) fn by_worker(&self) -> HashMap<WorkerId, u64> {
         let mut counts = HashMap::new();
         for entry in self.0.lock().calls.values() {
@@ -139,7 +136,7 @@ impl InFlight {
         }
     }
 
-    /// Cancels a call, now or once it has a control. Returns whether the call is here.
+    /// Cancels a call, at the latest once it has a control. Returns whether the call is here.
     pub(crate) fn cancel(&self, call: CallId, reason: &str) -> bool {
         let found: Vec<_> = {
             let table = self.0.lock();
@@ -230,7 +227,6 @@ impl CallEntry {
 }
 
 impl InFlightCall {
-    /// Notes that this call continues another.
     pub(crate) fn continues(&self, call: CallId) {
         let _ = self.entry.continues.set(call);
     }
@@ -272,24 +268,21 @@ impl InFlightCall {
         }
     }
 
-    /// Notes the end of a call that failed to start.
     pub(crate) fn unless_failed<T>(
         &self,
         started: Result<T, CallFailure>,
     ) -> Result<T, CallFailure> {
         started.inspect_err(|failure| match failure {
-            // The call begins or continues elsewhere.
             CallFailure::Superseded { .. } | CallFailure::WorkerAway { .. } => {}
             _ => self.ended(&CallOutcome::Failed(failure.clone())),
         })
     }
 
-    /// Leaves reporting the end to another place.
     pub(crate) fn is_told_elsewhere(&self) {
         self.entry.state.lock().has_ended = true;
     }
 
-    /// Keeps the entry while the call's events are read, and counts the call's end for `pool`.
+    /// Keeps the entry while events are read, and counts the end for `pool`.
     pub(crate) fn follow(self, running: RunningCall, pool: Option<Arc<str>>) -> RunningCall {
         self.entry.started(&running);
         let entry = Arc::clone(&self.entry);
@@ -303,7 +296,7 @@ impl InFlightCall {
             return running;
         }
         let count = move |outcome: &CallOutcome| {
-            // Makes the closure capture all of `self`, which keeps the entry.
+            // The closure must capture all of `self`, to keep the entry.
             let call = &self;
             call.ended(outcome);
             if let Some(pool) = &pool {

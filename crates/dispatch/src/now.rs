@@ -18,8 +18,8 @@ use crate::pools::{CircuitState, Member, Wanted};
 use crate::worker_call::{Origin, WorkerCall};
 
 impl Dispatch {
-    /// Starts a call if this takes no waiting. Returns `None` without side effects if the call
-    /// would wait or its worker refuses it, and the normal path then starts it.
+    /// Starts a call without waiting. Returns `None` without side effects if that is impossible,
+    /// and the normal path starts it.
     pub(crate) fn start_here(&self, plan: &CallPlan) -> Option<RunningCall> {
         let CallPlan {
             call,
@@ -55,7 +55,6 @@ impl Dispatch {
         let shaping = &view.catalog.shaping;
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome, typed);
         if let Some(began) = began {
-            // The result was found to be complete above.
             let counted = CountedOutcome::of_complete(&outcome);
             if audit::enabled() {
                 let subject = Subject {
@@ -71,7 +70,7 @@ impl Dispatch {
         Some(RunningCall::ended(outcome, started.worker))
     }
 
-    /// Follows a call that still runs, or whose end at the worker is not its end for the caller.
+    /// Follows a call whose end, if any, is not yet its end for the caller.
     fn goes_on(
         &self,
         call: &Call,

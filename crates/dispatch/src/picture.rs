@@ -17,14 +17,11 @@ use crate::config::{Config, PoolSettings};
 /// about the same time.
 const QUIET: Duration = Duration::from_millis(700);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// Refuses an unknown name without naming the pool that may offer it.
 pub(crate) const NOT_WHOLE: &str = "this node does not know every pool yet; try again";
 
-/// The state of knowledge about the pools.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
-    /// Until when unknown names may exist and lists may wait, unless all expected pools join
-    /// earlier.
+    /// The limits on unknown names and on waiting lists.
     learns_until: Instant,
     settles_until: Instant,
     /// When a pool last announced its first catalog.
@@ -34,7 +31,6 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// The state of a node that starts now.
     pub(crate) fn new(config: &Config) -> Self {
         let now = Instant::now();
         Self {
@@ -49,8 +45,7 @@ impl Picture {
         self.newest = Some(now);
     }
 
-    /// Sets the pools that other nodes know, and returns whether they changed. A repeated pool
-    /// keeps its time limit.
+    /// Returns whether the expected pools changed. A repeated pool keeps its time limit.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, settings: &PoolSettings) -> bool {
         let named = |(pool, known): (&String, &Arc<str>)| pool.as_str() == known.as_ref();
         if pools.len() == self.expected.len() && pools.iter().zip(self.expected.keys()).all(named) {
@@ -66,7 +61,6 @@ impl Picture {
         true
     }
 
-    /// Finds an expected pool that has not joined.
     pub(crate) fn missing(
         &self,
         now: Instant,
@@ -77,7 +71,6 @@ impl Picture {
         Some((missing.0, *missing.1))
     }
 
-    /// Until when a pool is expected, unless it has joined.
     pub(crate) fn waits_until(&self, pool: &str) -> Option<Instant> {
         self.expected.get(pool).copied()
     }
@@ -93,7 +86,6 @@ impl Picture {
                 format!("the pool {pool}, which other nodes know, has not joined this one yet");
             return Some(not_ready(reason));
         }
-        // The node knows every pool that other nodes know.
         if !self.expected.is_empty() && self.expected.keys().all(|pool| is_known(pool)) {
             return None;
         }
@@ -104,7 +96,7 @@ impl Picture {
         })
     }
 
-    /// How long to wait until the lists count as whole, or `None` if they do now.
+    /// How long to wait until the lists count as whole.
     pub(crate) fn unsettled(
         &self,
         now: Instant,

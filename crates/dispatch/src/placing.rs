@@ -15,7 +15,6 @@ use crate::route::Routed;
 use crate::shared::Shared;
 
 impl Dispatch {
-    /// Chooses another worker for a routed call.
     pub(crate) fn place_again(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
         if tried.len() >= self.shared.config.start_attempts.max(1) {
             return None;
@@ -43,7 +42,6 @@ impl Dispatch {
         }
     }
 
-    /// Chooses the next worker to offer a call to.
     pub(crate) fn place(
         &self,
         view: &View,
@@ -88,8 +86,7 @@ impl Shared {
         waited.map_err(|(failure, reason)| shed(pool, failure, reason))
     }
 
-    /// Signals to the autoscaler that a pool at zero needs a worker, unless the caller already
-    /// waits for one.
+    /// Signals to the autoscaler that a pool at zero needs a worker.
     pub(crate) fn wake(self: &Arc<Self>, pool: &Arc<str>, principal: &Principal) {
         if self.awaiting.has(pool, principal) {
             return;
@@ -97,7 +94,6 @@ impl Shared {
         let (shared, pool, principal) = (self.clone(), pool.clone(), principal.clone());
         tokio::spawn(async move {
             let look = |view: &View| any_worker(view, &pool);
-            // The result is ignored, because the request does not wait for the worker.
             let _ = shared.patiently(&pool, &principal, None, look).await;
         });
     }
@@ -121,8 +117,7 @@ impl Shared {
         mut look: impl FnMut(&View) -> Result<T, (CallFailure, ShedReason)>,
     ) -> Result<T, (CallFailure, ShedReason)> {
         let began = Instant::now();
-        // Fetches the view anew each time, because a held view would keep old data in memory for
-        // the whole wait.
+        // Fetched anew each time, because a held view would keep old data in memory.
         let scale = self.view().settings.scale_to_zero(pool).cloned();
         let mut patience = self.config.reconnect_wait();
         let _awaiting = match &scale {
@@ -145,7 +140,6 @@ impl Shared {
                 }
                 found => return found,
             }
-            // Checks again after a change and after the timeout.
             let _ = timeout_at(until, changes.changed()).await;
         }
     }

@@ -26,33 +26,26 @@ use crate::route::{Arguments, RouteError, Routed, route};
 use crate::settling::STARTS_WITHIN;
 use crate::shape::Typed;
 
-/// The result of planning.
 pub(crate) struct Found {
     pub(crate) route: Route,
     pub(crate) repeat: Repeat,
-    /// Whether a person must approve the call.
     pub(crate) asks: bool,
     pub(crate) worker: Option<Binding>,
 }
 
-/// The state of planning.
 enum Finding {
     Done(Result<Found, CallOutcome>),
-    /// Slow argument checks remain.
     Check(Check, Routed),
-    /// The call must wait for a worker.
     Worker(Routed),
-    /// The servers must be asked for the caller's lists.
     Lists,
-    /// The call must wait for a worker of this pool at zero, which may know the target.
+    /// This pool at zero may know the target.
     Vacant(Arc<str>),
-    /// A starting server may know the target.
     Start(CallFailure),
 }
 
 impl Dispatch {
-    /// Plans a call at the edge, before its session owner does. If the owner plans again, only the
-    /// owner records the policy decision.
+    /// Plans a call at the edge. If the session owner plans again, only the owner records the
+    /// policy decision.
     pub(crate) fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
         let access = self.access(&call).held_back();
         let Either::Left(planned) = self.plan_call(&access, call) else {
@@ -63,7 +56,6 @@ impl Dispatch {
         Some(settled)
     }
 
-    /// Plans a call.
     pub(crate) fn plan_call(&self, access: &Access, call: Call) -> Planning {
         let view = self.shared.view();
         if !call.method.runs_on_backend() {
@@ -84,13 +76,12 @@ impl Dispatch {
         let params = given.as_ref().map(RawJson::index);
         let params = params.as_ref();
         if call.caller.revision.era() == Era::Modern && may_continue(&call.method, params) {
-            // A continued call is routed again before it runs, and that step asks the rules.
+            // The rules decide when a continued call is routed again.
             let access = Access::granted();
             let own = self.view_of(&call.caller);
             let routed = self.route(&own, &access, &call, Arguments::Trusted, params);
             let repeat = match routed {
                 Ok(routed) => routed.repeat,
-                // An unknown target is only refused, unless the caller has its own lists.
                 Err(_) if own.own.is_empty() => Repeat::Safe,
                 Err(_) => Repeat::Never,
             };
@@ -113,7 +104,7 @@ impl Dispatch {
         }
     }
 
-    /// Routes a call that starts or restarts with its current parameters.
+    /// Routes a call with its current parameters.
     ///
     /// # Errors
     /// The answer to the call.
@@ -244,7 +235,6 @@ impl Dispatch {
                         tell_allowed(call, access.rule());
                         return Err(refused);
                     }
-                    // The new worker may list other items.
                     Finding::Lists
                 }
                 Finding::Start(failure) => {
@@ -303,8 +293,7 @@ impl Found {
     }
 }
 
-/// Records that the rules allowed a call that is refused before it begins, because such a call has
-/// no event of its own.
+/// Records an allowed call that is refused before it begins and so has no event of its own.
 pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     if let Some(rule) = rule {
         let subject = audit::Subject {
@@ -319,7 +308,6 @@ fn is_journaled(call: &Call, repeat: Repeat) -> bool {
     repeat == Repeat::Never && call.caller.revision.era() == Era::Legacy
 }
 
-/// Converts a routing error to the answer.
 pub(crate) fn refuse(view: &View, call: &Call, refused: RouteError) -> CallOutcome {
     match refused {
         RouteError::Answer(outcome) => {
@@ -331,13 +319,11 @@ pub(crate) fn refuse(view: &View, call: &Call, refused: RouteError) -> CallOutco
                 CallFailure::Overloaded { .. } => ShedReason::QueueFull,
                 _ => ShedReason::NoWorker,
             };
-            // The call has no pool.
             shed("", failure, reason)
         }
     }
 }
 
-/// Counts and returns the refusal of a call.
 pub(crate) fn shed(pool: &str, failure: CallFailure, reason: ShedReason) -> CallOutcome {
     metrics().pools.shed(pool, reason);
     CallOutcome::Failed(failure)

@@ -30,20 +30,16 @@ use crate::config::PoolSettings;
 use crate::own::OwnPools;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};
 
-/// The data that calls are dispatched by. A view is immutable and is replaced as a whole when a
-/// worker changes.
+/// The data that calls are dispatched by. Immutable and replaced as a whole.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     fleet: Arc<Fleet>,
 }
 
-/// The part of a view that all callers share.
 pub(crate) struct Fleet {
     pub(crate) pools: BTreeMap<Arc<str>, PoolView>,
     pub(crate) settings: Arc<PoolSettings>,
-    /// The callers with their own lists.
     pub(crate) own: OwnPools,
-    /// The source of the shared catalog.
     pub(crate) offered: Arc<[Pool]>,
     /// The nodes' agreement on which pools keep contested names.
     agreed: Arc<AgreedNames>,
@@ -61,11 +57,9 @@ impl Deref for View {
 
 #[derive(Default)]
 pub(crate) struct PoolView {
-    /// Workers that take calls, by id.
     pub(crate) ready: Vec<Arc<Member>>,
     /// Workers that take no calls.
     pub(crate) waiting: Vec<Arc<Member>>,
-    /// Whether the pool's offer is known.
     pub(crate) announced: bool,
     /// Whether all workers have announced the pool's removal and only finish their calls.
     pub(crate) removed: bool,
@@ -82,12 +76,10 @@ pub(crate) struct Member {
     pub(crate) circuit: Arc<Circuit>,
     /// The names of its tools, if they differ from the pool's list.
     tools: Option<Arc<HashSet<String>>>,
-    /// The request headers that the worker asks for.
     headers: Arc<[Arc<str>]>,
     seed: u64,
 }
 
-/// The requirements of a call on its worker.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
     /// The backend's name of the tool.
@@ -103,19 +95,16 @@ impl Wanted<'_> {
         Some(FailureKey::of(&call.caller, &call.method, self.tool))
     }
 
-    /// Whether the call's caller is anonymous.
     pub(crate) fn is_anybodys(&self) -> bool {
         self.failure_key().is_some_and(|key| key.is_anybodys())
     }
 }
 
 impl Member {
-    /// Whether the worker's connection is open.
     pub(crate) fn is_reachable(&self) -> bool {
         self.worker.load().capacity > 0
     }
 
-    /// Whether the worker has announced that it takes no more calls.
     pub(crate) fn is_leaving(&self) -> bool {
         self.worker.announcement().borrow().is_leaving()
     }
@@ -138,7 +127,6 @@ impl Member {
         }
     }
 
-    /// The state of the worker's circuit for such calls.
     pub(crate) fn circuit_of(&self, wanted: &Wanted<'_>) -> CircuitState {
         if self.circuit.is_well() {
             return CircuitState::Closed;
@@ -147,7 +135,6 @@ impl Member {
         key.map_or(CircuitState::Closed, |key| self.circuit.state_of(&key))
     }
 
-    /// Asks the worker's circuit to admit the call.
     pub(crate) fn enter(&self, wanted: &Wanted<'_>) -> bool {
         self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
     }
@@ -157,7 +144,6 @@ impl Member {
         self.is_reachable() && self.has(tool)
     }
 
-    /// The reason why the worker takes no such calls, or `None` if it does.
     fn trouble(&self, ready: bool, wanted: &Wanted<'_>) -> Option<String> {
         if !ready {
             return Some(
@@ -230,12 +216,10 @@ impl View {
         )
     }
 
-    /// Finds a worker, ready or not.
     pub(crate) fn member(&self, id: &WorkerId) -> Option<&Arc<Member>> {
         self.by_id.get(id)
     }
 
-    /// The current ledger number of a worker.
     pub(crate) fn ledger(&self, id: &WorkerId) -> Option<LedgerNumber> {
         self.member(id)?.worker.ledger()
     }
@@ -271,8 +255,8 @@ impl View {
             .ok_or_else(|| CallFailure::not_executed(view.why_not(pool, wanted)))
     }
 
-    /// The reason why [`choose`](Self::choose) found no worker: the pool has no worker, or the
-    /// caller's calls failed too often at all of them.
+    /// Why [`choose`](Self::choose) found no worker: there is none, or the caller's calls failed
+    /// too often.
     pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
         let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);
         match ready.iter().any(|member| member.can_take(wanted.tool)) {
@@ -281,8 +265,7 @@ impl View {
         }
     }
 
-    /// The reason why an item may be missing: a pool has not joined or has not announced its
-    /// catalog. If rules may hide the pool from the caller, the reason does not name it.
+    /// Why an item may be missing. If rules may hide the pool, the reason does not name it.
     pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
             CallFailure::NotReady { retry_after, .. } if has_rules => Some(CallFailure::NotReady {
@@ -305,7 +288,6 @@ impl View {
         self.picture.why_not(now, |pool| self.knows(pool))
     }
 
-    /// How long to wait until the lists count as whole, or `None` if they do now.
     pub(crate) fn unsettled(&self) -> Option<Duration> {
         let now = Instant::now();
         self.picture.unsettled(now, |pool| self.knows(pool))
@@ -316,13 +298,11 @@ impl View {
         self.pools.values().any(PoolView::starts)
     }
 
-    /// The pools whose offers are known.
     pub(crate) fn known_pools(&self) -> impl Iterator<Item = &Arc<str>> {
         let known = self.pools.iter().filter(|(_, pool)| pool.announced);
         known.map(|(name, _)| name)
     }
 
-    /// Whether every pool that other nodes know has joined.
     pub(crate) fn is_whole(&self) -> bool {
         let missing = self
             .picture

@@ -8,10 +8,9 @@
 use sha2::{Digest as _, Sha256};
 use shoal_ports::CallId;
 
-/// The bit position of the round in an event number. A worker's own numbers stay below it.
+/// The round's bit position in an event number, above a worker's own numbers.
 const ROUND_SHIFT: u32 = 32;
 
-/// A position in a call's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Counted from 0.
@@ -32,8 +31,8 @@ impl Position {
         u64::from(self.round) << ROUND_SHIFT | self.seen
     }
 
-    /// The position before this event. Effects of the event carry its number until they are
-    /// complete, so that a new reader receives the event again.
+    /// Effects of an event carry the number before it until they are complete, so that a new reader
+    /// receives the event again.
     pub(crate) fn before(self) -> Self {
         Self {
             seen: self.seen.saturating_sub(1),
@@ -53,8 +52,8 @@ pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
         .chain_update(round.to_be_bytes())
         .finalize();
     let mut bytes = *call.as_bytes();
-    // The id keeps its time, from which a worker of an older release tells whether it may have
-    // forgotten the call.
+    // Keeps the time, from which a worker of an older release tells whether it may have forgotten
+    // the call.
     bytes[6..].copy_from_slice(&hash[..10]);
     bytes[6] = 0x70 | bytes[6] & 0x0f;
     bytes[8] = 0x80 | bytes[8] & 0x3f;

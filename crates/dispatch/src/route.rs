@@ -14,25 +14,19 @@ use crate::pools::View;
 pub(crate) struct Routed {
     pub(crate) route: Route,
     pub(crate) repeat: Repeat,
-    /// Whether a person must approve the call.
     pub(crate) asks: bool,
-    /// The slow argument checks that remain.
     pub(crate) unchecked: Option<Check>,
 }
 
-/// Whether to check arguments against the tool's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
-    /// Check them.
     Checked,
     /// Skip the checks, which happen earlier or later.
     Trusted,
 }
 
 pub(crate) enum RouteError {
-    /// The call itself is wrong.
     Answer(CallOutcome),
-    /// The server cannot decide yet.
     NotReady(CallFailure),
 }
 
@@ -42,7 +36,6 @@ impl From<RpcError> for RouteError {
     }
 }
 
-/// Finds the pool for a call of a backend method.
 pub(crate) fn route(
     view: &View,
     access: &Access,
@@ -61,11 +54,11 @@ pub(crate) fn route(
     let mut edit = Edit::of(params);
     let of_mcp = !method.may_be_of_extension();
     if of_mcp {
-        // Shoal does not offer servers' tasks, so a request for one runs as a normal call.
+        // Shoal does not offer servers' tasks, so the call runs normally.
         edit.remove_all(&["task"]);
     }
     if of_mcp && revision.era() == Era::Legacy {
-        // Legacy clients do not know rounds, so a state from such a client is not Shoal's.
+        // Legacy clients do not know rounds, so their states are not Shoal's.
         edit.remove_all(&["inputResponses", "requestState"]);
     }
     // Methods other than tool calls only read.
@@ -122,8 +115,8 @@ pub(crate) fn route(
     })
 }
 
-/// Decides whether a call may be repeated. `safe` is the server's declaration. The most specific
-/// setting wins, and the careful one of two conflicting settings.
+/// Whether a call may be repeated. `safe` is the server's declaration. The most specific setting
+/// wins, then the careful one.
 fn repeat_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool) -> Repeat {
     let config = settings.of(pool);
     let listed = |names: &[String]| names.iter().any(|name| name == called);
@@ -141,7 +134,6 @@ fn repeat_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool)
     }
 }
 
-/// The error of an unknown resource.
 pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
     let mut data = RawObject::default();
     data.set("uri", RawJson::of(uri));
@@ -156,8 +148,6 @@ fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
     }
 }
 
-/// Finds the called tool, whether a person must approve the call, and the argument checks that
-/// remain.
 fn tool<'v>(
     view: &'v View,
     access: &Access,
@@ -199,7 +189,7 @@ fn prompt<'a>(
 ) -> Result<(&'a Arc<str>, &'a str), RouteError> {
     let listed = view.catalog.prompt(name);
     let listed = listed.map(|prompt| (&prompt.pool, prompt.name.as_str()));
-    // Rules name prompts, and a backend may read another spelling as a hidden one.
+    // A backend may read another spelling as a hidden prompt.
     let may_be_unlisted = !access.has_rules();
     let unlisted = || unlisted_prompt(view, name).filter(|_| may_be_unlisted);
     let found = listed.or_else(unlisted);
@@ -208,8 +198,8 @@ fn prompt<'a>(
     found.ok_or_else(|| absent(view, access, unknown()))
 }
 
-/// Sends a prompt that no pool lists to the only pool that has prompts. While pools are missing, or
-/// if lists differ by caller, that pool is not known.
+/// Sends an unlisted prompt to the only pool with prompts. That pool is not known while pools are
+/// missing or if lists differ by caller.
 fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &'a str)> {
     let pool = view.catalog.only_pool_of_prompts()?;
     let settings = view.settings.of(pool);
@@ -218,8 +208,7 @@ fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &
     (view.own.is_empty() && view.unannounced(false).is_none()).then_some((pool, own))
 }
 
-/// Finds the pool for an extension's method, and translates a tool's or prompt's name to the
-/// backend's name.
+/// Also translates a tool's or prompt's name to the backend's.
 fn extension(
     view: &View,
     access: &Access,

@@ -11,8 +11,7 @@ use crate::picture::{NOT_WHOLE, not_ready};
 /// How long a request waits for expected pools.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a request waits for a starting server, below the minute after which clients and proxies
-/// time out.
+/// How long a request waits for a starting server. Clients and proxies time out after a minute.
 pub(crate) const STARTS_WITHIN: Duration = Duration::from_secs(50);
 
 impl Dispatch {
@@ -29,7 +28,7 @@ impl Dispatch {
         }
     }
 
-    /// Waits like [`settled`](Self::settled), but at most as long as a request may.
+    /// Like [`settled`](Self::settled), but at most as long as a request may wait.
     ///
     /// # Errors
     /// `NotReady` if a pool is still missing then.
@@ -46,8 +45,8 @@ impl Dispatch {
         Ok(SettledFacts { facts, lacks })
     }
 
-    /// Waits until the lists are settled and not empty, because a late answer is better than an
-    /// empty one. Returns the refusal if lists are incomplete anyway.
+    /// Waits for settled lists that are not empty. Returns the refusal if they are incomplete
+    /// anyway.
     ///
     /// # Errors
     /// `NotReady` if the lists stay empty.
@@ -70,7 +69,6 @@ impl Dispatch {
             };
             let until = deadline.min(began + patience);
             let changed = timeout_at(until, changes.changed()).await;
-            // Checks again after a change and after the timeout.
             let _ = changed.map_err(|_| why)?;
         }
     }

@@ -16,14 +16,12 @@ use crate::config::{CacheScope, Config};
 const RESERVED_FIRST: i64 = -32_020;
 const RESERVED_LAST: i64 = -32_099;
 
-/// Whether a result may have a `resultType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
     No,
     Perhaps,
 }
 
-/// The additions to results for modern callers, one set per catalog.
 #[derive(Debug)]
 pub(crate) struct Shaping {
     server_info: RawJson,
@@ -52,10 +50,8 @@ impl CacheHint {
 }
 
 impl Shaping {
-    /// `is_for_all` tells whether all callers see the same lists.
     pub(crate) fn new(server_info: &RawJson, config: &Config, is_for_all: bool) -> Self {
-        // If rules or servers give callers different items, a shared cache could leak one caller's
-        // copy to another.
+        // A shared cache could leak one caller's items to another.
         let scope = |scope| match config.policies.is_some() || !is_for_all {
             true => CacheScope::Private,
             false => scope,
@@ -70,8 +66,7 @@ impl Shaping {
         }
     }
 
-    /// Shapes the outcome for a caller of `revision`. `typed` tells whether it is a result that may
-    /// have a `resultType`.
+    /// `typed` tells whether the outcome may have a `resultType`.
     pub(crate) fn outcome(
         &self,
         revision: Revision,
@@ -93,14 +88,14 @@ impl Shaping {
         }
     }
 
-    /// Shapes a page of a list for modern callers. `ttl_ms` is the backends' limit on caching.
+    /// `ttl_ms` is the backends' limit on caching.
     pub(crate) fn list(&self, page: &RawJson, ttl_ms: Option<u64>) -> RawJson {
         let own = ttl_ms.map_or(Duration::MAX, Duration::from_millis);
         let hint = CacheHint::new(self.list_ttl.min(own), self.list_scope);
         self.modern(page, Some(&hint))
     }
 
-    /// Inserts missing members after the opening brace. All other bytes stay, except that a `_meta`
+    /// Inserts missing members after the opening brace. Other bytes stay, except that a `_meta`
     /// gains a member.
     fn modern(&self, result: &RawJson, hint: Option<&CacheHint>) -> RawJson {
         if !result.is_object() {
@@ -165,7 +160,7 @@ fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
         // Before 2026-07-28, a missing capability has this code.
         code::MISSING_CLIENT_CAPABILITY => error.code = code::INVALID_REQUEST,
         code::URL_ELICITATION_REQUIRED if revision == Revision::V2025_11_25 => {}
-        // Only an edge may send these codes, or no revision of the caller's era defines them.
+        // Only an edge may send these, or the caller's era lacks them.
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION | code::URL_ELICITATION_REQUIRED => {
             error = foreign(error);
         }
@@ -175,7 +170,6 @@ fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
     error
 }
 
-/// Wraps a backend's error in an internal error.
 fn foreign(error: RpcError) -> RpcError {
     let mut said = RawObject::default();
     said.set("code", RawJson::of(&error.code));
@@ -187,12 +181,11 @@ fn foreign(error: RpcError) -> RpcError {
     RpcError::internal(error.message).with_data(data.to_json())
 }
 
-/// The offset of a slice in the text that it was cut from.
 fn offset_in(text: &Bytes, value: &Bytes) -> usize {
     value.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// Writes the text after the opening brace, and drops the extra comma if the object was empty.
+/// Drops the extra comma if the object was empty.
 fn put_rest(out: &mut BytesMut, rest: &[u8], any: bool) {
     if !any && out.last() == Some(&b',') {
         out.truncate(out.len() - 1);

@@ -33,9 +33,7 @@ const UPDATES: usize = 1024;
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) keys: KeyRing,
-    /// Broadcasts resource changes in this process.
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
-    /// The facts that sessions and listeners have been told.
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
     /// The list versions to tell them next.
     newest: Arc<Mutex<[u64; 3]>>,
@@ -46,7 +44,6 @@ pub(crate) struct Shared {
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) awaiting: Awaiting,
     view: RwLock<Arc<View>>,
-    /// Signals a changed view to calls that wait for a worker.
     changes: watch::Sender<()>,
     registry: Mutex<Registry>,
     _gauges: Gauges,
@@ -54,7 +51,6 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(mut config: Config, keys: KeyRing, own: &Weak<Self>) -> Self {
-        // Unlike the other settings, these may change.
         let settings = Arc::new(PoolSettings::new(
             std::mem::take(&mut config.pools),
             !config.unnamed_pools,
@@ -111,8 +107,8 @@ impl Shared {
         self.registry.lock().keep(worker, tasks);
     }
 
-    /// Removes a worker. Returns whether it was registered and, if it was its pool's last worker,
-    /// when to [check](Self::look) whether to unlist the pool.
+    /// Removes a worker. Returns whether it was registered and, if it was its pool's last, when to
+    /// [check](Self::look) the pool.
     pub(crate) fn remove(&self, worker: &WorkerId) -> (bool, Option<Duration>) {
         let mut registry = self.registry.lock();
         let Some(pool) = registry.remove(worker) else {
@@ -174,16 +170,13 @@ impl Shared {
         self.refresh(&mut self.registry.lock());
     }
 
-    /// Tells sessions and listeners that their lists may have changed with the rules.
     pub(crate) fn rules_changed(&self) {
         self.refresh(&mut self.registry.lock());
     }
 
-    /// Notes an announcement, and returns whether the worker became ready.
     pub(crate) fn hear(&self, worker: &Arc<dyn Worker>, announcement: Announcement) -> bool {
         let mut registry = self.registry.lock();
         if registry.has_heard(worker, &announcement) {
-            // The worker is reachable again, and nothing else has changed.
             self.changes.send_replace(());
             return false;
         }
@@ -201,13 +194,13 @@ impl Shared {
         }
     }
 
-    /// Rebuilds the view and the facts. This holds the registry's lock but not the view's, so calls
-    /// continue with the old view.
+    /// Rebuilds the view and the facts without the view's lock, so that calls continue with the old
+    /// view.
     fn refresh(&self, registry: &mut Registry) {
         let before = self.view();
         let (view, facts) = registry.view(&self.config, &before);
         gauges::name(&view, &before.catalog);
-        // Published before the view, so that the capabilities of a visible pool are known.
+        // Before the view, so that a visible pool's capabilities are known.
         let (versions, own) = (facts.versions, facts.own.clone());
         publish(&self.facts, |known| {
             *known = ServerFacts {
@@ -218,13 +211,12 @@ impl Shared {
         });
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
-        // Published after the view, because owners query the view when they are told.
+        // After the view, which owners then query.
         publish(&self.facts, |facts| facts.own = own);
         self.tell(versions);
     }
 
-    /// Announces the lists to sessions and listeners. Later changes are delayed until other nodes
-    /// have had time to learn them too.
+    /// Delays later changes until other nodes have had time to learn them too.
     fn tell(&self, versions: [u64; 3]) {
         let wait = self.config.announce_after;
         *self.newest.lock() = versions;

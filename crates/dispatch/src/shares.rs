@@ -8,11 +8,8 @@ pub(crate) struct Shares {
     of: PrincipalCounts,
 }
 
-/// The limit that is reached, with the current count.
 pub(crate) enum Full {
-    /// The limit for all principals together.
     All(usize),
-    /// The limit for one principal.
     OfPrincipal(usize),
 }
 
@@ -20,7 +17,7 @@ impl Shares {
     /// Counts one more of a principal.
     ///
     /// # Errors
-    /// The total is `most`, or the principal's count is `most_of_principal`.
+    /// A limit is reached.
     pub(crate) fn enter(
         &mut self,
         principal: &Principal,

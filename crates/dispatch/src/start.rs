@@ -26,20 +26,15 @@ use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, RouteError};
 use crate::worker_call::{NotFound, NotStarted, Origin, WorkerCall, attach};
 
-/// The approval state of a modern call.
 enum Agreed {
-    /// No person was asked.
     No,
     /// The call began earlier, so its approval is settled.
     Before,
-    /// A person approved exactly this call.
     Now(AskedCall),
 }
 
-/// A call that continues under another session owner.
 pub(crate) enum Resumed {
     Running(RunningCall),
-    /// The call waits for a person's approval.
     Asking(RunningCall),
 }
 
@@ -89,7 +84,6 @@ impl Dispatch {
         }
     }
 
-    /// Runs an allowed call of a legacy caller, by its route if planning found one.
     pub(crate) async fn start_legacy(
         &self,
         call: Call,
@@ -124,7 +118,6 @@ impl Dispatch {
         } = plan;
         let mut request = self.modern(&call);
         let mut given = Given::default();
-        // Whether a person approved the call, or it has begun already.
         let mut agreed = Agreed::No;
         let (route, asks) = match route {
             Some(route) => (route, call.asks_first),
@@ -156,7 +149,6 @@ impl Dispatch {
                     }
                     Err(outcome) => return Ok(answered(request.shaped(outcome))),
                 }
-                // The backend's parameters are known only now.
                 match self.find_surely(self.access(&call), &call).await {
                     Ok(found) => {
                         worker = found.worker;
@@ -187,8 +179,8 @@ impl Dispatch {
             (Err(refused), Some((call, pool)))
                 if matches!(refused.failure, CallFailure::WorkerAway { .. }) =>
             {
-                // The call's worker is gone, and only it knew whether the approved call ran. So a
-                // person must approve again.
+                // Only the lost worker knew whether the approved call ran, so a person must approve
+                // again.
                 return Ok(ask(&request, &call, &pool, worker.as_ref()));
             }
             (Err(refused), Some(_)) if refused.goes_on_elsewhere => {
@@ -232,8 +224,8 @@ impl Dispatch {
         ))
     }
 
-    /// Resumes a legacy call after its last seen event. The rules decided when the call began, and
-    /// the caller's grant from then is not available here.
+    /// Resumes a legacy call after its last seen event. The rules decided when it began, and its
+    /// caller's grant is not available here.
     pub(crate) async fn resume_legacy(
         &self,
         mut call: Call,
@@ -266,8 +258,7 @@ impl Dispatch {
                 let Err(failure @ CallFailure::OutcomeUnknown { .. }) = started else {
                     return started.map(Resumed::Running);
                 };
-                // The previous owner's start may have arrived meanwhile and taken over the call's
-                // events.
+                // The previous owner's start may have taken over the call's events.
                 let found = self.find_running(&call, &worker, position, until).await;
                 let found = found.map_err(|not_found| match not_found {
                     NotFound::Superseded(epoch) => CallFailure::Superseded { epoch },
@@ -287,7 +278,7 @@ impl Dispatch {
         self.start_anywhere(call, asks).await
     }
 
-    /// Starts a call that is safe to repeat, after an approval if it still needs one.
+    /// Starts a call that is safe to repeat, after approval if needed.
     async fn start_anywhere(&self, mut call: Call, asks: bool) -> Result<Resumed, CallFailure> {
         if !asks {
             call.asks_first = false;
@@ -299,7 +290,6 @@ impl Dispatch {
         Ok(Resumed::Asking(asking))
     }
 
-    /// Attaches to a call at the worker that runs it.
     async fn find_running(
         &self,
         call: &Call,
@@ -326,7 +316,6 @@ impl Dispatch {
         let purpose = self.purpose(call);
         let mut call = call.clone();
         if call.repeat != Repeat::Never {
-            // The call may run elsewhere if this worker is lost too.
             call.worker = None;
         }
         let mut origin = Origin::new(call, route, &self.shared);
@@ -336,8 +325,7 @@ impl Dispatch {
         Ok(self.running_legacy(purpose, worker_call))
     }
 
-    /// Starts a journaled call at its worker, which does not know it or refuses it. Waits while the
-    /// worker's queue is full.
+    /// Starts a journaled call at its worker, and waits while the queue is full.
     pub(crate) async fn start_at(
         &self,
         mut call: Call,
@@ -370,8 +358,7 @@ impl Dispatch {
                 {
                     (metrics().pools).retried(&refused.pool, RetryReason::Busy);
                     tokio::time::sleep(retry_after).await;
-                    // The worker's refusal is final, so the call is bound under a new ledger
-                    // number.
+                    // The refusal is final, so the call gets a new ledger number.
                     call.ledger = self.shared.view().ledger(worker);
                 }
                 // The worker's refusal also covers any start still on its way.
@@ -383,8 +370,7 @@ impl Dispatch {
                 said @ (CallFailure::Cancelled | CallFailure::Superseded { .. }) => {
                     return Err(said);
                 }
-                // The previous owner's start may have arrived or may still arrive, so it is not
-                // certain that the call was not executed.
+                // The previous owner's start may still arrive, so the call may run.
                 failure => return Err(not_taken(worker, &failure)),
             }
         }
@@ -426,7 +412,7 @@ impl Dispatch {
         }
     }
 
-    /// The pool that an approval question names. The tool may have left the catalog meanwhile.
+    /// The tool may have left the catalog meanwhile.
     fn pool_asked_of(&self, call: &Call) -> Arc<str> {
         let name = call
             .params
@@ -455,12 +441,10 @@ impl Dispatch {
     }
 }
 
-/// Asks for approval of a modern call.
 fn ask(request: &Modern, call: &Call, pool: &str, worker: Option<&Binding>) -> RunningCall {
     answered(request.shaped(input_required(request, call, pool, worker)))
 }
 
-/// Returns an outcome in place of running the call.
 pub(crate) fn instead(outcome: CallOutcome) -> Result<RunningCall, CallFailure> {
     match outcome {
         CallOutcome::Failed(failure) => Err(failure),

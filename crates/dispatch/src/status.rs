@@ -126,8 +126,7 @@ impl Status {
     }
 }
 
-/// The `left_out` and `cut` of the first worker that takes calls. Other workers with the same
-/// catalog have equal ones.
+/// Those of the first ready worker. Others with the same catalog have equal ones.
 fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     let first = pool.ready.first();
     let catalog = first.and_then(|member| member.worker.announcement().borrow().catalog.clone());
@@ -136,7 +135,6 @@ fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     })
 }
 
-/// Cuts the list to [`TOLD`] bytes and says how many entries were cut.
 fn bounded(all: &[String]) -> Vec<String> {
     let mut bytes = 0;
     let fit = all.iter().take_while(|one| {

@@ -15,11 +15,9 @@ use tokio::time::timeout;
 use crate::pools::View;
 use crate::shared::Shared;
 
-/// How long Shoal waits for workers to unsubscribe. A new subscriber of the same URI waits for
-/// this, too.
+/// How long workers may take to unsubscribe. A new subscriber of the URI waits for this, too.
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The subscribed resources.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     by_uri: Mutex<HashMap<String, Subscription>>,
@@ -28,23 +26,19 @@ pub(crate) struct Subscriptions {
 struct Subscription {
     pool: Arc<str>,
     subscribers: usize,
-    /// Whether the pool's workers are subscribed. Workers of a pool whose lists differ by caller
-    /// are not.
+    /// Not set if the pool's lists differ by caller.
     watched: bool,
-    /// Counts the [entries](SubscriptionEntry).
     entries: usize,
-    /// Held while workers are asked, so that a first and a last subscriber of one URI do not race.
+    /// Held while workers are asked, so that a first and a last subscriber do not race.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Subscriptions {
-    /// Adds one subscriber. The first one makes every worker of the pool subscribe.
+    /// Adds a subscriber, of which the first makes the pool's workers subscribe. A dropped future
+    /// does not count.
     ///
     /// # Errors
     /// All workers refused.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the subscriber does not count.
     pub(crate) async fn add(
         shared: &Arc<Shared>,
         pool: &Arc<str>,
@@ -56,7 +50,7 @@ impl Subscriptions {
             if !subscription.watched {
                 subscription.pool = pool.clone();
             }
-            // Set first, so that a worker that joins meanwhile subscribes too.
+            // First, so that a joining worker subscribes too.
             std::mem::replace(&mut subscription.watched, true)
         });
         if !was_watched && let Err(refused) = entry.subscribe().await {
@@ -67,20 +61,16 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Removes one subscriber. The last one makes every worker unsubscribe.
-    ///
-    /// # Cancel safety
-    /// The removal completes even if the future is dropped.
+    /// Removes a subscriber, of which the last makes the workers unsubscribe. Completes even if
+    /// dropped.
     pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
         if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
-            // A join error only occurs when the runtime ends.
             let _ = tokio::spawn(entry.leave()).await;
         }
     }
 
-    /// Keeps a pool's subscriptions up to date with a worker's announcement. Subscribes the worker
-    /// if it `appears`. While lists differ by caller, the pool cannot have subscribers, so its
-    /// workers are not subscribed.
+    /// Follows a worker's announcement, and subscribes the worker if it `appears`. Pools with lists
+    /// per caller have no subscriptions.
     pub(crate) async fn follow(
         shared: &Arc<Shared>,
         pool: &str,
@@ -98,7 +88,6 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribes a worker that has (re)appeared to all of its pool's resources.
     async fn restore(&self, pool: &str, worker: &dyn Worker) {
         for uri in self.of(pool, true) {
             if let Err(error) = worker.subscribe(&uri).await {
@@ -107,7 +96,6 @@ impl Subscriptions {
         }
     }
 
-    /// The URIs of this pool that workers are subscribed to, or those that they are not.
     pub(crate) fn of(&self, pool: &str, watched: bool) -> Vec<String> {
         let by_uri = self.by_uri.lock();
         let of_pool = by_uri
@@ -174,7 +162,7 @@ impl SubscriptionEntry {
         ready(&self.shared.view(), &pool)
     }
 
-    /// Makes the workers subscribe. If no worker is ready, the next worker that appears subscribes.
+    /// If no worker is ready, the next one subscribes.
     async fn subscribe(&self) -> Result<(), RpcError> {
         let mut asked = UnsubscribeGuard {
             entry: self,
@@ -190,20 +178,17 @@ impl SubscriptionEntry {
         }
     }
 
-    /// Removes a subscriber, and makes the workers unsubscribe if it was the last.
     async fn leave(self) {
         let _turn = self.turn().await;
         self.with(|it| it.subscribers = it.subscribers.saturating_sub(1));
         self.unsubscribe_if(|it| it.subscribers == 0).await;
     }
 
-    /// Makes the workers unsubscribe if there is no subscriber.
     async fn settle(self) {
         let _turn = self.turn().await;
         self.unsubscribe_if(|it| it.subscribers == 0).await;
     }
 
-    /// Makes the workers subscribe or unsubscribe after the pool's list scope changed.
     async fn follow_scope(self) {
         let _turn = self.turn().await;
         let pool = self.with(|it| it.pool.clone());
@@ -269,7 +254,6 @@ impl Drop for UnsubscribeGuard<'_> {
     }
 }
 
-/// Whether all callers may receive a pool's updates.
 fn may_watch(shared: &Shared, pool: &str) -> bool {
     shared.view().own.scope(pool) != ListScope::Principal
 }

@@ -11,8 +11,8 @@ use tokio::sync::{broadcast, watch};
 use crate::shared::Shared;
 use crate::subscriptions::Subscriptions;
 
-/// Passes a worker's announcements to the registry. A worker that disappears silently stays
-/// registered as not ready until it is removed.
+/// Passes announcements to the registry. A worker that disappears stays registered as not ready
+/// until it is removed.
 pub(crate) async fn announcements(
     shared: Weak<Shared>,
     worker: Arc<dyn Worker>,
@@ -38,7 +38,6 @@ pub(crate) async fn announcements(
     }
 }
 
-/// Passes changes of a worker's own-list callers to the registry.
 pub(crate) async fn own_lists(
     shared: Weak<Shared>,
     worker: Arc<dyn Worker>,
@@ -54,8 +53,7 @@ pub(crate) async fn own_lists(
     }
 }
 
-/// Passes on resource updates of a worker of this pool. If updates were missed, every subscribed
-/// resource may have changed.
+/// If updates were missed, every subscribed resource may have changed.
 pub(crate) async fn resource_updates(
     shared: Weak<Shared>,
     pool: Arc<str>,
@@ -66,9 +64,7 @@ pub(crate) async fn resource_updates(
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        // Updates of a pool whose lists differ by caller are not passed on.
         let is_own = shared.view().own.scope(&pool) == ListScope::Principal;
-        // Sending fails only if there are no listeners.
         match update {
             Ok(_) | Err(RecvError::Lagged(_)) if is_own => {}
             Ok(update) => drop(shared.updates.send(update)),

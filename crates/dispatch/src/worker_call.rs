@@ -31,14 +31,12 @@ use crate::rounds::{Position, round_id};
 use crate::shape::Typed;
 use crate::shared::Shared;
 
-/// Events kept for a call that waits without a caller. The worker keeps later ones.
+/// Events kept for a call without a caller. The worker keeps later ones.
 const KEPT_AHEAD: usize = 64;
-/// The first pause after a broken connection. It doubles each time until an event arrives.
+/// The first pause after a broken connection, which doubles until an event arrives.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The longest of those pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Another reader has taken over the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Superseded;
 
@@ -48,11 +46,10 @@ impl Superseded {
     }
 }
 
-/// A running call that ends in exactly one `Finished`, whatever happens to its worker.
+/// A running call that ends in exactly one `Finished`.
 ///
-/// When the connection breaks, Shoal reattaches to the call. If that fails, a call that is safe to
-/// repeat runs again elsewhere, unless its caller was asked a question. The outcome of any other
-/// call is unknown.
+/// When the connection breaks, Shoal reattaches. If that fails, a call that is safe to repeat runs
+/// elsewhere, unless its caller was asked a question. Otherwise the outcome is unknown.
 pub(crate) struct WorkerCall {
     shared: Arc<Shared>,
     /// The call's own id. Later rounds have other ids.
@@ -61,22 +58,17 @@ pub(crate) struct WorkerCall {
     origin: Box<Origin>,
     position: Position,
     events: CallEvents,
-    /// Events read in advance.
     ahead: VecDeque<CallEvent>,
     member: Arc<Member>,
     /// The worker's id for this reader, or `None` before the first event.
     reader: Option<u64>,
     pub(crate) handle: Arc<CallHandle>,
     shown: Shown,
-    /// When the current connection began.
     attached_at: Instant,
-    /// The pauses between recovery attempts.
     backoff: Backoff,
-    /// Whether the worker has reported the round's end.
     ended: bool,
-    /// How often the round ran, as far as this node knows.
     runs: usize,
-    /// Whether the call waited here for a client's answers and has had no event since.
+    /// Waited here for a client's answers, without an event since.
     woken: bool,
 }
 
@@ -92,8 +84,7 @@ impl WorkerCall {
             Err(failure) => return Err(origin.not_started(failure)),
         };
         let mut worker_call = Self::started(shared, origin, running, member);
-        // If the connection broke before the first event, only the worker knows whether it has the
-        // call.
+        // Before the first event, only the worker knows whether it has the call.
         if worker_call.is_unheard()
             && worker_call.is_cut_off()
             && let Err(lost) = worker_call.recover().await
@@ -129,7 +120,7 @@ impl WorkerCall {
         origin.call.id = round_id(call, position.round);
         let origin = Box::new(origin);
         let mut worker_call = Self::new(shared, call, origin, running, member, position);
-        // This node does not know which events the caller saw.
+        // This node does not know what the caller saw.
         worker_call.shown.anything = position.seen > 0 || position.round > 0;
         worker_call
     }
@@ -161,8 +152,7 @@ impl WorkerCall {
         }
     }
 
-    /// Tells the control where the call runs. A call that began without a session may become a task
-    /// there.
+    /// Tells where the call runs. A call without a session may become a task there.
     pub(crate) fn tell_where(&self) {
         if self.origin.call.caller.session.is_none() && self.position.round == 0 {
             self.handle.runs_at(self.origin.bound_at(&self.member));
@@ -191,7 +181,6 @@ impl WorkerCall {
         self.position
     }
 
-    /// Whether the call may be repeated.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.origin.call.repeat == Repeat::Safe
     }
@@ -211,13 +200,11 @@ impl WorkerCall {
         }
     }
 
-    /// Returns the next event, of which `Finished` is the last.
+    /// Returns the next event, of which `Finished` is the last. Not cancel safe while a worker is
+    /// replaced.
     ///
     /// # Errors
-    /// Another reader has taken over the call. This is not an outcome of the call.
-    ///
-    /// # Cancel safety
-    /// Not cancel safe while a worker is replaced.
+    /// Another reader has taken over the call, which is not an outcome of it.
     pub(crate) async fn next(&mut self) -> Result<CallEventKind, Superseded> {
         loop {
             let overdue = self.origin.call.deadline + self.shared.config.reconnect_wait();
@@ -255,10 +242,8 @@ impl WorkerCall {
         }
     }
 
-    /// Returns an event that arrives within `patience`.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: [`WorkerCall::next`] repairs a broken connection.
+    /// Returns an event within `patience`. Cancel safe: [`WorkerCall::next`] repairs a broken
+    /// connection.
     pub(crate) async fn next_soon(&mut self, patience: Duration) -> Option<CallEventKind> {
         loop {
             let event = tokio::time::timeout(patience, self.read()).await.ok()??;
@@ -269,10 +254,7 @@ impl WorkerCall {
         }
     }
 
-    /// Reads ahead for a call that waits for answers without a caller. Returns when another reader
-    /// takes over, the call is lost, or too many events are kept.
-    ///
-    /// # Cancel safety
+    /// Reads ahead until another reader takes over, the call is lost, or too many events are kept.
     /// Cancel safe, because such a call does not run again.
     pub(crate) async fn listen(&mut self) {
         while self.ahead.len() < KEPT_AHEAD {
@@ -290,12 +272,12 @@ impl WorkerCall {
         }
     }
 
-    /// Starts the next round with other parameters, on the same worker if the call is bound to it.
-    /// Waits for a full queue there up to `deadline`.
+    /// Starts the next round, on the same worker if the call is bound. Waits for a full queue up to
+    /// `deadline`.
     ///
     /// # Errors
-    /// As [`WorkerCall::start`]. `Superseded` if another reader takes over. `OutcomeUnknown` for a
-    /// call that must not be repeated, because its earlier rounds ran.
+    /// As [`WorkerCall::start`]. `Superseded` if another reader takes over. `OutcomeUnknown` if the
+    /// call must not be repeated, because its earlier rounds ran.
     pub(crate) async fn restart(
         &mut self,
         params: Option<RawJson>,
@@ -318,8 +300,7 @@ impl WorkerCall {
                         && !self.handle.is_cancelled() =>
                 {
                     tokio::time::sleep(retry_after).await;
-                    // The worker's refusal is final, so the call is bound under a new ledger
-                    // number.
+                    // The refusal is final, so the call gets a new ledger number.
                     self.origin.call.ledger = self.member.worker.ledger();
                 }
                 Err(failure @ CallFailure::Superseded { .. }) => {
@@ -343,7 +324,6 @@ impl WorkerCall {
         }
     }
 
-    /// Ends a call that the worker did not end at its deadline.
     fn overdue(&mut self) -> CallEventKind {
         self.ended = true;
         self.handle.cancel("its deadline passed");
@@ -352,8 +332,8 @@ impl WorkerCall {
         finished(CallFailure::DeadlineExceeded { limit })
     }
 
-    /// Notes that the client has answered. Another node may have continued the call meanwhile,
-    /// unnoticed here. The last reader continues the call, so it must reattach in that case.
+    /// Another node may have continued the answered call meanwhile. The last reader continues it,
+    /// so it must then reattach.
     pub(crate) fn wake(&mut self) {
         self.woken = true;
     }
@@ -402,12 +382,10 @@ impl WorkerCall {
         self.attached_at = Instant::now();
     }
 
-    /// Whether no worker has sent an event of the round.
     fn is_unheard(&self) -> bool {
         self.reader.is_none() && self.position.seen == 0
     }
 
-    /// Whether the events have ended without the call's end.
     fn is_cut_off(&mut self) -> bool {
         if self.ended || !self.ahead.is_empty() || self.events.ended().is_some() {
             return false;

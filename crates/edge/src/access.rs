@@ -28,10 +28,8 @@ impl Access {
         let host = head.headers.get(header::HOST);
         let authority = head.uri.authority().map(|authority| authority.as_str());
         let named = host.map(|host| host.to_str().unwrap_or_default());
-        // An HTTP/2 request names its host in the URI. A request that names two hosts must be
-        // admitted under both.
+        // HTTP/2 names the host in the URI. If two hosts are named, both must be allowed.
         let mut local = true;
-        // The host in the origin of the server's own pages.
         let mut own = None;
         for name in [named, authority].into_iter().flatten() {
             let welcome = self.host(name)?;
@@ -42,7 +40,7 @@ impl Access {
             local = self.host("")? == Welcome::Local;
         }
         let origin = head.headers.get(header::ORIGIN);
-        // A browser sends its page's origin or `null`. A proxy may have emptied the header.
+        // A proxy may have emptied the header.
         let Some(origin) = origin.filter(|origin| !origin.is_empty()) else {
             return Ok(None);
         };
@@ -76,8 +74,8 @@ impl Access {
     }
 }
 
-/// Whether a page of this origin is on the requested host. This proves little unless the host is
-/// listed by name, because a rebound name's page is on that host too.
+/// Whether the page is on the requested host. This proves little for a host that is not listed by
+/// name, because a rebound page is there too.
 fn is_same_origin(origin: &str, host: &str) -> bool {
     let same = |scheme: &str, port: &str| {
         let bare = |name: &'_ str| name.len() - if name.ends_with(port) { port.len() } else { 0 };

@@ -14,8 +14,8 @@ use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Capacity for the headers of most requests. hyper reuses an answer's header table for the
-/// connection's next request, and would have to grow a smaller one.
+/// hyper reuses an answer's header table for the connection's next request, and would have to grow
+/// a smaller one.
 const REQUEST_HEADERS: usize = 12;
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
@@ -80,7 +80,6 @@ pub(crate) fn refusal(refused: &Refused) -> Response {
     response
 }
 
-/// Sets `WWW-Authenticate`.
 pub(crate) fn challenge(response: &mut Response, challenges: &[String]) {
     let values = challenges.iter();
     for value in values.filter_map(|text| HeaderValue::from_str(text).ok()) {

@@ -12,7 +12,6 @@ use shoal_telemetry::trace::{self, attributes};
 use crate::measure;
 use crate::state::EdgeState;
 
-/// The name of authenticators that accept every caller.
 const ANONYMOUS: &str = "anonymous";
 
 pub(crate) use shoal_telemetry::audit::enabled;
@@ -38,7 +37,6 @@ pub(crate) fn authenticated(
     });
 }
 
-/// Records that a principal's grant does not suffice for a request.
 pub(crate) fn not_enough(
     edge: &EdgeState,
     head: &Parts,
@@ -68,7 +66,6 @@ pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<
     });
 }
 
-/// Records that a stream ends because the caller's token is no longer valid.
 pub(crate) fn cut_off(edge: &EdgeState, principal: &Principal, came: &Came, why: &AuthError) {
     audit::record(Kind::Authentication, |event| {
         event.set(keys::AUTH_METHOD, edge.authenticator.method());
@@ -89,7 +86,6 @@ fn came(event: &mut Event<'_>, edge: &EdgeState, head: &Parts) {
     Came::of(edge, head).tell(event);
 }
 
-/// The origin and transport of a request.
 pub(crate) struct Came {
     address: Option<IpAddr>,
     method: Method,

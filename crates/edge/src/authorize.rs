@@ -44,8 +44,7 @@ pub(crate) async fn authenticate(
     authenticated
 }
 
-/// Whether the audit trail has yet to record this authentication. A connection shows the same token
-/// with each request.
+/// Whether to record this authentication. A connection shows the same token with each request.
 fn is_news(
     last: &LastToken,
     from: Option<IpAddr>,
@@ -53,7 +52,6 @@ fn is_news(
     answer: &Result<Authenticated, AuthError>,
 ) -> bool {
     match (answer, shown.digest) {
-        // A proof of possession is recorded each time.
         (Ok(known), Some(token)) if shown.proof.is_none() => {
             last.lets_in(&token, &known.principal, from)
         }
@@ -75,7 +73,6 @@ pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
     (!token.is_empty()).then_some((scheme, token))
 }
 
-/// Checks that the caller's grant covers every request of a body.
 pub(crate) fn expect_enough(
     edge: &EdgeState,
     head: &Parts,

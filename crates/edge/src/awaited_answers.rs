@@ -27,8 +27,7 @@ pub(crate) struct Expected {
 }
 
 impl AwaitedAnswers {
-    /// Adds a call. Returns `None` if its client still uses the same id for a running call, because
-    /// the session refuses the new one.
+    /// Returns `None` if a running call has the same id, because the session refuses the new one.
     pub(crate) fn expect(
         &self,
         session: &SessionId,
@@ -49,8 +48,8 @@ impl AwaitedAnswers {
         })
     }
 
-    /// Frees the places of the call that a message answers. Runs before the message is written, so
-    /// that the client's next call finds them free.
+    /// Frees the answered call's places before the message is written, so that the client's next
+    /// call finds them free.
     pub(crate) fn passed(&self, session: &SessionId, text: &Bytes) {
         if self.0.lock().is_empty() || !ends_call(text) {
             return;
@@ -60,7 +59,6 @@ impl AwaitedAnswers {
         let Some(Ok(id)) = id.map(|id| RequestId::from_json(&id)) else {
             return;
         };
-        // The client may use the id again at once.
         let places = self.0.lock().remove(&(session.clone(), id));
         if let Some(places) = places {
             *places.lock() = Places::default();

@@ -25,7 +25,6 @@ pub(crate) const SMALL: usize = 16 << 10;
 /// How long an answer must have stalled before it may be dropped.
 const STILL: Duration = Duration::from_secs(1);
 
-/// The waiting answers of one edge. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Backlog(Arc<BacklogInner>);
 
@@ -50,7 +49,6 @@ struct Answer {
     writing: Option<Writing>,
 }
 
-/// The recipient of an answer, and its write progress.
 #[derive(Clone)]
 pub(crate) struct Reader {
     backlog: Backlog,
@@ -185,8 +183,7 @@ impl Reader {
         Ok(Bytes::from_owner(Kept { text, _held }))
     }
 
-    /// Counts bytes of any size until the client's stream ends. They cannot be dropped, because the
-    /// client does not read them.
+    /// Counts bytes of any size until the client's stream ends. They cannot be dropped.
     ///
     /// # Errors
     /// A limit is reached.
@@ -207,7 +204,6 @@ struct Kept {
     _held: BacklogPermit,
 }
 
-/// Counts bytes until it is dropped.
 pub(crate) struct BacklogPermit {
     number: u64,
     backlog: Backlog,

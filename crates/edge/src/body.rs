@@ -27,8 +27,7 @@ pub(crate) struct Bounds<'a> {
     pub(crate) principal: &'a Principal,
 }
 
-/// Reads the body. A small one that arrives with its head is not copied. A large one is returned
-/// with its room.
+/// A small body that arrives with its head is not copied. A large one is returned with its room.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
@@ -48,15 +47,14 @@ pub(crate) async fn read(
         Err(refused @ (Refusal::NoRoom { .. } | Refusal::NoRoomOfPrincipal { .. })) => refused,
         read => return read,
     };
-    // A client that is still sending might miss the answer when the connection ends. A client that
-    // sent `Expect` has not begun to send.
+    // A client that is still sending might miss the answer. After `Expect`, the client has not
+    // begun.
     if !headers.contains_key(header::EXPECT) {
         let _ = tokio::time::timeout(bounds.within, discard(&mut body, bounds.bytes)).await;
     }
     Err(refused)
 }
 
-/// Takes room before it reads.
 async fn collect(
     body: &mut Body,
     announced: Option<usize>,
@@ -94,7 +92,6 @@ struct Reading {
     announced: Option<usize>,
     held: Option<BodyPermit>,
     first: Bytes,
-    /// The whole body, once it has more than one piece.
     more: Option<BytesMut>,
 }
 
@@ -112,8 +109,8 @@ impl Reading {
                 });
             }
             if length > SMALL && self.held.is_none() {
-                // Without a length, takes room for the maximum. Waiting for more room while holding
-                // some could deadlock.
+                // Takes room for the maximum, because waiting for more while holding some could
+                // deadlock.
                 let room = bounds.room.take(bounds.principal, bounds.bytes);
                 self.held = Some(room.await?);
             }
@@ -137,8 +134,7 @@ impl Reading {
         let all = self
             .more
             .get_or_insert_with(|| BytesMut::from(&self.first[..]));
-        // Growing copies the data, so it takes few steps, the last one to the announced length.
-        // Space beyond the received bytes is limited by `GROWTH`.
+        // Growing copies the data, so it takes few steps.
         if all.capacity() < length {
             let room = self.announced.unwrap_or(0).min(length * GROWTH).max(length);
             all.reserve(room - all.len());
@@ -146,7 +142,6 @@ impl Reading {
         all.extend_from_slice(&data);
     }
 
-    /// Returns the text and releases excess room.
     fn end(self) -> (Bytes, Option<BodyPermit>) {
         let text = self.more.map_or(self.first, BytesMut::freeze);
         let mut held = self.held;

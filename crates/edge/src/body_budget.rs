@@ -33,7 +33,6 @@ pub(crate) struct BodyBudget {
     per_principal: usize,
     wait: Duration,
     free: Arc<Semaphore>,
-    /// The shares of principals that hold or wait for room.
     shares: Mutex<HashMap<Principal, Arc<Semaphore>>>,
     load: Load,
 }
@@ -54,7 +53,6 @@ struct Share {
 
 impl BodyBudget {
     pub(crate) fn new(limits: &NodeLimits, wait: Duration, load: Load) -> Arc<Self> {
-        // The budget always fits one maximum body.
         let limit = limits.bodies_in_flight_bytes.max(limits.body_bytes);
         let per_principal = limits.bodies_in_flight_bytes_per_principal;
         Arc::new(Self {
@@ -67,13 +65,10 @@ impl BodyBudget {
         })
     }
 
-    /// Waits for room for `bytes`, first come, first served.
+    /// Waits for room, first come, first served. Cancel safe: a dropped future holds no room.
     ///
     /// # Errors
     /// There is no room in time.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: a dropped future holds no room.
     pub(crate) async fn take(
         self: &Arc<Self>,
         principal: &Principal,
@@ -81,7 +76,6 @@ impl BodyBudget {
     ) -> Result<BodyPermit, Refusal> {
         let pieces = pieces(bytes);
         let until = Instant::now() + self.wait;
-        // Without authentication, all callers are one principal and share the node's limit.
         let mut share = None;
         if *principal != Principal::anonymous() {
             let mut own = self.share_of(principal);
@@ -124,7 +118,6 @@ impl BodyBudget {
 }
 
 impl BodyPermit {
-    /// Releases the room beyond `bytes`.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let spare = self.pieces.saturating_sub(pieces(bytes));
         drop(self.node.split(spare));
@@ -146,8 +139,7 @@ impl Drop for Share {
     fn drop(&mut self) {
         drop(self.taken.take());
         let mut shares = self.budget.shares.lock();
-        // The map and this handle hold the only references. New ones are made only under this lock,
-        // and each permit holds one.
+        // Only the map and this handle hold references, and each permit would hold one.
         if Arc::strong_count(&self.share) == 2 {
             shares.remove(&self.principal);
         }
@@ -163,7 +155,6 @@ async fn take(
     pieces: usize,
     until: Instant,
 ) -> Option<OwnedSemaphorePermit> {
-    // A number that exceeds `u32` exceeds every limit.
     let wanted = u32::try_from(pieces).unwrap_or(u32::MAX);
     if let Ok(taken) = Arc::clone(from).try_acquire_many_owned(wanted) {
         return Some(taken);

@@ -47,7 +47,6 @@ pub struct Peer {
 pub struct LastClient(Mutex<Option<ClientInfo>>);
 
 impl LastClient {
-    /// Returns the client with this description, and remembers it.
     pub(crate) fn named(&self, info: &RawJson) -> ClientInfo {
         let mut last = self.0.lock();
         if let Some(known) = last.as_ref().filter(|known| known.as_json() == info) {

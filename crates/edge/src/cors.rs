@@ -22,8 +22,7 @@ pub(crate) fn preflight(request: &HeaderMap) -> Response {
     headers.insert(header::ALLOW, METHODS);
     if request.contains_key(header::ORIGIN) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        // Tools may mirror arguments into headers of any name (`Mcp-Param-*`), so an allowed origin
-        // may send all that it requests.
+        // Tools may mirror arguments into headers of any name (`Mcp-Param-*`).
         let asked = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
         headers.insert(
             header::ACCESS_CONTROL_ALLOW_HEADERS,
@@ -34,7 +33,6 @@ pub(crate) fn preflight(request: &HeaderMap) -> Response {
     response
 }
 
-/// Lets the requesting page read the answer.
 pub(crate) fn allow(response: &mut Response, origin: HeaderValue) {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);

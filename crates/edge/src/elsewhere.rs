@@ -14,7 +14,6 @@ use shoal_telemetry::metrics::{RefusalReason, metrics};
 use crate::state::EdgeState;
 use crate::{answer, cors};
 
-/// The default paths of load balancers' health checks.
 const HEALTH: [&str; 2] = ["/", "/healthz"];
 const ALIVE: Bytes = Bytes::from_static(br#"{"status":"ok"}"#);
 const ANY: HeaderValue = HeaderValue::from_static("*");
@@ -34,7 +33,7 @@ pub(crate) fn answer(edge: &EdgeState, head: &Parts) -> Response {
     response
 }
 
-/// Has the members of an OAuth error, because most such clients look for an authorization server.
+/// Like an OAuth error, because most such clients look for an authorization server.
 fn nothing(path: &str) -> Bytes {
     let body = json!({
         "error": "not_found",

@@ -16,7 +16,6 @@ pub(crate) enum VersionHeader<'a> {
 pub(crate) enum Selected {
     /// 2026-07-28: without a session, described by its `_meta`.
     Modern(RequestMeta),
-    /// A message of a session.
     Legacy,
 }
 
@@ -53,8 +52,7 @@ impl<'a> VersionHeader<'a> {
     }
 }
 
-/// Selects the era. A session's message is recognized without reading `_meta`, because this is the
-/// legacy hot path.
+/// A session's message is recognized without reading `_meta`, on the legacy hot path.
 pub(crate) fn select(
     header: VersionHeader<'_>,
     has_session: bool,

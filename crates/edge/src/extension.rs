@@ -4,8 +4,7 @@ use bytes::Bytes;
 use shoal_ports::CallId;
 use shoal_protocol::{Body, Message, Notification, Request, RequestId, RpcError, error_response};
 
-/// The call that carries an extension's notification and ends when the server has it. `None` for
-/// other notifications.
+/// The call that carries an extension's notification and ends when the server has it.
 pub(crate) fn as_request(said: Notification) -> Option<Request> {
     let Notification { method, params } = said;
     let carried = method.may_be_of_extension() && method.is_notification();
@@ -16,7 +15,7 @@ pub(crate) fn as_request(said: Notification) -> Option<Request> {
     })
 }
 
-/// Converts a whole body. Also returns whether it was a notification, which has no answer.
+/// Also returns whether the body was a notification, which has no answer.
 pub(crate) fn carried(body: Body) -> (Body, bool) {
     match body {
         Body::Single(Message::Notification(said)) => match as_request(said.clone()) {
@@ -27,8 +26,7 @@ pub(crate) fn carried(body: Body) -> (Body, bool) {
     }
 }
 
-/// Refuses a request with the name of a notification, which servers of the official SDKs do not
-/// know.
+/// Refuses a request with a notification's name, which the official SDKs do not know.
 pub(crate) fn refusal(body: &Body) -> Option<Bytes> {
     match body {
         Body::Single(Message::Request(Request { id, method, .. }))

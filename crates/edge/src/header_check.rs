@@ -10,13 +10,13 @@ use shoal_protocol::MCP_PARAM_PREFIX;
 use crate::names;
 use crate::refusal::Refusal;
 
-/// Checks that there is one host, and that every single-valued header occurs once.
+/// Requires one host, and at most one of every single-valued header.
 ///
 /// # Errors
 /// The first header that fails.
 pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     let headers = &head.headers;
-    // Both lengths are known, so a sound request needs no scan.
+    // Both lengths are known, so no scan is needed.
     if headers.len() != headers.keys_len() {
         expect_single(headers)?;
     }
@@ -64,8 +64,7 @@ fn expect_single(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether known clients set the header in two places. It affects neither framing nor
-/// authentication.
+/// Whether known clients set the header twice. It affects neither framing nor authentication.
 fn may_be_repeated(name: &HeaderName) -> bool {
     [
         &names::PROTOCOL_VERSION,
@@ -93,7 +92,6 @@ fn says_one_thing(name: &HeaderName) -> bool {
         || is_mirrored(name)
 }
 
-/// Whether the header repeats a value of the body.
 fn is_mirrored(name: &HeaderName) -> bool {
     [&names::PROTOCOL_VERSION, &names::METHOD, &names::NAME].contains(&name)
         || name.as_str().starts_with(MCP_PARAM_PREFIX)

@@ -21,19 +21,16 @@ use crate::recorder::{Said, said};
 use crate::state::EdgeState;
 use crate::tasks::task_of;
 
-/// How long one question to an owner waits. It limits the cost of a lost answer.
+/// Limits the cost of a lost answer.
 const ASKED_FOR: Duration = Duration::from_secs(30);
-/// The pause before an unreachable owner is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long tools may take to stop after their session ended, because then no owner knows about
-/// them.
+/// After the session ends, no owner knows whether its tools have stopped.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Places that are freed where the answer passes.
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
 
-/// The places of a session's requests. If dropped before the requests are over, a task asks the
-/// session's owner and keeps the places until then.
+/// The places of a session's requests. If dropped early, a task keeps them until the session's
+/// owner says that the requests are over.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
     /// Set until the requests are over, so that an answer on the session's single stream frees the
@@ -45,7 +42,6 @@ pub(crate) struct SessionPlaces {
     requests: Option<Vec<RequestId>>,
     /// Whether the answer may be a task, whose call runs on.
     may_be_task: bool,
-    /// The time limit of calls.
     deadline: Duration,
 }
 
@@ -86,7 +82,6 @@ impl SessionPlaces {
         }
     }
 
-    /// Notes the result of the handover to the session.
     pub(crate) fn delivered(&mut self, delivered: Result<&Delivered, &GatewayError>) {
         match delivered {
             Ok(Delivered::Json(text)) => match self.may_be_task.then(|| created(text)).flatten() {
@@ -100,8 +95,7 @@ impl SessionPlaces {
         }
     }
 
-    /// Notes a message of the session. The last answer frees the places, unless the call was told
-    /// to stop.
+    /// The last answer frees the places, unless the call was told to stop.
     pub(crate) fn answered(&mut self, text: &[u8]) {
         let is_one = (self.requests.as_ref()).is_some_and(|requests| requests.len() == 1);
         if is_one && ends_call(text) {
@@ -138,8 +132,7 @@ impl Drop for SessionPlaces {
     }
 }
 
-/// Waits until a session's owner says that these requests are over, or could not be asked for too
-/// long.
+/// Waits until the session's owner says that the requests are over, or was unreachable too long.
 async fn until_over(
     gateway: &dyn SessionGateway,
     session: &SessionRef,
@@ -151,7 +144,6 @@ async fn until_over(
         let asked = gateway.deliver(session, Post::until_over(requests));
         match timeout(ASKED_FOR, asked).await {
             Ok(Ok(_)) => return,
-            // The session has ended, so its calls were told to stop.
             Ok(Err(GatewayError::NotFound)) => return sleep(STOPS_WITHIN).await,
             Ok(Err(error)) => {
                 tracing::debug!(session = %session.session, %error, "cannot ask for the end of a call");
@@ -162,8 +154,7 @@ async fn until_over(
     }
 }
 
-/// The place of a call that this edge runs. If the call is dropped, the place stays taken while the
-/// tool runs.
+/// If the call is dropped, its place stays taken while the tool runs.
 pub(crate) struct CallPlaces {
     places: Places,
     deadline: Duration,
@@ -193,7 +184,6 @@ impl CallPlaces {
         }
     }
 
-    /// Waits for the tool of a cancelled call.
     pub(crate) fn see_out(self, mut running: RunningCall) {
         if self.places.is_empty() {
             return;
@@ -225,14 +215,12 @@ impl CallPlaces {
         };
         let Self { places, deadline } = self;
         runtime.spawn(async move {
-            // A tool that was told to stop ends well before.
             let _ = timeout(deadline + STOPS_WITHIN, over).await;
             drop(places);
         });
     }
 }
 
-/// Whether a body has a request that runs a tool.
 pub(crate) fn runs(body: &Body) -> bool {
     let mut requests = messages(body).filter_map(request);
     requests.any(|request| request.method.runs_on_backend())
@@ -259,7 +247,6 @@ fn created(answer: &Bytes) -> Option<SessionId> {
     task_of(task.member("taskId")?.string()?)
 }
 
-/// Whether a message answers a call whose tool has stopped.
 pub(crate) fn ends_call(text: &[u8]) -> bool {
     match said(text) {
         Said::Result => true,
@@ -268,7 +255,6 @@ pub(crate) fn ends_call(text: &[u8]) -> bool {
     }
 }
 
-/// Whether the tool may still run after this error.
 fn may_run_on(error: &[u8]) -> bool {
     let answer = RawJson::from_valid(Bytes::copy_from_slice(error));
     let error = answer.member("error");

@@ -50,7 +50,6 @@ impl Hosts {
     }
 }
 
-/// Whether a host, with or without port, is this machine.
 pub(crate) fn is_local(host: &str) -> bool {
     let name = without_port(host);
     is_loopback(name, address(name))

@@ -11,7 +11,6 @@ use crate::recorder::Posted;
 use crate::refused::Refused;
 use crate::visit::{Visit, request_id};
 
-/// A message that is being answered.
 pub(crate) struct Incoming {
     posted: Posted,
     id: Option<RequestId>,
@@ -22,7 +21,7 @@ impl Incoming {
     /// visit's parent span.
     ///
     /// # Errors
-    /// The text is not a valid message, or breaks a limit.
+    /// The text is invalid, or breaks a limit.
     pub(crate) fn begin(
         visit: &mut Visit<'_>,
         began: Instant,

@@ -39,7 +39,7 @@ use crate::{answer, extension, media, names, sse};
 /// Longer ids are not Shoal's and need no lookup in the store.
 const MAX_SESSION_ID: usize = 128;
 
-/// The session id in the headers. Clients without a session may send an empty header.
+/// Clients without a session may send an empty header.
 pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<SessionId>, Refusal> {
     said(headers, &names::SESSION_ID)
         .map(|value| parse_session_id(value.to_str().unwrap_or_default()))
@@ -134,11 +134,8 @@ fn internal(what: &str) -> GatewayError {
     GatewayError::Internal(what.to_owned())
 }
 
-/// The parts of a handed-over body that its answer needs.
 pub(crate) struct HandedOver {
-    /// The request's id, if it is a single request.
     id: Option<RequestId>,
-    /// The requests' ids, if it is a batch.
     ids_of_batch: Vec<RequestId>,
     /// Whether the body must not be repeated.
     once: bool,
@@ -310,7 +307,6 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let session = addressed(visit)?;
     media::expect_event_stream(&visit.head.headers)?;
-    // An unreadable id is another server's, so this session has no events after it.
     let cursor = cursor(&visit.head.headers).unwrap_or_default();
     let permit = edge
         .load
@@ -325,7 +321,6 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(sse::response(frames, edge.config.timing.keep_alive, held))
 }
 
-/// DELETE: ends the session.
 pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
     let session = addressed(visit)?;
     visit.edge.gateway.close(&to(visit, session)).await?;

@@ -12,9 +12,7 @@ use crate::places::{Place, PrincipalPlaces};
 use crate::refusal::Refusal;
 use crate::single_streams::SingleStreams;
 
-/// The metrics' name for the limit of open streams per principal.
 pub(crate) const STREAMS_PER_PRINCIPAL: &str = "streams_per_principal";
-/// The metrics' name for the limit of running requests per principal.
 pub(crate) const REQUESTS_PER_PRINCIPAL: &str = "requests_per_principal";
 
 const KINDS: [StreamKind; 4] = [
@@ -38,7 +36,6 @@ struct Counts {
     open: [AtomicU64; KINDS.len()],
     streams_of: PrincipalPlaces,
     single_streams: SingleStreams,
-    /// Whether new calls are refused.
     closed: AtomicBool,
     /// Fires when clients that wait for a task should wait elsewhere.
     waits_end: CancellationToken,
@@ -139,7 +136,6 @@ impl Load {
         Ok(count)
     }
 
-    /// Counts open event streams by kind, including those that answer a POST.
     pub(crate) fn open_by_kind(&self) -> [(StreamKind, u64); KINDS.len()] {
         KINDS.map(|kind| (kind, self.0.open[kind as usize].load(Ordering::Relaxed)))
     }
@@ -168,7 +164,6 @@ impl Load {
             let limit = limits.streams_per_principal;
             let place = self.0.streams_of.take(principal, limit);
             if place.is_none() {
-                // Dropping the permit decrements the node's count.
                 quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyStreamsOfPrincipal { limit });
             }

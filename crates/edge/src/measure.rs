@@ -20,7 +20,6 @@ use crate::names as headers;
 use crate::refusal::Refusal;
 use crate::upgrade;
 
-/// The route of unserved paths.
 pub(crate) const ELSEWHERE: &str = OTHER;
 
 /// Interns a configured path as a route name. A process has few of them.
@@ -35,7 +34,7 @@ pub(crate) fn route(path: &str) -> &'static str {
     kept
 }
 
-/// Counts an answer whose head is about to be sent. A body of known length counts as sent.
+/// A body of known length counts as sent with its head.
 pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, response: &Response) {
     if !metrics::enabled() {
         return;
@@ -100,8 +99,7 @@ pub(crate) fn parent(given: &HeaderMap) -> Option<TraceContext> {
     TraceContext::parse(text(&headers::TRACEPARENT)?, text(&headers::TRACESTATE))
 }
 
-/// Begins the span of a GET or DELETE, which ends with the head of the answer. A POST has its
-/// message's span.
+/// Spans a GET or DELETE up to the head of the answer. A POST has its message's span.
 pub(crate) fn span(route: &'static str, head: &Parts) -> Span {
     if !trace::enabled() || !matches!(head.method, Method::GET | Method::DELETE) {
         return Span::none();

@@ -11,10 +11,9 @@ struct Accepted {
     event_stream: bool,
 }
 
-/// The form of the answer to a POST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerForm {
-    /// JSON, or a stream if the call takes a while or sends messages before its answer.
+    /// JSON, or a stream if other messages come first or the call takes a while.
     JsonOrStream,
     /// JSON, however long the call takes. The call's notifications are dropped.
     Json,
@@ -110,7 +109,6 @@ fn essence(value: &str) -> &str {
     value.split(';').next().unwrap_or_default().trim()
 }
 
-/// Whether the range has weight zero, which excludes it.
 fn is_excluded(range: &str) -> bool {
     range.split(';').skip(1).any(|parameter| {
         let weight = parameter.trim().strip_prefix("q=");

@@ -31,7 +31,6 @@ pub(crate) struct MessageBounds {
 pub(crate) struct Metered {
     connection: Box<dyn Duplex>,
     bounds: MessageBounds,
-    /// Bytes of the message that is being read.
     read: usize,
     heard: bool,
     room: Room,
@@ -68,17 +67,14 @@ impl Metered {
         }
     }
 
-    /// Discounts bytes that do not belong to a message.
     pub(crate) fn passed(&mut self, bytes: usize) {
         self.read = self.read.saturating_sub(bytes);
     }
 
-    /// Whether data came since the last query.
     pub(crate) fn heard(&mut self) -> bool {
         std::mem::take(&mut self.heard)
     }
 
-    /// The refusal that stopped reading, if it was not the connection that failed.
     pub(crate) fn refusal(&mut self) -> Option<Refusal> {
         self.refusal.take()
     }

@@ -39,14 +39,13 @@ pub(crate) async fn serve(
         Body::Single(Message::Request(request)) => {
             serve_request(visit, version, meta, request, form, permit).await
         }
-        // The protocol defines no notifications to a server over HTTP (closing the stream cancels),
-        // but clients post them and would not read an error.
+        // The protocol defines no notifications to a server, but clients post them and would not
+        // read an error.
         Body::Single(Message::Notification(said)) => {
             let revision = check::notification_version(version, &meta)?;
             if let Some(request) = extension::as_request(said) {
                 let checked = check::of_notification(revision, &meta);
                 let caller = call::caller(visit, &meta, &checked);
-                // Waits for the call's end and drops its answer.
                 let form = AnswerForm::Json;
                 call::serve(visit, meta, checked, caller, request, form, permit).await;
             }
@@ -63,8 +62,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Refuses modern requests over WebSocket. Each request stands alone and ends with its own stream,
-/// so there would be no session to resume.
+/// Over WebSocket, a modern request would have no session to resume.
 pub(crate) fn not_by_websocket(meta: &RequestMeta) -> RpcError {
     let supported: Vec<&str> = supported_versions()
         .into_iter()

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::Principal;
 
-/// The number of taken places. A place holds the count, so returning it needs no lock or lookup.
+/// A place holds the count, so returning it needs no lock or lookup.
 #[derive(Debug, Default)]
 pub(crate) struct PlaceCount(Arc<AtomicUsize>);
 
@@ -18,8 +18,7 @@ pub(crate) struct Place {
 }
 
 impl PlaceCount {
-    /// Takes places within the limit. `mut` excludes concurrent takers, but places may be returned
-    /// meanwhile.
+    /// `mut` excludes concurrent takers, but places may be returned meanwhile.
     pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<Place> {
         if self.0.load(Ordering::Acquire) + count > limit {
             return None;
@@ -53,8 +52,7 @@ impl PrincipalPlaces {
         if let Some(count) = counts.get_mut(principal) {
             return count.take(1, limit);
         }
-        // Removes unused counts before the map would grow. Reserving double the size keeps this
-        // rare.
+        // Removes unused counts before the map would grow.
         if counts.len() == counts.capacity() {
             counts.retain(|_, count| count.any());
             let more = counts.len() + 1;

@@ -41,11 +41,9 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Time limit and batch size of returning all cells.
 const CLOSE: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 64;
-/// Maximum concurrent questions to the store, so that many addresses cannot overload it or this
-/// process.
+/// Limits the load that many addresses put on the store and this process.
 const ASKED_AT_ONCE: usize = 256;
 
-/// Returns the number of edges that share the rates.
 type Edges = Box<dyn Fn() -> usize + Send + Sync>;
 
 /// The quotas of an edge. A cheap handle.
@@ -54,15 +52,12 @@ pub struct Quotas(Arc<Shared>);
 
 struct Shared {
     cells: Arc<dyn QuotaCells>,
-    /// This edge's own share while the store is away.
     own: MemoryQuotas,
     edges: Edges,
     rules: RwLock<Arc<Rules>>,
     any_of_address: AtomicBool,
     any_of_message: AtomicBool,
-    /// Limits concurrent questions to the store.
     asks: Arc<Semaphore>,
-    /// Until when the store is not asked, while it is away.
     away: Mutex<Option<Instant>>,
     sweeping: Mutex<Option<AbortOnDropHandle<()>>>,
 }
@@ -71,7 +66,6 @@ struct Shared {
 struct Rules {
     of_address: Vec<Arc<Rule>>,
     of_message: Vec<Arc<Rule>>,
-    /// Whether some quotas count only calls of certain tools.
     names_tools: bool,
 }
 
@@ -183,7 +177,6 @@ impl Quotas {
             .await
     }
 
-    /// Counts the requests of an authenticated client's message.
     pub(crate) async fn admit(
         &self,
         principal: &Principal,
@@ -207,8 +200,7 @@ impl Quotas {
             .await
     }
 
-    /// Counts requests that came `now` by all rules or by none. `counted` returns the subject and
-    /// the number for a rule.
+    /// Counts requests by all rules or by none. `counted` returns a rule's subject and number.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
@@ -241,7 +233,6 @@ impl Quotas {
             };
             if let Err(refusal) = admitted {
                 rule.refused(subject, principal);
-                // The requests are refused, so other quotas get their cells back.
                 for rule in &rules[..at] {
                     let (subject, count) = counted(rule);
                     rule.leases.put_back(subject, count);
@@ -253,8 +244,8 @@ impl Quotas {
         Ok(places)
     }
 
-    /// Asks for cells in a task of its own, because the cells belong to all waiting requests. With
-    /// too many open questions, this edge counts its own share as if the store were away.
+    /// Asks in a task of its own, because all waiting requests share the cells. Beyond the limit of
+    /// questions, this edge counts its own share.
     fn ask(
         &self,
         rule: Arc<Rule>,
@@ -347,8 +338,7 @@ impl Shared {
         }
     }
 
-    /// Probes whether the store is back, so that requests need not, and operators learn of it
-    /// without traffic.
+    /// Probes whether the store is back, even without traffic.
     async fn look(&self, rules: &Rules) {
         if self.away.lock().is_none() {
             return;
@@ -358,7 +348,7 @@ impl Shared {
         }
     }
 
-    /// Whether to ask the store. While it is away, only one request per pause may.
+    /// While the store is away, only one request per pause may ask.
     fn may_ask(&self) -> bool {
         let now = Instant::now();
         match &mut *self.away.lock() {
@@ -389,7 +379,6 @@ fn no_reply() -> StoreError {
     StoreError::Unavailable("no reply in time".to_owned())
 }
 
-/// Returns unused cells periodically until the handle is dropped.
 fn sweep(shared: &Arc<Shared>) -> AbortOnDropHandle<()> {
     let shared = Arc::downgrade(shared);
     AbortOnDropHandle::new(tokio::spawn(async move {

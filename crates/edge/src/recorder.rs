@@ -30,11 +30,9 @@ use tools::Tools;
 
 use crate::refusal::Refusal;
 
-/// The length of a step.
 const STEP: Duration = Duration::from_secs(5);
 /// Steps that are kept: 15 minutes.
 const STEPS: usize = 180;
-/// Errors that are kept, and equally many tool failures.
 const ERRORS: usize = 256;
 
 /// Records the outcomes of requests. A cheap handle: clones record together.
@@ -64,7 +62,6 @@ impl Counters {
         }
     }
 
-    /// Returns the counts and resets them.
     fn take(&self) -> (Outcomes, Vec<u64>) {
         let outcomes = self.outcomes_by(|counter| counter.swap(0, Ordering::Relaxed));
         let mut latency = self.latency.take();
@@ -160,7 +157,6 @@ impl Recorder {
         errors
     }
 
-    /// Counts a POST that was refused before its request was read.
     pub(crate) fn refused_unread(&self, why: &Refusal, took: Duration) {
         let error = why.error();
         self.count(Ended::of_code(error.code), took);

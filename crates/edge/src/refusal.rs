@@ -14,12 +14,9 @@ use shoal_telemetry::metrics::RefusalReason;
 /// The default `Retry-After`.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The backlog limit that an answer exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BacklogFull {
-    /// The node's limit in bytes.
     Node(usize),
-    /// The principal's limit in bytes.
     Principal(usize),
 }
 
@@ -37,7 +34,6 @@ impl BacklogFull {
         }
     }
 
-    /// The error for a call that has already taken effect.
     pub(crate) fn after_effect(self) -> RpcError {
         let why = format!(
             "the call has ended, but its answer was not kept: {}; check before you repeat it",
@@ -143,7 +139,6 @@ pub(crate) enum Refusal {
         "this node is shutting down and takes no more calls; nothing was executed: send it again, on a new connection"
     )]
     ShuttingDown,
-    /// This node cannot decide yet.
     #[error("{0}")]
     NotReady(CallFailure),
     /// A modern request that was refused before the dispatcher.
@@ -157,7 +152,6 @@ struct Row {
     status: StatusCode,
     code: i64,
     reason: RefusalReason,
-    /// When to retry, if that helps.
     retry_after: Option<Duration>,
 }
 
@@ -171,7 +165,6 @@ const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
     }
 }
 
-/// A limit of the node, which affects all callers.
 const OF_NODE: Row = Row {
     retry_after: Some(SOON),
     ..row(
@@ -191,7 +184,6 @@ const OF_PRINCIPAL: Row = Row {
     )
 };
 
-/// A request with bad headers.
 const HEADERS: Row = row(
     StatusCode::BAD_REQUEST,
     code::INVALID_REQUEST,
@@ -357,12 +349,9 @@ fn of_modern(error: &RpcError) -> Row {
     row(status, error.code, reason)
 }
 
-/// The row of a session's refusal.
-///
 /// A stream without history is `400`, because the session is alive. After a `404`, clients
-/// initialize again, or give up the connection like the Go client. The official servers also answer
-/// `400` to an id that they cannot resume from. The official clients then retry a few times and
-/// give up only this stream.
+/// initialize again or give up. The official servers also answer `400`, and the official clients
+/// then give up only this stream.
 fn of_gateway(error: &GatewayError) -> Row {
     use RefusalReason as Reason;
     use StatusCode as Status;
@@ -399,9 +388,9 @@ fn of_gateway(error: &GatewayError) -> Row {
     }
 }
 
-/// The status of a finished modern call (2026-07-28, Streamable HTTP and Overview). Cases that the
-/// specification leaves open are `200`. So are a backend's errors, because their codes describe the
-/// backend and not this server. Only a missing capability is always the client's error.
+/// The status of a finished modern call (2026-07-28, Streamable HTTP and Overview). A backend's
+/// errors are `200`, because their codes do not describe this server. Only a missing capability is
+/// always the client's error.
 pub(crate) fn status_of_outcome(outcome: &CallOutcome) -> StatusCode {
     match outcome {
         CallOutcome::Error(error) | CallOutcome::Refused(error)

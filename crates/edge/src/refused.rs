@@ -7,11 +7,9 @@ use shoal_protocol::RequestId;
 use crate::recorder::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
-/// A refusal with the id of its request.
 pub(crate) struct Refused {
     pub(crate) why: Box<Refusal>,
     pub(crate) id: Option<RequestId>,
-    /// The request's record, once it has been read.
     pub(crate) record: Option<RequestRecord>,
 }
 

@@ -8,12 +8,10 @@ use http::{HeaderValue, Method, StatusCode, header};
 
 use crate::answer;
 
-/// Allows caching for 300 seconds.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=300");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
-/// Answers a request for the document. Any page may read it, because it is public.
 pub(crate) fn answer(head: &Parts, document: &Bytes) -> Response {
     let mut response = match head.method {
         Method::GET => answer::json(StatusCode::OK, document.clone()),

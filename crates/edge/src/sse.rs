@@ -22,7 +22,7 @@ use crate::names;
 
 /// A comment, which keeps proxies from closing the connection.
 pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-/// The size at which a piece takes no more frames. A longer frame is sent alone and is not copied.
+/// At this size a piece takes no more frames. A longer frame is sent alone and not copied.
 const PIECE: usize = 16 * 1024;
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// `no-transform` keeps Express, Caddy and Traefik from compressing, which would delay events.
@@ -52,8 +52,7 @@ where
     response
 }
 
-/// Frames a message with the official SDKs' event type, because some clients skip events without a
-/// type.
+/// Names the event type, because some clients skip events without one.
 pub(crate) fn message(data: &[u8]) -> Bytes {
     frame(MESSAGE, None, data)
 }
@@ -71,8 +70,7 @@ pub(crate) fn prime(id: EventId) -> Bytes {
     format!("id: {id}\ndata: \n\n").into()
 }
 
-/// Tells the client when to reconnect. Must be the last frame, because a client that cannot read
-/// this field fails here.
+/// The last frame, because a client that cannot read this field fails here.
 pub(crate) fn retry(after: Duration) -> Bytes {
     format!("retry: {}\n\n", after.as_millis()).into()
 }
@@ -91,8 +89,7 @@ fn frame(event: &'static [u8], id: Option<EventId>, data: &[u8]) -> Bytes {
     text.freeze()
 }
 
-/// Replaces line breaks, which would end the field. In JSON they occur only as white space between
-/// tokens.
+/// Line breaks would end the field. In JSON they are only white space between tokens.
 fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
     let mut rest = data;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
@@ -105,10 +102,8 @@ fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
 
 struct SseBody<S, H> {
     frames: S,
-    /// A long frame that is sent on its own.
     next: Option<Bytes>,
     keep_alive: KeepAlive,
-    /// The frames ended in the poll that returned the last one.
     ended: bool,
     _held: H,
 }
@@ -198,7 +193,6 @@ impl Piece {
     fn add(&mut self, frame: &Bytes) {
         match self {
             Self::One(first) => {
-                // Frames of one stream have similar sizes and seldom come in pairs.
                 let mut frames = BytesMut::with_capacity(first.len() + 4 * frame.len());
                 frames.put_slice(first);
                 frames.put_slice(frame);
@@ -226,7 +220,7 @@ fn measure(frame: &Bytes) {
     }
 }
 
-/// Fires after a silent interval. The timer is reset only when it fires, not with every frame.
+/// Fires after a silent interval. The timer is reset only when it fires.
 struct KeepAlive {
     every: Duration,
     last: Instant,

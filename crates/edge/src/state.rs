@@ -34,7 +34,6 @@ pub(crate) struct EdgeState {
     pub(crate) backlog: Backlog,
     pub(crate) recorder: Recorder,
     pub(crate) routes: Routes,
-    /// Keeps the metrics registered as long as the edge exists.
     pub(crate) _counted: Vec<Registration>,
 }
 

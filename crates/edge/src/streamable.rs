@@ -36,7 +36,6 @@ impl ClientTransport for Streamable {
     }
 }
 
-/// Reads a message, parses it once, and passes it to its era.
 async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
     let edge = visit.edge;
     let headers = &visit.head.headers;

@@ -25,13 +25,11 @@ pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
     bus: Arc<dyn ClusterBus>,
     listeners: Mutex<Listeners>,
-    /// Notified when the last listener leaves.
     deserted: Notify,
 }
 
 #[derive(Default)]
 struct Listeners {
-    /// Whether the task runs.
     watched: bool,
     next: u64,
     all: HashMap<u64, Arc<Listener>>,
@@ -62,11 +60,8 @@ impl Hub {
         })
     }
 
-    /// Adds a listener. Removes URIs from `filter` that no backend watches or that the caller may
-    /// not read. After it returns, no news is missed.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: a dropped future leaves no listener behind.
+    /// Adds a listener, and removes URIs from `filter` that no backend watches or that the caller
+    /// may not read. Afterwards, no news is missed. Cancel safe.
     pub(crate) async fn join(
         self: &Arc<Self>,
         caller: &Caller,
@@ -250,7 +245,6 @@ fn leave(by_name: &mut HashMap<Arc<str>, Vec<u64>>, name: &str, listener: u64) {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Without a runtime the process is ending.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };

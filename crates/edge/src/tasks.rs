@@ -7,7 +7,6 @@ use shoal_ports::SessionId;
 pub(crate) use self::watch::TaskWatch;
 use crate::legacy::is_session_id;
 
-/// Parses a task id.
 pub(crate) fn task_of(id: String) -> Option<SessionId> {
     let task = SessionId::new(id);
     (task.is_task() && is_session_id(task.as_str())).then_some(task)

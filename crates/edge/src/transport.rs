@@ -27,16 +27,14 @@ use crate::streamable::Streamable;
 use crate::visit::Visit;
 use crate::websocket::WebSocket;
 
-/// A transport between clients and this node.
-///
-/// The trait is not used as an object, so dispatching a request does not allocate.
+/// A transport between clients and this node. It is not used as an object, so dispatching does not
+/// allocate.
 pub(crate) trait ClientTransport {
-    /// Returns where it serves a request, if the request is its own. A disabled transport claims
-    /// requests only to explain that it is off.
+    /// Returns where the transport serves a request of its own. A disabled transport claims
+    /// requests only to say so.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount>;
 
-    /// Returns the caller's token, by default that of `Authorization`. Some transports' clients
-    /// cannot set headers.
+    /// Returns the caller's token. Some transports' clients cannot set headers.
     ///
     /// # Errors
     /// There are two tokens.
@@ -44,17 +42,14 @@ pub(crate) trait ClientTransport {
         Ok(authorize::token(headers))
     }
 
-    /// Answers a request of an authenticated caller.
-    ///
-    /// The answer's body must hold the load permits as long as it is written.
+    /// Answers an authenticated request. The answer's body must hold the load permits.
     fn answer(
         visit: Visit<'_>,
         body: HttpBody,
     ) -> impl Future<Output = Result<Response, Refused>> + Send;
 }
 
-/// Whether a request is for a configured path, with or without a final slash, as in most servers'
-/// routers.
+/// Allows a final slash, like most servers' routers.
 pub(crate) fn is_at(head: &Parts, configured: &str) -> bool {
     let bare = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
     let path = head.uri.path();
@@ -64,7 +59,6 @@ pub(crate) fn is_at(head: &Parts, configured: &str) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mount {
     pub(crate) route: &'static str,
-    /// The allowed methods, in the form of `Allow`.
     pub(crate) allow: &'static str,
 }
 

@@ -28,16 +28,14 @@ use crate::state::EdgeState;
 pub(crate) struct Visit<'a> {
     pub(crate) edge: &'a Arc<EdgeState>,
     pub(crate) head: &'a Parts,
-    /// When its head or the message in it came, which is the time for all counting.
+    /// When its head or message came, for all counting.
     pub(crate) came: Instant,
     pub(crate) principal: Principal,
     /// The caller's grant, if there is more than the principal.
     pub(crate) grant: Option<Arc<Grant>>,
-    /// The token of the request. `None` on a connection that is watched as a whole.
+    /// `None` on a connection that is watched as a whole.
     pub(crate) token: Option<&'a [u8]>,
-    /// The parent span of the work for the request.
     pub(crate) trace: Option<TraceContext>,
-    /// Quota places by address.
     pub(crate) places: Places,
 }
 
@@ -55,7 +53,6 @@ impl Visit<'_> {
         }
     }
 
-    /// Reads the body within the limits. The permit holds the body's room.
     pub(crate) async fn read(
         &self,
         http_body: HttpBody,
@@ -87,7 +84,6 @@ impl Visit<'_> {
         }))
     }
 
-    /// Parses the body within the limits, and checks that its caller may send it.
     pub(crate) fn parse(&self, text: &Bytes) -> Result<Body, Refused> {
         let body = Body::from_client(text, self.edge.config.limits.nesting)
             .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))?;
@@ -98,9 +94,8 @@ impl Visit<'_> {
         Ok(body)
     }
 
-    /// Admits a client's message once, not Shoal's own repetitions. A call needs a node that lives
-    /// long enough, and the caller's quotas count the message. Arguments are coerced here, so that
-    /// all later readers see the server's text.
+    /// Admits a client's message, not Shoal's own repetitions. A call needs a node that lives long
+    /// enough. Arguments are coerced here, so that all readers see the server's text.
     pub(crate) async fn admit(
         &self,
         body: &mut Body,
@@ -113,7 +108,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Ready when the caller's token is no longer valid. Reports the end of the stream.
+    /// Ready when the token is no longer valid.
     pub(crate) fn until_over(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.over().boxed())
     }
@@ -140,7 +135,6 @@ impl Visit<'_> {
         .boxed()
     }
 
-    /// Watches the caller's grant for an answer that stays open.
     pub(crate) fn watch(&self) -> GrantWatch {
         let Some(token) = self.token else {
             return GrantWatch::never();
@@ -153,7 +147,6 @@ impl Visit<'_> {
     }
 }
 
-/// The id of a body with a single request.
 pub(crate) fn request_id(body: &Body) -> Option<RequestId> {
     match body {
         Body::Single(Message::Request(request)) => Some(request.id.clone()),

@@ -42,7 +42,7 @@ use crate::visit::Visit;
 pub(crate) struct WebSocket;
 
 impl ClientTransport for WebSocket {
-    /// Also claims requests if it is turned off, to say so instead of refusing a GET.
+    /// Claims requests even if it is turned off, to say so.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
         let asked = head.method == HttpMethod::GET && upgrade::asks_for_websocket(&head.headers);
         (asked && is_at(head, &edge.config.path)).then_some(Mount {

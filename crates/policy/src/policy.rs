@@ -17,7 +17,6 @@ use crate::rule::CompiledRule;
 use crate::subject::{KnownSubject, Reads, Subject, SubjectKey, SubjectWeight};
 use crate::target::{Annotations, Target, TargetKind};
 
-/// Maximum rules.
 const MOST_RULES: usize = 1000;
 /// Cache sizes in bytes, for callers and for decisions.
 const SUBJECT_BYTES: u64 = 16 << 20;
@@ -178,9 +177,8 @@ impl Policy {
         decision
     }
 
-    /// A deny rule wins over an ask rule, and an ask rule over an allow rule. If a condition cannot
-    /// be evaluated, a deny rule still denies, an allow rule is skipped, and an ask rule asks about
-    /// targets that another rule allows.
+    /// Deny wins over ask, and ask over allow. Conditions fail closed: a deny rule still denies, an
+    /// allow rule is skipped, and an ask rule asks about what another rule allows.
     fn evaluate(&self, subject: &KnownSubject, target: &Target<'_>) -> Decision {
         let annotations = Annotations::of(target);
         let (mut allowed_by, mut asks_by, mut failed_ask) = (None, None, None);

@@ -76,8 +76,8 @@ impl CompiledRule {
             ),
         };
         let uris = match rule.effect == Effect::Deny {
-            // Deny rules ignore case, because many file systems do, and servers decode URIs.
-            // Another spelling could reach a denied resource.
+            // File systems may ignore case and servers decode URIs, so another spelling could reach
+            // a denied resource.
             true => Patterns::folded(&rule.resources),
             false => Patterns::of(&rule.resources),
         };
@@ -104,10 +104,10 @@ impl CompiledRule {
         self.when.as_ref().is_some_and(Expression::reads_client)
     }
 
-    /// Whether the rule applies. `at` is its index.
+    /// Whether the rule at index `at` applies.
     ///
     /// # Errors
-    /// The rule's condition cannot be evaluated.
+    /// The condition cannot be evaluated.
     pub(crate) fn applies(
         &self,
         at: usize,
@@ -162,7 +162,7 @@ fn decoded(pattern: &str) -> String {
     folded(&decoded)
 }
 
-/// Folds case through upper case, because some file systems treat `ſ` as a small `S`.
+/// Through upper case, because some file systems treat `ſ` as a small `S`.
 fn folded(text: &str) -> String {
     let letters = text.chars().flat_map(char::to_uppercase);
     letters.flat_map(char::to_lowercase).collect()
@@ -197,7 +197,6 @@ impl Patterns {
         self.all.is_empty()
     }
 
-    /// Whether the list is empty or has the name.
     fn fit(&self, name: &str) -> bool {
         self.is_empty() || self.has(name)
     }

@@ -41,7 +41,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The facts that the rules read. Callers that differ only in other facts are treated alike.
+/// The facts that the rules read. Callers that differ only in others are treated alike.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) grant: bool,
@@ -90,7 +90,6 @@ pub(crate) struct SubjectWeight;
 impl Weighter<SubjectKey, Arc<KnownSubject>> for SubjectWeight {
     fn weight(&self, key: &SubjectKey, _: &Arc<KnownSubject>) -> u64 {
         let scopes: usize = key.scopes.iter().map(|scope| scope.len() + 32).sum();
-        // Claims are stored as text and as values, which take more room.
         let bytes = key.principal.len() + scopes + 8 * key.claims.len() + 4 * key.client.len();
         bytes as u64 + 512
     }
@@ -101,7 +100,6 @@ impl Weighter<SubjectKey, Arc<KnownSubject>> for SubjectWeight {
 pub struct KnownSubject {
     /// Unique, even across policies.
     pub(crate) number: u64,
-    /// The policy that the caller was read for.
     pub(crate) policy: u64,
     pub(crate) principal: Box<str>,
     pub(crate) scopes: Box<[Arc<str>]>,
@@ -165,7 +163,6 @@ impl SubjectValues {
     }
 }
 
-/// Whether every list and object is small enough for an expression to walk.
 fn is_small(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.len() <= ENTRIES && items.iter().all(is_small),

@@ -130,7 +130,6 @@ fn expect_scopes(setting: &'static str, scopes: &[String]) -> Result<(), BadSett
     }
 }
 
-/// Parses the URL by which clients know a resource.
 pub(crate) fn public_url(text: &str) -> Result<Url, String> {
     if text.is_empty() {
         return Err(
@@ -154,7 +153,6 @@ pub(crate) fn public_url(text: &str) -> Result<Url, String> {
     }
 }
 
-/// Parses a URL of an authorization server.
 pub(crate) fn asked_url(text: &str, allow_http: bool) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
     if !url.username().is_empty() || url.password().is_some() {

@@ -42,7 +42,7 @@ impl<'a> Parts<'a> {
         format!("{}{tenant}{}", self.before, self.after)
     }
 
-    /// The issuer's name in tokens of the other version, with a placeholder for the tenant.
+    /// The issuer's name in tokens of the other version.
     fn other_version(&self) -> String {
         let host = self.host.to_ascii_lowercase();
         match HOSTS.iter().find(|(_, old)| *old == host) {

@@ -6,10 +6,9 @@ use super::entra;
 use super::issuer::{AskedTokens, Issuer, IssuerKind, Protocol};
 use super::resolved::ResolvedIssuer;
 
-/// Claims that name a token's client: in RFC 9068, OpenID Connect, Okta, and Entra's version 1.0.
+/// A token's client in RFC 9068, OpenID Connect, Okta, and Entra's version 1.0.
 pub(crate) const CLIENT_CLAIMS: [&str; 4] = ["client_id", "azp", "cid", "appid"];
 
-/// A kind's defaults for unset settings.
 pub(super) struct Defaults {
     pub(super) issuer: &'static str,
     pub(super) audience_claims: &'static [&'static str],
@@ -20,7 +19,6 @@ pub(super) struct Defaults {
     pub(super) asked: Option<DefaultAsked>,
 }
 
-/// A kind's defaults for asking about tokens.
 #[derive(Clone, Copy)]
 pub(super) struct DefaultAsked {
     pub(super) endpoint: &'static str,
@@ -54,8 +52,8 @@ impl Defaults {
                 scope_claims: &["scope", "permissions"],
                 ..OTHER
             },
-            // A service account's lightweight token has no `sub`. An ID token is not an access
-            // token, but is signed with the same key.
+            // A service account's lightweight token has no `sub`. An ID token is signed with the
+            // same key, but is not an access token.
             Some(IssuerKind::Keycloak) => Self {
                 principal_claims: &["sub", "client_id", "azp"],
                 scope_claims: &["scope", "realm_access.roles"],

@@ -15,7 +15,7 @@ pub(crate) struct ResolvedIssuer {
     pub(crate) server: String,
     /// The issuer that its metadata must name.
     pub(crate) described_as: String,
-    /// The issuers that a token may name. There is one unless several tenants share the keys.
+    /// The accepted issuers: one, unless several tenants share the keys.
     pub(crate) tenants: Vec<Tenant>,
     pub(crate) has_several_tenants: bool,
     pub(crate) audience: Vec<String>,
@@ -28,7 +28,6 @@ pub(crate) struct ResolvedIssuer {
     pub(crate) asked: Option<Asked>,
 }
 
-/// A tenant whose tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tenant {
     pub(crate) name: String,
@@ -36,7 +35,6 @@ pub(crate) struct Tenant {
     pub(crate) aliases: Vec<String>,
 }
 
-/// The names of an issuer, and its metadata URL.
 #[derive(Debug)]
 pub(super) struct Tenancy {
     pub(super) server: String,
@@ -44,7 +42,6 @@ pub(super) struct Tenancy {
     pub(super) tenants: Vec<Tenant>,
 }
 
-/// The settings for asking an issuer about tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     /// Found in the metadata if unset.
@@ -70,7 +67,7 @@ impl Issuer {
     /// Fills in the defaults of the issuer's kind. `resource` is the default audience.
     ///
     /// # Errors
-    /// The reason why the issuer cannot be used, or would accept no token.
+    /// The issuer cannot be used, or would accept no token.
     pub(crate) fn resolved(&self, resource: &str) -> Result<ResolvedIssuer, String> {
         let name = match self.issuer.is_empty() {
             true => Defaults::of(self.issuer_kind).issuer,

@@ -38,7 +38,6 @@ impl VerifiedTokens {
         ))
     }
 
-    /// Returns a token that is still trusted at `now`.
     pub(crate) fn get(&self, token: &TokenDigest, now: Instant) -> Option<Verified> {
         let known = self.0.get(token)?;
         if now < known.until {

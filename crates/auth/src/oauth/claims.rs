@@ -29,9 +29,7 @@ const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 pub(crate) struct Verified {
     pub(crate) principal: Principal,
     pub(crate) grant: Arc<Grant>,
-    /// The key or certificate that the client must prove to have.
     pub(crate) binding: Option<Binding>,
-    /// Until when the token is trusted without another check.
     pub(crate) until: Instant,
 }
 
@@ -54,10 +52,8 @@ pub(crate) struct ClaimRules {
     scopes: Arc<Scopes>,
 }
 
-/// The source of the claims.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// The token itself, which must have all claims.
     ByToken,
     /// The issuer's answer, which need not repeat the issuer or the expiry.
     ByIssuer,
@@ -102,7 +98,7 @@ impl ClaimRules {
     /// Checks whether a token with these untrusted claims could be valid now.
     ///
     /// # Errors
-    /// The token has expired, is not valid yet, or is unreadable.
+    /// The token is expired, not valid yet, or unreadable.
     pub(crate) fn expect_unexpired(&self, text: &[u8]) -> Result<(), TokenFault> {
         let Unique(claims) = serde_json::from_slice(text).map_err(unreadable)?;
         let until = self.expect_in_time(&claims, Told::ByIssuer, since_epoch());
@@ -141,7 +137,6 @@ impl ClaimRules {
         })
     }
 
-    /// The issuer's name in a token.
     fn issuer_of(&self, claims: &Map<String, Value>, told: Told) -> Result<&Arc<str>, TokenFault> {
         let came = find(claims, "iss");
         let issuer = match came {
@@ -207,7 +202,6 @@ impl ClaimRules {
         Ok(Some(Instant::now() + left.min(FOREVER)))
     }
 
-    /// Collects the scopes of all scope claims.
     fn scopes_of<'c>(&self, claims: &'c Map<String, Value>) -> Vec<&'c str> {
         let values = self.issuer.scope_claims.iter();
         let values = values.filter_map(|claim| find(claims, claim));
@@ -244,7 +238,7 @@ fn since_epoch() -> Duration {
     now.unwrap_or_default()
 }
 
-/// Reads the binding of a token. Refuses more than one binding, and one that cannot be checked.
+/// Refuses more than one binding, and one that cannot be checked.
 fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
     let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
         return Ok(None);

@@ -19,9 +19,8 @@ use crate::config::{Auth, Dpop, SigningAlgorithm};
 /// Maximum bytes of a proof, and of its id.
 const PROOF: usize = 4 << 10;
 const NAME: usize = 256;
-/// Maximum age of a proof besides the clock skew, for its transport and waiting time.
+/// Maximum age besides the clock skew, for transport and waiting.
 const FRESH: Duration = Duration::from_secs(60);
-/// Allowed algorithms of proofs.
 pub(crate) const ALGORITHMS: [SigningAlgorithm; 4] = [
     SigningAlgorithm::ES256,
     SigningAlgorithm::EdDSA,
@@ -29,11 +28,9 @@ pub(crate) const ALGORITHMS: [SigningAlgorithm; 4] = [
     SigningAlgorithm::PS256,
 ];
 
-/// Checks that a token is shown by the client that it was issued to.
 pub(crate) struct Possession {
     mode: Dpop,
     resource: Url,
-    /// The path at which this server serves the resource.
     path: String,
     skew: Duration,
     replays: Replays,
@@ -99,8 +96,8 @@ impl Possession {
             // The clock may be set back by as much as the skew.
             left: seconds(left) + self.skew,
         };
-        // Before quotas are counted: a request that a quota refuses is sent again with a new proof,
-        // and the old one must stay invalid.
+        // Before quotas: a refused request is sent again with a new proof, and this one must stay
+        // invalid.
         match self.replays.show(&verified.principal, proof) {
             Shown::First => Ok(()),
             Shown::Again => Err(AuthError::Proof(ProofFault::Replayed)),
@@ -108,7 +105,6 @@ impl Possession {
         }
     }
 
-    /// Checks a proof, and returns its key's thumbprint and its claims.
     pub(super) fn read(
         &self,
         bound_to: &str,
@@ -153,7 +149,7 @@ impl Possession {
         Ok((thumbprint, claims))
     }
 
-    /// Whether a proof names the public URL of the request. The request's own host is ignored.
+    /// Compares the public URL. The request's own host is ignored.
     fn is_of(&self, htu: &str, path: &str) -> bool {
         let Ok(mut named) = Url::parse(htu) else {
             return false;
@@ -170,7 +166,6 @@ impl Possession {
     }
 }
 
-/// Checks the connection's certificate against the token's (RFC 8705, 3).
 fn expect_certificate(bound_to: &str, shown: &Credentials<'_>) -> Result<(), AuthError> {
     let is_it = |shown: &ClientCertificate| URL_SAFE_NO_PAD.encode(shown.sha256()) == bound_to;
     match shown.certificate.is_some_and(is_it) {

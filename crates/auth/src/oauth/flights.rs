@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 type Attempt<V> = Shared<BoxFuture<'static, V>>;
 
-/// Running attempts. Each runs while it has waiters, who all get its outcome, even a failure.
+/// Each attempt runs while it has waiters, who all get its outcome, even a failure.
 pub(crate) struct Flights<K, V>(Arc<Mutex<Open<K, V>>>)
 where
     V: Clone;
@@ -26,7 +26,6 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// Joins the running attempt for this key, or starts one.
     pub(crate) fn join<F>(&self, key: K, begin: impl FnOnce() -> F) -> Attempt<V>
     where
         F: Future<Output = V> + Send + 'static,
@@ -108,7 +107,6 @@ mod tests {
         let (one, two, other) = (join("a"), join("a"), join("b"));
         assert_eq!(one.clone().now_or_never(), None);
         assert_eq!(other.clone().now_or_never(), None);
-        // The first waiter may leave.
         drop(one);
         landed.notify_waiters();
         assert_eq!((two.await, other.await), (0, 1));

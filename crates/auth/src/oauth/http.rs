@@ -17,7 +17,6 @@ use crate::config::{Issuer, ResolvedIssuer, asked_url};
 pub(crate) const DOCUMENT: usize = 1 << 20;
 /// Some servers begin documents with it, although JSON forbids it (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Maximum characters shown of a foreign URL.
 const SHOWN: usize = 200;
 const IDLE: Duration = Duration::from_secs(90);
 
@@ -31,10 +30,8 @@ pub(crate) struct HttpAsker {
 /// The reason for a missing answer. It excludes everything that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoAnswer {
-    /// The server is unreachable.
     #[error("{0}")]
     Unreachable(String),
-    /// The server refused or redirected the request.
     #[error("it answered with {0}")]
     Status(StatusCode),
     #[error("{0}")]
@@ -73,7 +70,6 @@ impl HttpAsker {
         })
     }
 
-    /// Checks a URL from the server's metadata or the configuration.
     pub(crate) fn url(&self, text: &str) -> Result<Url, NoAnswer> {
         asked_url(text, self.allow_http).map_err(NoAnswer::Failed)
     }
@@ -112,7 +108,6 @@ impl HttpAsker {
         send(request.header("accept", "application/json")).await
     }
 
-    /// Sends a form, with a client's name and secret if there is one.
     pub(crate) async fn post(
         &self,
         url: Url,
@@ -135,7 +130,6 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// The target of a redirect.
 fn target(answer: &Response, from: &Url) -> Option<Url> {
     let location = answer.headers().get("location")?.to_str().ok()?;
     from.join(location).ok()

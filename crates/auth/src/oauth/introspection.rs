@@ -31,10 +31,8 @@ const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
 /// Maximum concurrent questions, for tokens that were active before and for others.
 const KNOWN_AT_A_TIME: usize = 32;
 const OTHERS_AT_A_TIME: usize = 32;
-/// Maximum cached refusals and formerly active tokens.
 const REFUSALS: usize = 4096;
 const KNOWN: usize = 64 << 10;
-/// Maximum bytes of the secret file.
 const LONGEST_SECRET: u64 = 64 << 10;
 
 type ByToken<V> = Cache<TokenDigest, V, UnitWeighter, RandomState>;
@@ -50,7 +48,6 @@ struct AskedIssuer {
     described_as: String,
     asked: Asked,
     rules: Arc<ClaimRules>,
-    /// The discovered endpoint, and until when it is valid.
     endpoint: Mutex<Option<(String, Instant)>>,
     finding: Flights<(), Result<String, NoAnswer>>,
     /// Places for formerly active tokens, which made-up tokens cannot take.
@@ -94,11 +91,8 @@ impl Introspector {
         }
     }
 
-    /// Returns the issuer's answer about a token. `claims` are the token's own if it is a JWT.
-    /// Concurrent requests share one answer or failure.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Returns the issuer's answer, which concurrent requests share. `claims` are the token's own
+    /// if it is a JWT. Cancel safe.
     pub(crate) async fn ask(
         &self,
         token: &str,
@@ -121,7 +115,6 @@ impl Introspector {
 }
 
 impl AskedIssuer {
-    /// The cached refusal of a token.
     fn refusal(&self, token: &TokenDigest) -> Option<TokenFault> {
         let (fault, until) = self.refused.get(token)?;
         (Instant::now() < until).then_some(fault)
@@ -174,14 +167,12 @@ impl AskedIssuer {
         answer.map_err(AuthError::Token)
     }
 
-    /// A free place for asking about a token.
     fn place(&self, token: &TokenDigest) -> Option<SemaphorePermit<'_>> {
         let of_known = self.known.get(token).map(|()| &self.of_known);
         let places = of_known.into_iter().chain([&self.of_others]);
         places.filter_map(|places| places.try_acquire().ok()).next()
     }
 
-    /// The issuer's answer about an active token.
     async fn ask(&self, token: &str) -> Result<Option<Bytes>, String> {
         let endpoint = self.endpoint().await.map_err(|why| why.to_string())?;
         let url = self.http.url(&endpoint).map_err(|why| why.to_string())?;

@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::config::SigningAlgorithm;
 use crate::oauth::keys::{Jwk, PublicKey};
 
-/// An unverified token.
 pub(crate) struct Jws<'a> {
     pub(crate) header: Header,
     payload: Vec<u8>,
@@ -26,16 +25,14 @@ pub(crate) struct Header {
     pub(crate) kid: Option<String>,
     #[serde(default)]
     pub(crate) typ: Option<String>,
-    /// Critical headers. Shoal supports none, so it refuses a token with one (RFC 7515, 4.1.11).
+    /// Shoal supports no critical headers, so it refuses tokens with one (RFC 7515, 4.1.11).
     #[serde(default, deserialize_with = "whatever")]
     pub(crate) crit: Option<Value>,
-    /// The key of a DPoP proof.
     #[serde(default)]
     pub(crate) jwk: Option<Jwk>,
 }
 
 impl<'a> Jws<'a> {
-    /// Parses a token, or returns `None` for another form.
     pub(crate) fn of(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;
@@ -84,7 +81,6 @@ impl<'a> Jws<'a> {
     }
 }
 
-/// Deserializes any present value, even `null`.
 fn whatever<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }

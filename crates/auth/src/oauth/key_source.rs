@@ -43,21 +43,17 @@ pub(crate) struct KeySource {
     _task: AbortOnDropHandle<()>,
 }
 
-/// The keys of an issuer, and the outcome of the last fetch.
 #[derive(Clone, Default)]
 pub(crate) struct Known {
     keys: Option<Arc<KeySet>>,
-    /// When the keys came.
     came: Option<Instant>,
     /// The count of fetches, and the time of the last one.
     pub(crate) attempts: u64,
     attempted: Option<Instant>,
-    /// The reason why the last fetch failed, if it did.
     pub(crate) trouble: Option<String>,
 }
 
 impl Known {
-    /// The number of keys.
     pub(crate) fn count(&self) -> usize {
         self.keys.as_ref().map_or(0, |keys| keys.len())
     }
@@ -67,10 +63,8 @@ impl Known {
     }
 }
 
-/// The reason why there is no key for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoKeys {
-    /// The issuer's recent documents lack the key.
     Unknown,
     /// The issuer is unreachable, or was not asked recently.
     Away,
@@ -94,13 +88,10 @@ impl KeySource {
         self.known.borrow().clone()
     }
 
-    /// Returns the keys and the count of fetches. Waits for the first fetch of the process.
+    /// Returns the keys and the count of fetches. Waits for the process's first fetch. Cancel safe.
     ///
     /// # Errors
     /// There are no keys, or they are too old.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
     pub(crate) async fn keys(&self) -> Result<(Arc<KeySet>, u64), NoKeys> {
         if self.known.borrow().attempts == 0 {
             self.newer(0).await?;
@@ -115,7 +106,7 @@ impl KeySource {
         keys.map(|keys| (keys, known.attempts)).ok_or(NoKeys::Away)
     }
 
-    /// Returns the keys of the next fetch, for a token whose key was missing after attempt `seen`.
+    /// Returns the next fetch's keys, for a token whose key was missing after attempt `seen`.
     ///
     /// # Errors
     /// The keys were fetched recently, or cannot be fetched.
@@ -150,9 +141,8 @@ impl KeySource {
     }
 }
 
-/// Fetches keys until the receiver is dropped.
 async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wanted: Arc<Notify>) {
-    // An unreachable server gets pauses, however many requests need its keys.
+    // An unreachable server gets pauses.
     let mut pauses = Backoff::new(FIRST_PAUSE, config.interval.max(FIRST_PAUSE));
     loop {
         let began = Instant::now();

@@ -8,13 +8,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{SigningAlgorithm, same};
 
-/// Maximum keys of a set. Most issuers have a few, and multi-tenant issuers 70 or more.
+/// Most issuers have a few keys, and multi-tenant issuers 70 or more.
 pub(crate) const MOST_KEYS: usize = 256;
 /// Maximum signature checks per token, because any caller can cause them.
 const CANDIDATES: usize = 128;
 /// Maximum checks of keys with the token's key id.
 const OF_ONE_ID: usize = 4;
-/// The tenant placeholder in a key that serves all tenants.
 const ANY_TENANT: &str = "{tenantid}";
 
 /// A JSON key. Only the type is read of unsupported keys.
@@ -39,7 +38,7 @@ pub(crate) struct Jwk {
     x: Option<String>,
     #[serde(default)]
     y: Option<String>,
-    /// The issuer of the key, if tenants share a set. This is Microsoft's unregistered member.
+    /// Set if tenants share the keys. Microsoft's unregistered member.
     #[serde(default)]
     issuer: Option<Value>,
     /// Present only in a mistakenly published private key.
@@ -47,10 +46,8 @@ pub(crate) struct Jwk {
     d: Option<String>,
 }
 
-/// A public key for checking signatures.
 pub(crate) struct PublicKey {
     kid: Option<String>,
-    /// The algorithm that the issuer assigns to the key.
     algorithm: Option<String>,
     issuer: Option<String>,
     kind: KeyKind,
@@ -114,7 +111,6 @@ impl PublicKey {
         issuer.is_none_or(|issuer| issuer.contains(ANY_TENANT) || same(issuer, tenant))
     }
 
-    /// The key, if it fits an algorithm.
     pub(crate) fn for_algorithm(&self, algorithm: SigningAlgorithm) -> Option<&DecodingKey> {
         let said = self.algorithm.as_deref();
         let fits =
@@ -133,7 +129,6 @@ fn kind_for(algorithm: SigningAlgorithm) -> KeyKind {
 }
 
 impl Jwk {
-    /// Whether the JWK contains a private key.
     pub(crate) fn is_private(&self) -> bool {
         self.d.is_some()
     }
@@ -176,8 +171,7 @@ struct Document<'a> {
 }
 
 impl KeySet {
-    /// Reads a set. Unsupported and unreadable keys are skipped, because an issuer may have newer
-    /// kinds.
+    /// Skips unsupported and unreadable keys, because an issuer may have newer kinds.
     ///
     /// # Errors
     /// The whole document is unusable.
@@ -200,8 +194,8 @@ impl KeySet {
         self.keys.len()
     }
 
-    /// The keys that may have signed a token: those with the token's key id, or those without an
-    /// id. `tenant` is the token's tenant if tenants share the keys.
+    /// The keys with the token's key id, or those without an id. `tenant` is the token's tenant if
+    /// tenants share the keys.
     pub(crate) fn candidates(
         &self,
         kid: Option<&str>,
@@ -222,7 +216,6 @@ impl KeySet {
     }
 }
 
-/// Keys that may have signed a token.
 pub(crate) struct Candidates<'k> {
     pub(crate) keys: Vec<&'k PublicKey>,
     /// Whether a key has the token's key id, which excludes all other keys.

@@ -8,7 +8,6 @@ use url::Url;
 use super::http::{HttpAsker, NoAnswer};
 use crate::config::same;
 
-/// Maximum characters shown of foreign text.
 const SHOWN: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +25,8 @@ impl Endpoint {
     }
 }
 
-/// Finds a URL in an issuer's metadata, which may be at several places and must name `described_as`
-/// as its issuer. Other documents are ignored.
+/// Finds a URL in an issuer's metadata, which must name `described_as`. Documents at other places
+/// are ignored.
 ///
 /// # Errors
 /// The answers of all places.
@@ -74,7 +73,6 @@ async fn search(
     Err(NoAnswer::Failed(format!("no metadata is found: {said}")))
 }
 
-/// Reads a URL from a metadata document.
 fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, String> {
     let read: Result<Map<String, Value>, _> = serde_json::from_slice(text);
     let metadata = read.map_err(|_| match text.trim_ascii_start().first() {

@@ -10,7 +10,6 @@ pub(crate) struct IssuerNames {
     by_claim: HashMap<String, Arc<str>>,
     /// The issuer of a token without `iss`.
     sole: Option<Arc<str>>,
-    /// All names, for messages.
     listed: String,
 }
 

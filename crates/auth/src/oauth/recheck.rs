@@ -28,11 +28,9 @@ struct Watched {
     principal: Principal,
     grant: Arc<Grant>,
     binding: Option<Option<Binding>>,
-    /// Until when the token is trusted.
     until: Instant,
 }
 
-/// Watches the token of an authenticated caller.
 pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authenticated) -> GrantWatch {
     let Some(grant) = &known.grant else {
         return GrantWatch::never();
@@ -93,7 +91,6 @@ impl Watched {
         }
     }
 
-    /// Checks that the token still authenticates the same caller.
     fn expect_same(
         &mut self,
         tokens: &AccessTokens,

@@ -23,13 +23,11 @@ const OWNER: usize = 80;
 /// A principal may hold one part in this many of the free memory.
 const PART: usize = 4;
 
-/// A verified proof.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proof<'a> {
     pub(crate) thumbprint: [u8; 32],
     /// The proof's id.
     pub(crate) name: &'a str,
-    /// Its date, and its remaining validity.
     pub(crate) date: Duration,
     pub(crate) left: Duration,
 }
@@ -59,7 +57,7 @@ struct Slice {
 pub(crate) enum Shown {
     First,
     Again,
-    /// The principal has too many proofs. A proof that cannot be remembered must be refused.
+    /// A proof that cannot be remembered must be refused.
     Full,
 }
 
@@ -72,7 +70,6 @@ impl Replays {
         }
     }
 
-    /// Remembers a principal's proof.
     pub(crate) fn show(&self, principal: &Principal, proof: Proof<'_>) -> Shown {
         let owner = self.hasher.hash_one(principal);
         let hash = self.hasher.hash_one((proof.thumbprint, proof.name));
@@ -184,7 +181,6 @@ mod tests {
             before = shown;
         }
         assert!(replays.seen.lock().bytes <= most);
-        // Principals with few proofs are not refused.
         for honest in ["one", "two", "three"] {
             let shown = replays.show(&Principal::new(honest), proof(honest, 1000));
             assert_eq!(shown, Shown::First);

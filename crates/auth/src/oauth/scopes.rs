@@ -7,7 +7,6 @@ use shoal_ports::{AuthError, Grant, Operation, matches_pattern};
 
 use crate::config::Auth;
 
-/// Maximum scopes read from a token.
 const MOST: usize = 256;
 
 #[derive(Debug, Default)]
@@ -39,13 +38,11 @@ impl Scopes {
         granted.into_iter().map(Arc::from).collect()
     }
 
-    /// Checks the scopes that every request needs.
     pub(crate) fn expect_required(&self, grant: &Grant) -> Result<(), AuthError> {
         expect(grant, self.required.iter().collect())
     }
 
-    /// Checks the scopes of a tool call. The error names all of them, so that a client authorizes
-    /// once.
+    /// The error names all missing scopes, so that a client authorizes once.
     pub(crate) fn expect_for(
         &self,
         grant: &Grant,

@@ -6,8 +6,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Refuses duplicate members. Readers disagree on which one counts, so rules could read another
-/// value than the checked one.
+/// Refuses duplicate members, because readers disagree on which one counts.
 pub(crate) struct Unique(pub(crate) Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Unique {

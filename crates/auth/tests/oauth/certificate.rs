@@ -11,7 +11,7 @@ use shoal_ports::{
 
 use crate::setting::Setting;
 
-/// Shows a token that is bound to `own` over a connection with another certificate, or without one.
+/// The connection has another certificate than `own`, or none.
 async fn show(
     mode: Dpop,
     scheme: Scheme,

@@ -75,7 +75,6 @@ async fn what_the_issuer_says_is_checked() {
             let refused = setting.show(&token).await;
             assert_eq!(refused, Err(AuthError::Token(due)), "{claim}");
         }
-        // A refusal is cached briefly too.
         assert_eq!(setting.server.introspections(), asked + 1);
     }
 }
@@ -106,7 +105,6 @@ async fn all_who_show_a_token_share_one_question_that_is_not_answered() {
     let answers = join_all((0..20).map(|_| setting.show("opaque"))).await;
     assert!(answers.iter().all(is_away), "{answers:?}");
     assert_eq!(setting.server.introspections(), 1);
-    // The next request asks again.
     assert!(is_away(&setting.show("opaque").await));
     assert_eq!(setting.server.introspections(), 2);
 }
@@ -121,7 +119,6 @@ async fn what_nobody_issued_takes_no_place_of_tokens_that_were_good() {
     let tokens: Vec<String> = (0..200).map(|number| format!("garbage{number}")).collect();
     let flood = join_all(tokens.iter().map(|token| setting.show(token)));
     let honest = async {
-        // Takes all places.
         until(|| setting.server.introspections() > 32).await;
         for _ in 0..20 {
             setting.show("opaque").await.unwrap();

@@ -12,7 +12,6 @@ use shoal_ports::{AuthError, Authenticator as _, Credentials, Period, TokenFault
 use crate::setting::{RESOURCE, Setting, trusting, until};
 
 const NEVER: Period = Period::seconds(3600);
-/// Over before the next request.
 const SHORTEST: Duration = Duration::from_nanos(1);
 
 #[tokio::test]
@@ -187,7 +186,6 @@ async fn documents_that_cannot_be_keys_are_refused() {
     assert_eq!(oauth.report()[0].keys, Some(1));
 }
 
-/// A published key without an id.
 fn nameless(key: &SigningKey) -> Value {
     let mut jwk = key.jwk();
     jwk.as_object_mut().unwrap().remove("kid");

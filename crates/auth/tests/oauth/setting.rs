@@ -9,7 +9,6 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey};
 use shoal_outbound::Outbound;
 use shoal_ports::{AuthError, Authenticated, Authenticator as _, Credentials};
 
-/// A timeout that suffices on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) const RESOURCE: &str = "https://mcp.example.com/mcp";
 

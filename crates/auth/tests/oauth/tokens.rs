@@ -150,8 +150,7 @@ async fn whatever_is_wrong_is_told_apart() {
     }
 }
 
-/// A client that knows the server as `https://h` requests tokens for `https://h/`, and would log in
-/// repeatedly if they were refused.
+/// A client that knows the server as `https://h` requests tokens for `https://h/`.
 #[tokio::test]
 async fn names_of_resources_and_issuers_are_compared_as_urls() {
     for (resource, aud, taken) in [

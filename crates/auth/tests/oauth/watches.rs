@@ -74,7 +74,6 @@ async fn a_stream_outlives_an_issuer_that_is_away_for_a_moment() {
     let asked = setting.server.introspections();
     until(|| setting.server.introspections() > asked + 1).await;
     assert!(!watching.is_finished());
-    // The stream does not stay open forever.
     setting.server.set_down(true);
     let why = timeout(SOON, watching).await.unwrap().unwrap();
     assert!(matches!(why, AuthError::Unavailable { .. }), "{why}");

@@ -9,8 +9,7 @@ use shoal_protocol::{RawJson, Token, Tokens, is_unseen, utf16_of};
 /// Maximum bytes of arguments in a question.
 const LONGEST: usize = 4096;
 
-/// Writes arguments with numbers spelled as the tool gets them. Invisible characters become
-/// escapes. The text says how much of long arguments is cut off.
+/// Writes arguments with the tool's spelling of numbers and invisible characters escaped.
 pub(super) fn pretty(arguments: Option<&RawJson>) -> String {
     let Some(arguments) = arguments else {
         return "Without arguments.".to_owned();
@@ -34,7 +33,6 @@ pub(super) fn pretty(arguments: Option<&RawJson>) -> String {
     )
 }
 
-/// Formats a foreign name on one line.
 pub(super) fn name(given: &str, longest: usize) -> String {
     let mut text = String::new();
     given.chars().for_each(|letter| push(letter, &mut text));
@@ -78,8 +76,6 @@ fn line(comma: bool, depth: usize, text: &mut String) {
     if comma {
         text.push(',');
     }
-    // Text beyond the bound is cut, so its indentation is left out. Deep nesting would make it
-    // large.
     if text.len() <= LONGEST {
         text.push('\n');
         text.extend(std::iter::repeat_n("  ", depth));

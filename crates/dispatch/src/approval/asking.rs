@@ -23,15 +23,13 @@ use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
 use crate::start::instead;
 
-/// The last id that a call's first round may use. Workers count theirs from 1.
+/// The last id that a call's first round may use, because workers count theirs from 1.
 const ASK: AskId = AskId(u32::MAX as u64);
 
-/// How a call begins after the approval.
 pub(crate) enum Next {
     /// As planned, because no worker has received the call.
     Planned(Route, Option<Binding>),
-    /// At the worker that the journal names, because an earlier session owner may have begun the
-    /// call there.
+    /// At the journal's worker, because an earlier session owner may have begun the call there.
     At(WorkerId),
     /// At any worker, because the call is safe to repeat.
     Anywhere,
@@ -41,13 +39,11 @@ struct Asking {
     dispatch: Dispatch,
     call: Call,
     next: Option<Next>,
-    /// The time that the call gets once it runs.
     time: Duration,
-    /// Answers count until then.
     until: Instant,
     control: Arc<AskControl>,
     phase: Phase,
-    /// The place among the calls in flight, until the call runs and has its own.
+    /// Set until the call runs and has its own place.
     place: Option<InFlightCall>,
 }
 
@@ -59,7 +55,6 @@ enum Phase {
 }
 
 impl Dispatch {
-    /// Asks whether a legacy client's call may begin.
     pub(crate) fn ask_first(&self, call: Call, pool: &str, next: Next) -> RunningCall {
         let params = match question(&self.shared.view(), &call, pool) {
             Ok(params) => params,
@@ -132,7 +127,6 @@ impl Asking {
                 asked(&self.call, None, ApprovalOutcome::Cancelled);
                 return self.end(CallOutcome::Failed(CallFailure::Cancelled));
             }
-            // An answer that came at the last moment still counts.
             Err(_) => match self.control.close() {
                 Some(said) => Answer::of(&said),
                 None => Answer::Late,
@@ -150,7 +144,6 @@ impl Asking {
                 event
             }
             Err(CallFailure::Superseded { .. }) => {
-                // The session owner finds out which node continues the session.
                 self.control.superseded();
                 self.phase = Phase::Ended;
                 None
@@ -173,28 +166,24 @@ impl Asking {
         })
     }
 
-    /// Begins the approved call, with its full time.
     async fn begin(&mut self) -> Started {
         let dispatch = &self.dispatch;
         let mut call = self.call.clone();
         call.deadline = Instant::now() + self.time;
         call.asks_first = false;
-        // The call enters under its new place before it leaves the old one, so that a stop always
-        // finds it.
+        // Enters its new place before it leaves the old one, so that a stop finds it.
         let place = dispatch.shared.in_flight.enter(&call);
         if let Some(before) = self.place.take() {
             before.is_told_elsewhere();
         }
         let started = match self.next.take() {
             Some(Next::Planned(route, binding)) => {
-                // The rules may have changed while the person decided, so the current rules apply.
                 let access = dispatch.access(&call).once_more();
                 match dispatch.find_surely(access, &call).await {
                     Ok(_) => {
                         if let Some(worker) = &call.worker {
-                            // No worker has received the call, so it is bound under the current
-                            // ledger number. Otherwise the worker could refuse it because the
-                            // person took long.
+                            // The current ledger number, so that the worker does not refuse the
+                            // call because the person took long.
                             let ledger = dispatch.shared.view().ledger(worker);
                             call.ledger = ledger.or(call.ledger);
                         }
@@ -221,7 +210,6 @@ impl Asking {
 
 struct CancelledByCaller;
 
-/// Controls a call that waits for approval, and then the running call.
 #[derive(Default)]
 struct AskControl {
     state: Mutex<AskState>,
@@ -232,7 +220,6 @@ struct AskControl {
 struct AskState {
     answer: Option<Outcome>,
     answered: bool,
-    /// Whether answers are refused from now on.
     closed: bool,
     cancelled: Option<String>,
     below: Option<Arc<dyn CallControl>>,
@@ -240,10 +227,7 @@ struct AskState {
 }
 
 impl AskControl {
-    /// Waits for the person's answer.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: the answer stays until it is taken.
+    /// Waits for the person's answer. Cancel safe: the answer stays until it is taken.
     async fn answer(&self) -> Result<Outcome, CancelledByCaller> {
         loop {
             {
@@ -296,7 +280,6 @@ impl CallControl for AskControl {
         }
         let mut state = self.state.lock();
         if state.answered || state.closed {
-            // A second answer gets the same reply as the first.
             return answered(state.answered);
         }
         state.answered = true;

@@ -21,14 +21,11 @@ use crate::dispatch::Dispatch;
 use crate::pools::View;
 use crate::worker_call::{Origin, WorkerCall};
 
-/// The key of the question in `inputRequests`.
 const KEY: &str = "approval";
 
-/// How long a refusal waits for the worker's confirmation. A refused call does not run, so the
-/// confirmation is optional.
+/// How long a refusal waits for the worker's confirmation, which is optional.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
-/// The call that the sealed state names.
 #[derive(Debug)]
 pub(crate) struct AskedCall {
     id: CallId,
@@ -37,13 +34,11 @@ pub(crate) struct AskedCall {
 
 #[derive(Debug)]
 pub(crate) enum Answered {
-    /// The retry has no answer, so Shoal asks again.
     Not,
     Yes(AskedCall),
     No(AskedCall, Answer),
 }
 
-/// Writes the `InputRequiredResult` that asks whether a call may begin.
 pub(crate) fn input_required(
     request: &Modern,
     call: &Call,
@@ -55,7 +50,6 @@ pub(crate) fn input_required(
         Err(outcome) => return outcome,
     };
     let continuation = Continuation::Approval {
-        // The state names the request's own id, under which no call has begun.
         call: request.call.to_string(),
         worker: worker.map(|binding| binding.worker.to_string()),
         ledger: worker.and_then(|binding| binding.ledger).map(pair),
@@ -88,16 +82,15 @@ pub(crate) fn read_retry(
 }
 
 impl AskedCall {
-    /// Gives the call the id that the person approved, under which it runs at most once. Returns
-    /// `false` if its worker is gone, because no other worker knows whether the call has run.
+    /// Gives the call the approved id, under which it runs at most once. Returns `false` if its
+    /// worker is gone, because only that worker knows whether the call has run.
     pub(crate) fn bind(self, view: &View, call: &mut Call) -> bool {
         let Some(Binding {
             worker,
             ledger: ledger @ Some(_),
         }) = self.at
         else {
-            // A worker without a ledger does not remember ids. A call that is safe to repeat may
-            // run there anyway.
+            // Without a ledger, the worker does not remember ids.
             return call.repeat == Repeat::Safe;
         };
         if view.member(&worker).is_none() {
@@ -112,8 +105,8 @@ impl AskedCall {
 }
 
 impl Dispatch {
-    /// Ends a call that a person refused: its worker will not begin it. If an earlier approval has
-    /// started the call, Shoal follows it instead.
+    /// Makes the worker refuse to begin the call. If an earlier approval has started it, Shoal
+    /// follows it instead.
     pub(crate) async fn refuse_asked(
         &self,
         mut request: Modern,
@@ -129,7 +122,6 @@ impl Dispatch {
             let is_bound = asked.bind(&view, &mut call);
             let member = call.worker.as_ref().and_then(|it| view.member(it));
             let Some(member) = member.filter(|_| is_bound) else {
-                // The sealed state cannot start a call, so the worker need not be told.
                 return Ok(refusal);
             };
             self.known_route(&call, &member.pool)
@@ -148,7 +140,6 @@ impl Dispatch {
                 ModernBridge::started(request, worker_call)
             })),
             Err(refused) => match refused.failure {
-                // The worker's reply is final.
                 CallFailure::Cancelled => Ok(refusal),
                 CallFailure::WorkerAway { reason } => {
                     tracing::warn!(call = %id, reason, "a worker could not be told that a person refused a call");

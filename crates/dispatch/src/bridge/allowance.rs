@@ -9,8 +9,7 @@ use shoal_protocol::{RpcError, code};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Measures a call's time, which pauses while a question is open, and limits how long each question
-/// may be open.
+/// Measures a call's time, which pauses while a question is open, and limits each question.
 pub(crate) struct Allowance {
     started: Instant,
     /// When the call ends if it asks no question.
@@ -24,9 +23,7 @@ pub(crate) struct Allowance {
 struct Questions {
     /// The open questions, the oldest first.
     open: Vec<(AskId, Instant)>,
-    /// The time since which questions are open.
     since: Option<Instant>,
-    /// For how long questions were open before.
     waited: Duration,
 }
 
@@ -41,7 +38,6 @@ impl Allowance {
         }
     }
 
-    /// Notes an open question. The question may come again after a reattach to the worker.
     pub(super) fn asked(&self, ask: AskId) {
         let now = Instant::now();
         let mut questions = self.questions.lock();
@@ -51,7 +47,6 @@ impl Allowance {
         }
     }
 
-    /// Notes an answer.
     pub(crate) fn answered(&self, ask: AskId) {
         let mut questions = self.questions.lock();
         questions.open.retain(|(open, _)| *open != ask);
@@ -64,10 +59,7 @@ impl Allowance {
         self.changed.notify_one();
     }
 
-    /// Waits until the call's time is over and returns its outcome.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Waits until the call's time is over. Cancel safe.
     pub(super) async fn over(&self) -> CallOutcome {
         loop {
             let (due, question) = self.due();
@@ -84,7 +76,7 @@ impl Allowance {
         }
     }
 
-    /// When the time is over as things stand, and whether a question's limit decides it.
+    /// The end of the time, and whether a question's limit sets it.
     fn due(&self) -> (Instant, bool) {
         let questions = self.questions.lock();
         match questions.open.first() {

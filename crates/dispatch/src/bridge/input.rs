@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use shoal_ports::AskId;
 use shoal_protocol::{Method, RawJson, RawObject, RequestDigest, RpcError};
 
-/// An `InputRequiredResult` of a backend.
 #[derive(Debug)]
 pub(super) struct InputRequired {
     pub(super) object: RawObject,
-    /// `inputRequests`, in the backend's order.
     pub(super) requests: Vec<InputRequest>,
     pub(super) state: Option<String>,
 }
@@ -24,7 +22,6 @@ pub(super) struct InputRequest {
 /// A client's answers to questions that the call is about to ask again.
 #[derive(Default)]
 pub(crate) struct Given {
-    /// Answers by the keys of their questions.
     pub(super) answers: RawObject,
     /// Digests of the answered questions, if the call runs again and may ask others.
     pub(super) to: Option<BTreeMap<String, RequestDigest>>,
@@ -43,12 +40,10 @@ impl Given {
     }
 }
 
-/// The key of a question that a running call asks.
 pub(super) fn key_of(ask: AskId) -> String {
     format!("ask-{}", ask.0)
 }
 
-/// Parses the key of a question that a running call asked.
 pub(super) fn ask_of(key: &str) -> Option<AskId> {
     key.strip_prefix("ask-")?.parse().ok().map(AskId)
 }
@@ -105,7 +100,6 @@ impl InputRequest {
         })
     }
 
-    /// Distinguishes this question from another one under the same key.
     pub(super) fn digest(&self) -> RequestDigest {
         RequestDigest::of(&self.method, self.params.as_ref())
     }
@@ -120,7 +114,6 @@ impl InputRequest {
     }
 }
 
-/// Writes an `InputRequiredResult`.
 pub(super) fn input_required(requests: &[InputRequest], state: &str) -> RawJson {
     let mut map = RawObject::default();
     for request in requests {
@@ -133,7 +126,6 @@ pub(super) fn input_required(requests: &[InputRequest], state: &str) -> RawJson 
     result.to_json()
 }
 
-/// Adds `inputResponses` and `requestState` to the parameters.
 pub(super) fn with_round(
     params: Option<&RawJson>,
     responses: Option<RawJson>,

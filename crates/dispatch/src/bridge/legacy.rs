@@ -16,13 +16,13 @@ use crate::rounds::Position;
 use crate::shape::{Shaping, Typed};
 use crate::worker_call::WorkerCall;
 
-/// The number of ask ids per round. A worker's own ids stay below half of it.
+/// Ask ids per round. A worker's own ids stay below half of it.
 const IDS_PER_ROUND: u64 = 1 << 32;
 
-/// Carries one call of a legacy caller through its rounds.
+/// Carries a legacy caller's call through its rounds.
 ///
-/// Ask ids and round ids are the same on every node, so an answer to a lost session owner's
-/// question also fits its successor's question.
+/// Ask ids and round ids are equal on every node, so an answer to a lost session owner's question
+/// fits its successor's.
 pub(crate) struct LegacyBridge {
     worker_call: WorkerCall,
     shaping: Arc<Shaping>,
@@ -31,20 +31,17 @@ pub(crate) struct LegacyBridge {
     phase: Phase,
 }
 
-/// The facts of a call that its later rounds need.
 pub(crate) struct Purpose {
     pub(crate) method: Method,
     pub(crate) caller: Arc<Caller>,
     pub(crate) deadline: Instant,
     pub(crate) started: Instant,
     pub(crate) max_rounds: u32,
-    /// The call's time limit, if its deadline leaves room for a person's answers.
     pub(crate) allowance: Option<Arc<Allowance>>,
 }
 
 enum Phase {
     Running,
-    /// The backend waits for the answers to these keys.
     Asking {
         keys: Vec<(AskId, String)>,
         state: Option<String>,
@@ -78,7 +75,7 @@ impl LegacyBridge {
         CallEventKind::Finished(outcome)
     }
 
-    /// Passes on an event of the worker. Returns `None` if the event opened a round.
+    /// Returns `None` if the event opened a round.
     fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         match kind {
             CallEventKind::Ask {
@@ -125,7 +122,6 @@ impl LegacyBridge {
         Some(self.end(outcome))
     }
 
-    /// Asks the caller the backend's questions.
     fn open_round(&mut self, required: InputRequired) -> Result<(), CallOutcome> {
         let purpose = &self.purpose;
         let position = self.worker_call.position();
@@ -158,7 +154,6 @@ impl LegacyBridge {
         Ok(())
     }
 
-    /// Waits for the caller's answers and calls the backend again with them.
     async fn close_round(&mut self) -> Result<(), CallOutcome> {
         let Phase::Asking { keys, state } = &self.phase else {
             return Ok(());
@@ -175,7 +170,7 @@ impl LegacyBridge {
         };
         let responses = responses(keys, answers)?;
         let params = with_round(self.worker_call.params(), responses, state.as_deref());
-        // The base changes before the call starts, so that answers always match the new round.
+        // Before the call starts, so that answers match the new round.
         let next = base(self.worker_call.position().round + 1);
         self.worker_call.handle.rebase(next);
         self.worker_call
@@ -193,7 +188,6 @@ impl Bridge for LegacyBridge {
             return self.next_event().await;
         };
         let next = tokio::select! {
-            // An event that came before the time limit still counts.
             biased;
             next = self.next_event() => next?,
             outcome = allowance.over() => {
@@ -231,7 +225,6 @@ impl LegacyBridge {
                 }
                 Phase::Running => {
                     let Ok(kind) = self.worker_call.next().await else {
-                        // The session owner finds out which node continues the session.
                         self.phase = Phase::Ended;
                         return None;
                     };

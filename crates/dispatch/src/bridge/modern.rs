@@ -14,8 +14,7 @@ use super::parking::Question;
 use super::request::Modern;
 use crate::worker_call::WorkerCall;
 
-/// How long Shoal collects questions before it parks a call. Tools that ask several questions at
-/// once ask them within this time.
+/// How long Shoal collects questions before it parks a call.
 const GATHER: Duration = Duration::from_millis(2);
 
 /// Answers a request whose question an earlier request has answered.
@@ -26,13 +25,11 @@ pub(crate) fn answered_before() -> CallOutcome {
     ))
 }
 
-/// Carries one request of a modern caller to its complete or incomplete result.
 pub(crate) struct ModernBridge {
     request: Modern,
     /// `None` once the call is parked or has ended.
     worker_call: Option<WorkerCall>,
     queue: VecDeque<CallEventKind>,
-    /// The open questions.
     questions: Vec<Question>,
     given: Given,
     /// The worker's sequence number of the last event.
@@ -46,7 +43,7 @@ impl ModernBridge {
         questions: Vec<Question>,
         given: Given,
     ) -> Self {
-        // If the call runs again, its answers are only here until the call asks for them.
+        // Until a rerun call asks for its answers, they are only here.
         if given.to.is_none() {
             worker_call.tell_where();
         }
@@ -64,12 +61,10 @@ impl ModernBridge {
         Self::again(request, worker_call, Given::default())
     }
 
-    /// Wraps a call that runs again because it was lost while it waited for these answers.
     pub(crate) fn again(request: Modern, worker_call: WorkerCall, given: Given) -> Self {
         Self::new(request, worker_call, Vec::new(), given)
     }
 
-    /// Handles an event of the worker and returns the event for the caller, if any.
     fn take(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         match kind {
             CallEventKind::Ask {
@@ -84,8 +79,7 @@ impl ModernBridge {
                 };
                 let worker_call = self.worker_call.as_ref()?;
                 match self.given.take(&request) {
-                    // A question that is already answered may come again. A second answer is
-                    // harmless.
+                    // An answered question may come again.
                     Some(answer) => drop(worker_call.handle.answer(ask, Outcome::Result(answer))),
                     None => self.questions.push(Question {
                         ask,
@@ -95,8 +89,7 @@ impl ModernBridge {
                 }
                 None
             }
-            // A client that has been asked is not told. Shoal discards its answer and returns the
-            // call's result.
+            // Shoal discards the client's answer to a withdrawn question.
             CallEventKind::Withdrawn { ask } => {
                 self.questions.retain(|question| question.ask != ask);
                 None
@@ -106,7 +99,6 @@ impl ModernBridge {
                 drop(worker_call.handle.answer(ask, Outcome::Error(no_session())));
                 None
             }
-            // A modern request has only its own stream, so there is no stream to poll.
             CallEventKind::CloseStream { .. } => None,
             CallEventKind::Notification { method, params } => {
                 let seen = self.worker_call.as_ref()?.position().seen;

@@ -12,14 +12,11 @@ use super::input::InputRequest;
 use crate::config::Config;
 use crate::worker_call::WorkerCall;
 
-/// A call that waits for answers.
 pub(crate) struct Parked {
     pub(super) worker_call: WorkerCall,
-    /// The call's open questions.
     pub(super) questions: Vec<Question>,
 }
 
-/// A question that a call asks its client.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) ask: AskId,
@@ -27,8 +24,8 @@ pub(super) struct Question {
     pub(super) sequence: u64,
 }
 
-/// The location of a parked call in the sealed state. Another node that opens the state finds the
-/// worker and attaches before the questions.
+/// A parked call's location in the sealed state, from which another node attaches before the
+/// questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locator {
     pub(super) call: CallId,
@@ -102,7 +99,6 @@ struct ParkedCalls {
 
 struct ParkedCall {
     principal: Principal,
-    /// Asks the keeping task to hand over the call.
     keeper: oneshot::Sender<oneshot::Sender<Parked>>,
 }
 
@@ -125,7 +121,7 @@ impl ParkingLot {
     }
 
     /// Parks a call, and cancels it after the parking time. The place is freed when the call's
-    /// events end, because another node continues the call or its worker is lost.
+    /// events end.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
         let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();
@@ -143,10 +139,7 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Wakes a call. Only one waker gets it.
-    ///
-    /// # Cancel safety
-    /// If the waker is dropped, the call is dropped too and stays at its worker.
+    /// Only one waker gets the call. Cancel safe: a dropped call stays at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();
@@ -166,7 +159,6 @@ impl ParkingLot {
     }
 }
 
-/// Keeps a parked call until it is woken, its time is over, or its events end.
 async fn keep(
     lot: Weak<ParkingLot>,
     time: Duration,
@@ -183,7 +175,6 @@ async fn keep(
         return;
     };
     if lot.leave(id).is_none() {
-        // Another waker has claimed the call and waits for it.
         return asked.await.map_or((), |give| drop(give.send(parked)));
     }
     if late {

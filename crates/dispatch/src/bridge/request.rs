@@ -19,7 +19,6 @@ use crate::shape::{Shaping, Typed};
 use crate::shared::Shared;
 use crate::worker_call::WorkerCall;
 
-/// The `Retry-After` of a call that is refused because the parking lot is full.
 const PARKING_RETRY: Duration = Duration::from_secs(10);
 
 pub(crate) struct Modern {
@@ -31,25 +30,21 @@ pub(crate) struct Modern {
     pub(crate) params: Option<RawJson>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) started: Instant,
-    /// When this request ends. The worker keeps a later deadline if the call may be parked.
+    /// When this request ends. A call that may be parked has a later deadline at the worker.
     pub(crate) deadline: Option<Instant>,
-    /// Whether the request answers an earlier request's question. If several requests do, the last
-    /// one continues the call.
+    /// Whether the request answers an earlier one. The last of several continues the call.
     pub(crate) is_answer: bool,
     /// Set for a retry, whose progress token and log level differ from the call's.
     pub(crate) retry: Option<RetryStream>,
 }
 
-/// The notifications that a retry receives of a call that an earlier request started.
 pub(crate) struct RetryStream {
     pub(crate) progress_token: Option<RawJson>,
     pub(crate) log: LogFilter,
-    /// The worker's sequence number of the last event that the earlier request received.
     pub(crate) seen: u64,
 }
 
 impl Modern {
-    /// Gives the outcome its modern shape and seals a backend's own state.
     pub(super) fn finish(&self, outcome: CallOutcome) -> CallOutcome {
         let outcome = match outcome {
             CallOutcome::Result(result) => match judge(&self.method, &result) {
@@ -78,7 +73,6 @@ impl Modern {
         CallOutcome::Result(required.object.to_json())
     }
 
-    /// Parks the call and returns the outcome for its client.
     pub(super) fn park(&self, worker_call: WorkerCall, questions: Vec<Question>) -> CallOutcome {
         let requests: Vec<InputRequest> = questions.iter().map(|q| q.request.clone()).collect();
         let (repeatable, handle) = (worker_call.is_repeatable(), worker_call.handle.clone());
@@ -100,7 +94,6 @@ impl Modern {
         self.shaped(CallOutcome::Result(input_required(&requests, &sealed)))
     }
 
-    /// Returns a question of Shoal's own as the result.
     pub(crate) fn ask(
         &self,
         key: &str,
@@ -127,7 +120,6 @@ impl Modern {
         })
     }
 
-    /// Checks that the client declared all capabilities that the questions need.
     pub(super) fn check<'a>(
         &self,
         requests: impl IntoIterator<Item = &'a InputRequest>,
@@ -147,8 +139,7 @@ impl Modern {
         Ok(())
     }
 
-    /// Adapts a notification to this request's progress token and log level, or drops one that an
-    /// earlier request received.
+    /// Adapts a notification to this request, or drops one that an earlier request received.
     pub(super) fn notification(
         &self,
         sequence: u64,

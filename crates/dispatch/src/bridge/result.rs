@@ -31,7 +31,7 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
 /// # Errors
 /// -32603 if the backend violates the protocol.
 pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcError> {
-    // A search is much cheaper than parsing, and nearly every result ends here.
+    // Searching is cheaper than parsing, and nearly every result ends here.
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("resultType"));
     if SEARCH.find(result.as_bytes()).is_none() {
         check(method, result)?;
@@ -50,8 +50,8 @@ pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcErro
     }
 }
 
-/// Checks that a client can read a result of this method. The check covers only members that
-/// official clients require, because a missing one loses the answer or even the connection.
+/// Checks the members that official clients require. A missing one loses the answer or the
+/// connection.
 fn check(method: &Method, result: &RawJson) -> Result<(), RpcError> {
     let broken = |what: &str| {
         Err(RpcError::internal(format!(

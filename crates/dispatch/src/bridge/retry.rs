@@ -21,31 +21,22 @@ use crate::rounds::Position;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, WorkerCall, attach};
 
-/// The way in which a request continues.
 pub(crate) enum Continued {
-    /// The waiting call continues.
     Woken(Box<WokenCall>),
-    /// Shoal calls the backend again with these parameters.
     Backend(RawJson),
-    /// Shoal asked a person to approve a call with these parameters.
     Asked(RawJson, Answered),
-    /// The waiting call is lost but safe to repeat, so it runs again.
     Rerun(RerunCall),
 }
 
-/// A lost call that runs again, with the answers to its questions.
 pub(crate) struct RerunCall {
-    /// The parameters of the lost call.
     pub(crate) params: RawJson,
     pub(crate) given: Given,
 }
 
-/// A waiting call that its client's retry has woken.
 pub(crate) struct WokenCall {
     parked: Parked,
     retry: RetryStream,
     responses: RawObject,
-    /// The keys of the call's questions.
     asked: Vec<String>,
 }
 
@@ -55,12 +46,12 @@ pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool 
     method.may_require_input() && params.is_some_and(goes_on)
 }
 
-/// Opens the `requestState` of a modern call, or returns `None` if the call has no state. If
-/// another node parked the call, Shoal attaches to it at its worker.
+/// Opens the `requestState` of a modern call, if it has one. A call that another node parked is
+/// attached to at its worker.
 ///
 /// # Errors
-/// -32602 if the state does not verify, for any reason. `OutcomeUnknown` if the waiting call is
-/// gone and must not be repeated, because it has already run up to its question.
+/// -32602 if the state does not verify. `OutcomeUnknown` if the waiting call is gone and must not
+/// be repeated.
 pub(crate) async fn continued(
     shared: &Arc<Shared>,
     call: &Call,
@@ -146,8 +137,8 @@ pub(crate) async fn continued(
     }))))
 }
 
-/// Finds a call that waits on this node or at its worker, with the number of the last event that
-/// its client received. The seal has proved whose call it is.
+/// Finds a waiting call here or at its worker, with the last event that its client received. The
+/// seal has proved whose call it is.
 async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
     if let Some(parked) = shared.lot.wake(place.call).await {
         return Some((parked, 0));
@@ -158,7 +149,6 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         worker,
         ..
     } = place;
-    // Shoal does not wait for a call that can run again.
     let until = match call.repeat {
         Repeat::Never => Instant::now() + shared.config.reconnect_wait(),
         Repeat::Safe => Instant::now(),
@@ -171,8 +161,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,
-        // The call has run up to its question, so it must not be repeated even if its tool says
-        // that it may.
+        // The call has run up to its question, whatever its tool declares.
         repeat: Repeat::Never,
         worker: Some(worker),
         ..call.clone()
@@ -222,8 +211,8 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
 }
 
 impl WokenCall {
-    /// Passes the answers to the call and continues it under the new request. Shoal asks again if
-    /// an answer is missing or not an object, and ignores answers to unknown questions.
+    /// Passes the answers to the call. A missing or malformed answer is asked for again, and
+    /// answers to unknown questions are ignored.
     pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
         let Self {
             parked:
@@ -245,7 +234,6 @@ impl WokenCall {
                 let Some(answer) = answer.filter(RawJson::is_object) else {
                     return true;
                 };
-                // The call may have withdrawn this question, so a failure is harmless.
                 drop(
                     worker_call
                         .handle
@@ -258,8 +246,8 @@ impl WokenCall {
         let given = match waits_here {
             true => Given::default(),
             false => {
-                // The answers are sent before the questions come again, because the call may become
-                // a task first, and a task has no answers.
+                // Before the questions come again, because the call may first become a task, which
+                // has no answers.
                 for key in &asked {
                     let answer = responses.get(key).filter(RawJson::is_object);
                     if let (Some(ask), Some(answer)) = (ask_of(key), answer) {

@@ -15,8 +15,7 @@ use super::search_cost::{SearchCost, SearchCosts};
 /// Steps between two checks of the clock.
 const CLOCK: u64 = 1024;
 
-/// The limits of a validation. The step limit normally decides, and the time limit covers work that
-/// steps do not measure.
+/// The limits of a validation. Time covers work that steps do not measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// Accesses to values, approximately.
@@ -27,14 +26,12 @@ pub(crate) struct Budget {
     pub(crate) time: Duration,
 }
 
-/// The budget that this thread's validation has left.
 #[derive(Clone, Copy)]
 struct Left {
     steps: u64,
     top: usize,
     stack: usize,
     time: Duration,
-    /// The end of the time, set at the first check of the clock.
     until: Option<Duration>,
 }
 
@@ -63,8 +60,8 @@ impl Drop for Restore {
     }
 }
 
-/// Validates within the budget. A string is charged before it is searched. Returns `None` if the
-/// budget is exhausted.
+/// Validates within the budget, or returns `None` if it is exhausted. A string is charged before it
+/// is searched.
 pub(super) fn within<T>(
     budget: Budget,
     searches: SearchCosts,
@@ -75,7 +72,7 @@ pub(super) fn within<T>(
         top: here(),
         stack: budget.stack,
         time: budget.time,
-        // Most validations end before the first check of the clock.
+        // Most validations end before the first check.
         until: None,
     };
     let _restore = Restore(LEFT.replace(left), SEARCHES.replace(searches));
@@ -106,19 +103,16 @@ pub(super) fn charge(steps: u64) {
     }
 }
 
-/// Charges for a string that may be searched.
 #[inline]
 pub(super) fn charge_string(string: &str) {
     charge_search(SEARCHES.get().value, string);
 }
 
-/// Charges for the name of a member.
 #[inline]
 pub(super) fn charge_name(name: &str) {
     charge_search(SEARCHES.get().name, name);
 }
 
-/// Charges for the length of a string.
 #[inline]
 pub(super) fn charge_length(string: &str) {
     charge_search(SearchCost::NONE, string);
@@ -147,7 +141,7 @@ fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-// `panic!` would call the panic hook, but this unwind is not an error.
+// `panic!` would call the panic hook.
 #[cold]
 fn exhausted() -> ! {
     resume_unwind(Box::new(Exhausted))

@@ -15,8 +15,7 @@ use crate::config::ArgumentPolicy;
 /// Minimum bytes of a string that is worth skipping.
 const LONG: usize = 4 << 10;
 
-/// Keywords that depend on the content or the length of a string. A property with such a name only
-/// costs time.
+/// Keywords about the content or length of strings. A property with such a name only costs time.
 const ABOUT_CONTENT: &[&str] = &[
     "const",
     "contentEncoding",
@@ -33,7 +32,7 @@ const ABOUT_CONTENT: &[&str] = &[
 /// A model cannot fix more problems at once, so more would only cost tokens.
 const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
-/// Steps for describing the problems, which can take far longer than finding that there are some.
+/// Describing problems can take far longer than finding that there are some.
 const PROBLEM_STEPS: u64 = 200_000;
 
 /// Names compared in about one step.
@@ -43,13 +42,10 @@ const COMPARED_A_STEP: usize = 16;
 pub(crate) enum Verdict {
     /// The arguments have no errors, or only errors that the policy forgives.
     Valid,
-    /// The problems, for the model to fix.
     Invalid(String),
-    /// The budget was too small to decide.
     TooComplex,
 }
 
-/// Checks the arguments of one tool against its schema.
 #[derive(Debug)]
 pub(crate) struct Checker {
     compiled: Compiled,
@@ -69,8 +65,7 @@ impl Checker {
         })
     }
 
-    /// Checks arguments within the budget. A lone surrogate counts as an unknown character, which
-    /// only the server can interpret.
+    /// Checks arguments within the budget. A lone surrogate counts as an unknown character.
     ///
     /// # Errors
     /// The arguments are not valid JSON.
@@ -105,7 +100,6 @@ impl Checker {
             Some(true) => Verdict::Valid,
             Some(false) if policy.forgives() => match self.are_forgivable(&arguments, budget) {
                 Some(true) => Verdict::Valid,
-                // More steps may decide.
                 None if budget.steps < PROBLEM_STEPS => Verdict::TooComplex,
                 _ => self.refusal(&arguments, budget),
             },
@@ -114,13 +108,12 @@ impl Checker {
         })
     }
 
-    /// Describes invalid arguments, including the strings in them.
     fn refusal(&self, arguments: &Value, budget: Budget) -> Verdict {
         (self.problems(arguments, budget)).map_or(Verdict::TooComplex, Verdict::Invalid)
     }
 
-    /// Corrects arguments to fit the schema, as far as the errors tell how. Returns `None` if the
-    /// arguments are valid or corrections do not help.
+    /// Corrects arguments as far as the errors tell how. `None` if they are valid or corrections do
+    /// not help.
     pub(crate) fn coerced(&self, arguments: &RawJson, budget: Budget) -> Option<RawJson> {
         let read = arguments.read().ok()?;
         if self.is_valid(&read, budget) != Some(false) {
@@ -144,7 +137,6 @@ impl Checker {
         is_valid.then_some(corrected)
     }
 
-    /// Whether many servers forgive all errors, or `None` if this takes too long to find out.
     fn are_forgivable(&self, arguments: &Value, budget: Budget) -> Option<bool> {
         let all = |errors: Errors<'_, '_>| are_forgivable(&errors.collect::<Vec<_>>());
         self.errors(arguments, budget, all)
@@ -156,8 +148,8 @@ impl Checker {
         })
     }
 
-    /// Describes the problems of invalid arguments, or returns `None` if a search was given up, so
-    /// that there may be no problem.
+    /// Describes the problems, or returns `None` if a search was given up, so that there may be no
+    /// problem.
     fn problems(&self, arguments: &Value, budget: Budget) -> Option<String> {
         let told = self.errors(arguments, budget, tell);
         told.unwrap_or_else(|| {
@@ -173,7 +165,7 @@ impl Checker {
         budget: Budget,
         read: impl FnOnce(Errors<'_, '_>) -> T,
     ) -> Option<T> {
-        // An abandoned search that is not repeated proves no error, so the full budget applies.
+        // Giving up a search earlier would prove no error.
         let steps = match self.compiled.backtracks {
             true => budget.steps,
             false => budget.steps.min(PROBLEM_STEPS),
@@ -187,7 +179,7 @@ impl Checker {
 
 type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
 
-/// Describes the first few errors, or returns `None` if an error is not about the arguments.
+/// Describes the first errors, or returns `None` if one is not about the arguments.
 fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
     for error in (&mut *errors).take(MAX_PROBLEMS) {
@@ -207,8 +199,7 @@ fn tell(errors: Errors<'_, '_>) -> Option<String> {
     Some(problems.join("; "))
 }
 
-/// Whether the schema judges all strings alike. References out of the schema are not followed, and
-/// cannot be used anyway.
+/// Whether the schema judges all strings alike. References out of the schema cannot be used anyway.
 fn takes_any_string(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {
@@ -222,9 +213,8 @@ fn takes_any_string(schema: &Value) -> bool {
     }
 }
 
-/// Replaces the long strings of a valid JSON text by empty ones, or returns `None` if the text has
-/// no long strings. Names of members stay, and so do strings with escapes, which a parser may
-/// refuse.
+/// Empties the long strings of a JSON text, or returns `None` if it has none. Member names stay,
+/// and so do strings with escapes, which a parser may refuse.
 fn outline(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() < LONG {
         return None;
@@ -247,7 +237,7 @@ fn outline(text: &[u8]) -> Option<Vec<u8>> {
     Some(outline)
 }
 
-/// Finds the closing quote of the string at `start`, and whether the string has no escapes.
+/// Finds the closing quote, and whether the string has no escapes.
 fn end_of_string(text: &[u8], start: usize) -> Option<(usize, bool)> {
     let (mut at, mut plain) = (start, true);
     loop {
@@ -260,7 +250,6 @@ fn end_of_string(text: &[u8], start: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// Whether the string before `rest` is the name of a member.
 fn is_name(rest: &[u8]) -> bool {
     let next = rest.iter().find(|byte| !byte.is_ascii_whitespace());
     next == Some(&b':')
@@ -371,7 +360,6 @@ mod tests {
         }
     }
 
-    /// Judges one string with the quick budget and with the full budget.
     fn judged(schema: &Value, value: &Value) -> (Verdict, Verdict) {
         let checker = Checker::of(&json!({"properties": {"a": schema}})).unwrap();
         let arguments = RawJson::of(&json!({"a": value}));
@@ -417,7 +405,6 @@ mod tests {
                 );
             }
         }
-        // Short strings are always searched.
         let schema = json!({"pattern": password});
         for (value, good) in [("Passw0rd", true), ("passw0rd", false)] {
             let (quick, slow) = judged(&schema, &json!(value));
@@ -434,7 +421,6 @@ mod tests {
         let texts = vec!["a".repeat(40); 1000];
         let (quick, _) = judged(&schema, &json!(texts));
         assert_eq!(quick, Verdict::TooComplex);
-        // A pattern whose automaton has many states.
         let schema = json!({"pattern": "[ac]*a[ac]{400}b"});
         let (quick, _) = judged(&schema, &json!("a".repeat(20_000)));
         assert_eq!(quick, Verdict::TooComplex);
@@ -450,7 +436,6 @@ mod tests {
         let schema = json!({"pattern": "^(?:(a|aa)\\1?)+$"});
         let (_, slow) = judged(&schema, &json!("a".repeat(60) + "!"));
         assert_eq!(slow, Verdict::TooComplex);
-        // Each start position counts.
         let from_everywhere = json!({"pattern": "(?=a*b)a"});
         let (_, slow) = judged(&from_everywhere, &json!("a".repeat(3_000) + "c"));
         assert_eq!(slow, Verdict::TooComplex);

@@ -14,14 +14,12 @@ use super::template::UriTemplate;
 use super::tool::Tool;
 use crate::config::PoolConfig;
 
-/// A pool's offer, by name.
 #[derive(Debug)]
 pub(crate) struct CompiledPool {
     /// The source. An equal source is not compiled again.
     pub(crate) source: Arc<PoolCatalog>,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) prompts: Vec<(String, RawJson)>,
-    /// By URI.
     pub(crate) resources: Vec<(String, RawJson)>,
     pub(crate) templates: Vec<(UriTemplate, RawJson)>,
     /// Items that are hidden or changed, by their own name, with the reason.
@@ -29,8 +27,8 @@ pub(crate) struct CompiledPool {
 }
 
 impl CompiledPool {
-    /// Reads a catalog with the changes of `config`, and logs problems in either. Items with unsafe
-    /// names or URIs are left out. A tool that is unchanged since `before` is not compiled again.
+    /// Applies `config` to a catalog and logs problems. Items with unsafe names are left out, and
+    /// unchanged tools are not compiled again.
     pub(crate) fn new(
         pool: &str,
         source: Arc<PoolCatalog>,
@@ -40,8 +38,8 @@ impl CompiledPool {
         Self::read(pool, source, before, config, true)
     }
 
-    /// Reads one caller's view of a pool. Unused words of the configuration are not logged, because
-    /// they may match other callers' items.
+    /// Reads one caller's view. Unused words of `config` are not logged, because they may match
+    /// other callers' items.
     pub(crate) fn of_caller(
         pool: &str,
         source: Arc<PoolCatalog>,
@@ -84,8 +82,6 @@ impl CompiledPool {
         let prompts = keyed(ItemKind::Prompt, &source.prompts);
         let mut resources = keyed(ItemKind::Resource, &source.resources);
         let mut templates = keyed(ItemKind::ResourceTemplate, &source.resource_templates);
-        // If callers see different lists, Shoal cannot tell which words of the configuration match
-        // no item.
         if is_news && source.lists == ListScope::Shared {
             tell_unused(pool, ItemKind::Tool, config.tools.unused(&names(&tools)));
             let prompts = names(&prompts);
@@ -127,12 +123,10 @@ impl CompiledPool {
         !self.tools.is_empty() || self.source.declares("tools")
     }
 
-    /// Whether the pool lists prompts or declares the capability.
     pub(crate) fn has_prompts(&self) -> bool {
         !self.prompts.is_empty() || self.source.declares("prompts")
     }
 
-    /// Whether the pool lists resources or declares the capability.
     pub(crate) fn has_resources(&self) -> bool {
         !self.resources.is_empty()
             || !self.templates.is_empty()
@@ -144,8 +138,7 @@ fn names(items: &[(String, RawJson)]) -> Vec<&str> {
     items.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Logs words of the configuration that match no item. Such a word is probably mistyped and has no
-/// effect.
+/// A word that matches no item is probably mistyped and has no effect.
 fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a str>) {
     for word in unused {
         tracing::warn!(pool, %kind, word, "a word of the pool's configuration fits nothing that it offers");
@@ -160,7 +153,6 @@ fn read_tool(pool: &str, raw: &RawJson, is_news: bool) -> Option<Arc<Tool>> {
     Some(Arc::new(tool))
 }
 
-/// Logs problems of a tool.
 fn tell_of(pool: &str, tool: &Tool) {
     if let Err(error) = &tool.checker {
         tracing::warn!(pool, tool = &*tool.name, %error, "arguments of a tool are not validated");

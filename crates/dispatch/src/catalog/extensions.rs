@@ -23,7 +23,6 @@ pub(super) struct ExtensionPool {
 }
 
 impl ExtensionPool {
-    /// Collects the pools that declare extensions, in the order of the pools.
     pub(super) fn all(pools: &[Pool], settings: &PoolSettings) -> Vec<Self> {
         let declaring = pools.iter().map(|pool| Self {
             names: names(&pool.compiled.source.capabilities.0),
@@ -33,8 +32,8 @@ impl ExtensionPool {
         declaring.filter(|it| !it.names.is_empty()).collect()
     }
 
-    /// Whether the method starts or ends like the name of one of the pool's extensions. For
-    /// example, `skills/list` matches `io.modelcontextprotocol/skills`.
+    /// Whether the method starts or ends like an extension's name. For example, `skills/list`
+    /// matches `io.modelcontextprotocol/skills`.
     fn is_named_by(&self, method: &str) -> bool {
         let begins = |name: &str| {
             let rest = method.strip_prefix(name);
@@ -53,21 +52,19 @@ fn names(capabilities: &RawJson) -> Vec<String> {
         let names = declared.iter().filter(|(_, value)| value.is_object());
         Some(names.map(|(name, _)| name).collect::<Vec<_>>())
     });
-    // Shoal itself serves tasks.
     members.flatten().filter(|name| name != TASKS).collect()
 }
 
 impl Catalog {
-    /// Finds the pool for a method of an extension. Shoal prefers pools that declare the extension
-    /// named in the method, then the pool that has the item named in the parameters, then the first
-    /// pool.
+    /// Prefers the pools that declare the method's extension, then the pool that has the
+    /// parameters' item, then the first pool.
     pub(crate) fn extension(
         &self,
         method: &str,
         name: Option<&str>,
         uri: Option<&str>,
     ) -> Option<&Arc<str>> {
-        // A notification carries the name of its extension after the common prefix.
+        // A notification names its extension after the common prefix.
         let named = method.strip_prefix("notifications/").unwrap_or(method);
         let may = |it: &&ExtensionPool| it.methods.admits(method);
         let mut candidates: Vec<_> = self.extension_pools.iter().filter(may).collect();

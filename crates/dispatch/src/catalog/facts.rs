@@ -12,10 +12,8 @@ const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// Capabilities that Shoal derives from the offers, not from the servers' declarations.
 const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
 
-/// Capabilities that are objects of objects.
 const OF_OBJECTS: [&str; 2] = ["experimental", "extensions"];
 
-/// Builds the `Implementation` of the merged server.
 pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
     if let Some(info) = &config.server_info {
         return RawJson::of(info);
@@ -35,7 +33,6 @@ pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
     })
 }
 
-/// Builds the `ServerCapabilities` of the merged server.
 pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     let any = |has: &dyn Fn(&Pool) -> bool| pools.iter().any(has);
     let mut merged = RawObject::default();
@@ -64,8 +61,7 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     for pool in pools {
         let declared = RawObject::of(&pool.compiled.source.capabilities.0).unwrap_or_default();
         for (name, value) in declared.iter() {
-            // A malformed capability would keep clients from connecting to any pool, so it is
-            // dropped.
+            // A malformed capability would keep clients from connecting.
             let is_readable = !OF_OBJECTS.contains(&name.as_str()) || value.is_object();
             if name != TASKS && !OWN.contains(&name.as_str()) && is_readable {
                 merge_member(&mut merged, &name, &value);
@@ -97,7 +93,6 @@ fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
     merged.set(name, union.to_json());
 }
 
-/// Joins the instructions of all pools.
 pub(super) fn instructions(pools: &[Pool], config: &Config) -> Option<String> {
     if config.instructions.is_some() {
         return config.instructions.clone();

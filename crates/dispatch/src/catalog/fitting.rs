@@ -29,7 +29,6 @@ struct MemberRule {
 enum Fit {
     AsItIs,
     Instead(RawJson),
-    /// The value is unusable.
     No,
 }
 
@@ -117,7 +116,7 @@ const SERVER: Shape = Shape::Members(&[
     may("icons", ICONS),
 ]);
 
-/// Adapts the item with this name or URI, and returns the members that had to be removed.
+/// Adapts the item, and returns the removed members.
 pub(super) fn item(kind: ItemKind, key: &str, raw: RawJson) -> (RawJson, Vec<String>) {
     let members = match kind {
         ItemKind::Tool => TOOL,
@@ -138,7 +137,6 @@ pub(super) fn item(kind: ItemKind, key: &str, raw: RawJson) -> (RawJson, Vec<Str
     (item.to_json(), lost)
 }
 
-/// Adapts a backend's `Implementation`. Returns `None` if no client could read it.
 pub(super) fn server_info(raw: RawJson) -> Option<RawJson> {
     match fit(&raw, &SERVER, &mut Vec::new()) {
         Fit::AsItIs => Some(raw),

@@ -11,19 +11,18 @@ use super::prefixed::prefixed;
 use super::{Catalog, Conflict, ItemKind, Pool};
 use crate::config::PoolSettings;
 
-/// Maximum names that nodes agree on. Beyond it, each node decides by what it has seen.
+/// Beyond this, each node decides by what it has seen.
 const MOST_NAMES: usize = 1_000;
 
 /// The nodes' agreement: the keeping pool by [`key`].
 pub(crate) type AgreedNames = BTreeMap<String, String>;
 
-/// The pool that keeps each contested name.
 #[derive(Default)]
 pub(crate) struct Keepers(HashMap<(ItemKind, String), Arc<str>>);
 
 impl Keepers {
-    /// Decides for these pools. `before` is the replaced catalog, and `is_missing` tells whether
-    /// other nodes know a pool that has yet to join here.
+    /// `before` is the replaced catalog. `is_missing` tells whether other nodes know a pool that
+    /// has yet to join here.
     pub(crate) fn of(
         pools: &[Pool],
         settings: &PoolSettings,
@@ -57,7 +56,7 @@ impl Keepers {
         Self(offers.into_iter().filter_map(keeper).collect())
     }
 
-    /// The pool that keeps an item of `pool`, or `None` if that is `pool` itself.
+    /// The keeper of an item of `pool`, unless that is `pool` itself.
     pub(super) fn instead_of(&self, pool: &str, kind: ItemKind, name: &str) -> Option<&Arc<str>> {
         if self.0.is_empty() {
             return None;
@@ -67,7 +66,6 @@ impl Keepers {
     }
 }
 
-/// A pool's items, by the names that clients use.
 fn offered(pool: &Pool, settings: &PoolSettings) -> impl Iterator<Item = (ItemKind, String)> {
     let config = settings.of(&pool.name);
     let named = move |shown: &str| format!("{}{shown}", config.prefix);

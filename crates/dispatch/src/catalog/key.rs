@@ -13,19 +13,16 @@ const TOLD: usize = 64;
 /// Maximum characters of such an item's name in the status.
 const SHOWN: usize = 64;
 
-/// The reason why an item is not served.
 #[derive(Debug)]
 pub(super) struct Unfit {
-    /// The item's own name, in a printable form.
     shown: String,
     reason: &'static str,
 }
 
-/// Returns the name or URI of an item if it is fit to be served.
+/// Returns the name or URI of an item that is fit to be served.
 ///
-/// The specification recommends a smaller character set for tools. Shoal refuses only characters
-/// that a terminal or a log would interpret, and lengths at which some clients refuse the whole
-/// list.
+/// Shoal refuses only characters that a terminal or a log would interpret, and lengths at which
+/// some clients refuse the whole list.
 pub(super) fn of(kind: ItemKind, item: &RawJson) -> Result<String, Unfit> {
     let member = match kind {
         ItemKind::Tool | ItemKind::Prompt => "name",
@@ -64,7 +61,6 @@ fn is_obeyed(letter: char) -> bool {
 }
 
 impl Unfit {
-    /// Notes the item for the status, and logs it if it is new.
     pub(super) fn tell(
         self,
         pool: &str,
@@ -82,8 +78,6 @@ impl Unfit {
     }
 }
 
-/// Notes for the status that an item is served without one of its parts, and logs this if it is
-/// new.
 pub(super) fn tell_lost(
     pool: &str,
     kind: ItemKind,

@@ -14,16 +14,12 @@ const MAX_NESTING: usize = 32;
 /// Bytes of a name rewritten in about one step.
 const BYTES_A_STEP: usize = 8;
 
-/// A change that makes arguments fit better.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Correction {
-    /// Parses the JSON in the string of this member.
     Read(String),
-    /// Removes the member.
     LeaveOut(String),
 }
 
-/// Whether servers often forgive all of these errors.
 pub(super) fn are_forgivable(errors: &[ValidationError<'_>]) -> bool {
     let is_of_other_kind = |error: &ValidationError<'_>| {
         if !error.instance().is_number() {
@@ -35,13 +31,11 @@ pub(super) fn are_forgivable(errors: &[ValidationError<'_>]) -> bool {
         there.any(names_other_kind)
     };
     errors.iter().all(|error| match error.kind() {
-        // The number equals one of the texts.
         Kind::Type { .. } if is_of_other_kind(error) => true,
         _ => is_forgivable(error),
     })
 }
 
-/// Whether servers often forgive this error.
 fn is_forgivable(error: &ValidationError<'_>) -> bool {
     match error.kind() {
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } if names_unlisted(error) => true,
@@ -54,7 +48,7 @@ fn is_forgivable(error: &ValidationError<'_>) -> bool {
 }
 
 /// Whether a missing member may be present under a name that tools cannot list, for example `$top`
-/// for `top`. Servers generated from OpenAPI documents accept such names.
+/// for `top` in OpenAPI.
 ///
 /// The caller chooses the sent names and the schema the missing ones, so each comparison is
 /// [charged](charge).
@@ -84,8 +78,7 @@ pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Whether an `enum` or `const` has values of another JSON type than the argument, for example
-/// numbers where the argument is a string.
+/// Whether an `enum` or `const` has values of another JSON type than the argument.
 fn names_other_kind(error: &ValidationError<'_>) -> bool {
     let sent = error.instance();
     let is_other = |named: &Value| match named {
@@ -103,14 +96,13 @@ fn names_other_kind(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// The corrections of an error in a top-level argument. Deeper errors are left to the tool.
+/// Corrections are limited to top-level arguments.
 pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
     let path = error.instance_path().as_str();
     match error.kind() {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected }
             if path.is_empty() =>
         {
-            // Only the server can judge other names.
             let other = unexpected.iter().filter(|name| is_legal_name(name));
             other.cloned().map(Correction::LeaveOut).collect()
         }
@@ -120,7 +112,6 @@ pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
     }
 }
 
-/// Applies the corrections that are possible.
 pub(super) fn corrected(arguments: &RawJson, corrections: &[Correction]) -> Option<RawJson> {
     let mut corrected = RawObject::of(arguments)?;
     for correction in corrections {
@@ -136,7 +127,7 @@ pub(super) fn corrected(arguments: &RawJson, corrections: &[Correction]) -> Opti
     Some(corrected.to_json())
 }
 
-/// Parses the JSON in a string. The JSON must be as unambiguous as everything that clients send.
+/// The JSON in a string, which must be as unambiguous as everything that clients send.
 fn content(text: &RawJson) -> Option<RawJson> {
     let text = text.string()?;
     if !nesting_within(text.as_bytes(), MAX_NESTING) {
@@ -147,7 +138,6 @@ fn content(text: &RawJson) -> Option<RawJson> {
     json.names_members_once().then_some(json)
 }
 
-/// The member that a JSON pointer of one step names.
 fn member(path: &str) -> Option<String> {
     let step = path.strip_prefix('/')?;
     if step.contains('/') {
@@ -246,7 +236,6 @@ mod tests {
             verdict.unwrap() == Verdict::Valid
         };
         assert!(check(0));
-        // Each sent name is compared with a hundred missing names.
         assert!(!check(2_000));
     }
 
@@ -265,7 +254,6 @@ mod tests {
         };
         assert_eq!(check(150, AT_ONCE.steps), Verdict::Valid);
         assert_eq!(check(500, BUDGET.steps), Verdict::Valid);
-        // The quick check gives up, so that the check with more steps decides.
         assert_eq!(check(500, AT_ONCE.steps), Verdict::TooComplex);
     }
 

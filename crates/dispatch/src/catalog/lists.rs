@@ -17,7 +17,6 @@ const FILTERED_BYTES: u64 = 32 << 20;
 /// Cache size for which items each caller may see, in bytes.
 const SEEN_BYTES: u64 = 4 << 20;
 
-/// A list: its ordered items and its pages.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) kind: TargetKind,
@@ -48,11 +47,9 @@ pub(super) struct Item {
 /// The items that a caller may see, one bit per item.
 type Seen = Arc<[u64]>;
 
-/// The pages of callers that may not see all items. The cache key is the set of visible items,
-/// because many callers see the same set.
+/// Filtered pages, by the set of visible items, which many callers share.
 #[derive(Debug)]
 struct Filtered {
-    /// By the caller's number.
     seen: Cache<u64, Seen, SeenWeight, RandomState>,
     pages: Cache<Seen, Arc<Pages>, PagesWeight, RandomState>,
 }
@@ -68,7 +65,6 @@ impl Item {
 }
 
 impl List {
-    /// Writes the pages of a list that callers share.
     pub(super) fn written(mut self) -> Self {
         self.kept = Some(Kept {
             all: Arc::new(self.write(|_| true)),
@@ -77,7 +73,6 @@ impl List {
         self
     }
 
-    /// Returns the pages that a caller may see.
     pub(super) fn pages(&self, access: &Access, catalog: u64) -> Arc<Pages> {
         let Some(Kept { all, filtered }) = &self.kept else {
             return Arc::new(match access.has_rules() {

@@ -20,8 +20,7 @@ use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
 
 impl Catalog {
-    /// Merges pools that are sorted by name. `keepers` decides contested names. The caller logs
-    /// what is new.
+    /// Merges pools that are sorted by name.
     pub(crate) fn merge(
         pools: &[Pool],
         config: &Config,
@@ -87,16 +86,12 @@ impl Catalog {
     }
 }
 
-/// The callers that a catalog serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// All callers without lists of their own.
     Everybody,
-    /// One caller with its own lists.
     OneCaller,
 }
 
-/// A catalog under construction.
 #[derive(Default)]
 struct Merge {
     keepers: Keepers,
@@ -209,8 +204,7 @@ impl Merge {
         self.tools.insert(name, offered);
     }
 
-    /// Whether another item hides this one: the item of the pool that keeps the name, or a `there`
-    /// item of the same pool.
+    /// Whether the keeper's item, or a `there` item of the same pool, hides this one.
     fn is_kept_by_another(
         &mut self,
         kind: ItemKind,
@@ -307,7 +301,6 @@ fn version(lists: &[&Vec<Item>]) -> u64 {
     hasher.finish()
 }
 
-/// Renames the item, or returns it untouched if the name is the same.
 pub(super) fn renamed(raw: &RawJson, own: &str, name: &str) -> RawJson {
     if own == name {
         return raw.clone();

@@ -99,7 +99,7 @@ impl<'a> Node<'a, Metered> for MeteredNode<'a> {
         cmp::equal(self.0, expected)
     }
 
-    // The validator calls this mostly for errors.
+    // Mostly called for errors.
     fn to_value(&self) -> Cow<'a, Value> {
         charge(ERROR);
         Cow::Borrowed(self.0)

@@ -4,18 +4,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shoal_protocol::{Era, RawJson, RpcError};
 
-/// One list in both eras, as complete results.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     legacy: Vec<RawJson>,
     modern: Vec<RawJson>,
-    /// The result's member. Each cursor begins with it, so that a cursor fits only its own list.
+    /// Begins each cursor, so that a cursor fits only its own list.
     member: &'static str,
 }
 
 impl Pages {
-    /// Writes the pages of a list under `member`. Modern clients get the `shaped` items, without
-    /// those at the indexes in `legacy_only`.
+    /// Writes the pages. Modern clients get the `shaped` items, without those in `legacy_only`.
     pub(super) fn write(
         member: &'static str,
         items: &[(usize, &RawJson)],
@@ -43,7 +41,6 @@ impl Pages {
         }
     }
 
-    /// Bytes of all pages.
     pub(super) fn bytes(&self) -> usize {
         self.legacy
             .iter()
@@ -52,10 +49,10 @@ impl Pages {
             .sum()
     }
 
-    /// Returns the page that `params.cursor` selects.
+    /// Returns the page of `params.cursor`.
     ///
     /// # Errors
-    /// -32602 if the cursor is not one of this list's.
+    /// -32602 if the cursor is not this list's.
     pub(crate) fn get(&self, era: Era, params: Option<&RawJson>) -> Result<RawJson, RpcError> {
         let pages = match era {
             Era::Legacy => &self.legacy,
@@ -66,7 +63,7 @@ impl Pages {
             None => Some(0),
             Some(cursor) => match number(&cursor) {
                 Some((member, number)) => (member == self.member && number > 0).then_some(number),
-                // Servers with one page ignore cursors, and some clients invent them.
+                // Some clients invent cursors, which servers with one page ignore.
                 None => (pages.len() == 1).then_some(0),
             },
         };
@@ -81,7 +78,6 @@ impl Pages {
     }
 }
 
-/// The list and page number of a cursor that Shoal wrote.
 fn number(cursor: &RawJson) -> Option<(String, usize)> {
     let decoded = URL_SAFE_NO_PAD.decode(cursor.string()?).ok()?;
     let text = String::from_utf8(decoded).ok()?;

@@ -1,6 +1,5 @@
 //! Estimates a regular expression's matching cost from its text.
 
-/// The cost of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PatternShape {
     /// Characters, classes and assertions, multiplied by their repetitions.
@@ -32,14 +31,11 @@ struct Tokens<'a> {
     at: usize,
 }
 
-/// The state of a group that is being read.
 #[derive(Default)]
 struct Reading {
-    /// Atoms before the last piece, and in the last piece.
     before: u64,
     last: u64,
-    /// The nesting depth of look-arounds in the group, itself included, and whether the last piece
-    /// is one.
+    /// The nesting depth of look-arounds, this group included, and whether the last piece is one.
     depth: u32,
     last_looks: bool,
     looks: bool,
@@ -57,7 +53,6 @@ impl Reading {
         self.last_looks = depth > 0;
     }
 
-    /// Adds the group as a piece of the group around it.
     fn close(self, around: &mut Self) {
         around.piece(self.atoms(), self.depth + u32::from(self.looks));
     }
@@ -101,8 +96,7 @@ impl PatternShape {
     }
 }
 
-/// Splits `^(?=…)(?!…)…` into the content of each leading look-ahead and the rest. Returns `None`
-/// for a pattern of another form.
+/// Splits `^(?=…)(?!…)…` into each look-ahead's content and the rest.
 pub(super) fn leading_look_aheads(pattern: &str) -> Option<Vec<&str>> {
     let mut rest = pattern.strip_prefix('^')?;
     let mut parts = Vec::new();
@@ -125,7 +119,6 @@ pub(super) fn leading_look_aheads(pattern: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Finds the end of the group whose content begins `body`.
 fn end_of_group(body: &str) -> Option<usize> {
     let mut tokens = Tokens::of(body);
     let mut level = 0_usize;
@@ -175,7 +168,6 @@ impl<'a> Tokens<'a> {
         Some(next)
     }
 
-    /// Skips the rest of an escape.
     fn escaped(&mut self) {
         let kind = self.take();
         if matches!(kind, Some('p' | 'P' | 'u' | 'x')) && self.rest().starts_with('{') {
@@ -183,7 +175,6 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Skips the rest of a class.
     fn class(&mut self) {
         while let Some(next) = self.take() {
             match next {

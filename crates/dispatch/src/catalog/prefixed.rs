@@ -7,8 +7,7 @@ const LONGEST: usize = 64;
 /// Characters of the digest that distinguishes shortened names.
 const DIGEST: usize = 8;
 
-/// Returns the name that clients see. If the prefix makes a name too long for model APIs, a stable
-/// digest replaces its end.
+/// If the prefix makes a name too long for model APIs, a stable digest replaces its end.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
     let whole = format!("{prefix}{name}");
     let room = LONGEST - DIGEST - 1;
@@ -35,7 +34,6 @@ mod tests {
         assert!(one.len() == LONGEST && other.len() == LONGEST && one != other);
         assert!(one.starts_with("pets-xxx"), "{one}");
         assert_eq!(prefixed("pets-", &long), one);
-        // A name that is too long without the prefix is the server's own choice.
         let longer = "x".repeat(70);
         assert_eq!(prefixed("pets-", &longer), format!("pets-{longer}"));
         assert_eq!(

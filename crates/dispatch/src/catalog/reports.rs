@@ -6,14 +6,11 @@ use shoal_protocol::RawJson;
 use super::merge::renamed;
 use super::{Catalog, OfferedTool};
 
-/// Maximum characters of a tool's title.
 const LONGEST_TITLE: usize = 160;
-/// Maximum characters of a tool's description.
 const LONGEST_DESCRIPTION: usize = 240;
 
 impl Catalog {
-    /// Reports the tools whose name, title or pool contains `filter`, in any case and without
-    /// order. The reports hold no figures about calls.
+    /// Finds tools by name, title or pool, in any case and without order.
     pub(crate) fn reports(&self, filter: &str) -> Vec<ToolReport> {
         let filter = filter.to_lowercase();
         let fits = |text: &str| text.to_lowercase().contains(&filter);
@@ -25,7 +22,6 @@ impl Catalog {
             .collect()
     }
 
-    /// Reports the tool that clients call `name`.
     pub(crate) fn detail(&self, name: &str) -> Option<ToolDetail> {
         let offered = self.tool(name)?;
         let tool = &offered.tool;

@@ -6,10 +6,8 @@ use super::resource_uri::{ResourceUri, folded, normal};
 use super::rules::ResourceRules;
 use super::template::UriTemplate;
 
-/// [`ResourceRules`] in a comparable form.
-///
-/// An allow rule must match every spelling that a server may read, and a deny rule needs to match
-/// only one.
+/// Comparable [`ResourceRules`]. An allow rule must match every spelling that a server may read,
+/// and a deny rule only one.
 #[derive(Clone, Debug)]
 pub(super) struct ResourceFilter {
     rules: ResourceRules,
@@ -20,8 +18,7 @@ pub(super) struct ResourceFilter {
 #[derive(Clone, Debug)]
 struct Allowed {
     pattern: UriTemplate,
-    /// Whether a pattern contains a query or a fragment. If not, the pattern matches only paths
-    /// without them.
+    /// Without a query or fragment, a pattern matches only paths without them.
     has_query: bool,
 }
 
@@ -42,13 +39,13 @@ impl ResourceFilter {
         }
     }
 
-    /// Whether a client may use this URI. A URI that servers may read in different ways is refused.
+    /// Refuses URIs that servers may read in different ways.
     pub(super) fn admits(&self, uri: &str) -> bool {
         self.is_open() || ResourceUri::read(uri).is_some_and(|read| self.admits_read(uri, &read))
     }
 
-    /// Whether a URI that the backend lists is offered. If the URI cannot be normalised, it is
-    /// compared as it is written, because the backend and not a client chose it.
+    /// A listed URI that cannot be normalised is compared as written, because the backend and not a
+    /// client chose it.
     pub(super) fn admits_listed(&self, uri: &str) -> bool {
         match ResourceUri::read(uri) {
             Some(read) => self.admits_read(uri, &read),

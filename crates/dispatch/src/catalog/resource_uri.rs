@@ -3,15 +3,13 @@
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// A URI in all spellings as which a server may read it.
+/// A URI in all spellings that a server may read.
 ///
-/// A server may take a URI literally, normalise it, decode it, or read only its path. A URI that
-/// leads to different resources depending on the reading has no value of this type.
+/// A server may take a URI literally, normalise it, decode it, or read only its path. A URI whose
+/// readings lead to different resources has no value of this type.
 #[derive(Clone, Debug)]
 pub(super) struct ResourceUri {
-    /// The whole URI.
     pub(super) whole: Vec<String>,
-    /// The URI without query and fragment.
     pub(super) bare: Vec<String>,
     /// The [`folded`] spellings that some servers may read.
     pub(super) loose: Vec<String>,
@@ -21,12 +19,12 @@ impl ResourceUri {
     /// Reads a URI if all readings lead to the same resource.
     pub(super) fn read(uri: &str) -> Option<Self> {
         let decoded = percent_decode_str(uri).decode_utf8().ok()?;
-        // Parsers drop some of these characters, and read a backslash as a slash.
+        // Parsers drop some of these, and read a backslash as a slash.
         let is_odd = |letter: char| letter.is_control() || letter == '\\';
         if uri.trim() != uri || decoded.contains(is_odd) || has_escape(&decoded) {
             return None;
         }
-        // The target of dot segments depends on the resolver, and in a file system on its links.
+        // The target of dot segments depends on the resolver and on links.
         let leads_elsewhere = |part| matches!(without_parameters(part), "." | "..");
         if decoded.split('/').any(leads_elsewhere) {
             return None;
@@ -34,7 +32,7 @@ impl ResourceUri {
         let url = Url::parse(uri).ok().filter(|url| is_usual(url, uri))?;
         let [_, _, bare] = cuts(&url);
         let mut anonymous = url.clone();
-        // These calls fail only for a URI without a host, which has no such parts.
+        // These fail only for a URI without a host.
         let _ = anonymous.set_username("");
         let _ = anonymous.set_password(None);
         let _ = anonymous.set_port(None);
@@ -58,13 +56,12 @@ impl ResourceUri {
     }
 }
 
-/// Normalises a pattern or a template like [`ResourceUri`].
 pub(super) fn normal(pattern: &str) -> String {
     let Ok(url) = Url::parse(pattern) else {
         return decoded(pattern);
     };
     let text = url.as_str();
-    // Parsing adds a path to a bare host, but a star at the end already covers it.
+    // Parsing adds a path to a bare host, which the star covers.
     let text = match pattern.ends_with('*') {
         true => text.strip_suffix('/').unwrap_or(text),
         false => text,
@@ -72,8 +69,8 @@ pub(super) fn normal(pattern: &str) -> String {
     decoded(text)
 }
 
-/// Folds differences that servers may ignore: case, as some file systems do, and redundant slashes.
-/// Folding goes through upper case, since `ſ` is a small `S`.
+/// Folds case and redundant slashes, which some servers ignore. Folding goes through upper case,
+/// since `ſ` is a small `S`.
 pub(super) fn folded(text: &str) -> String {
     let (mut folded, mut slashes, mut most) = (String::with_capacity(text.len()), 0, 1);
     for letter in text.chars() {
@@ -83,7 +80,7 @@ pub(super) fn folded(text: &str) -> String {
                 continue;
             }
         } else {
-            // The slashes before a host tell whether there is one.
+            // Slashes before a host tell whether there is one.
             (slashes, most) = (0, if letter == ':' { 3 } else { 1 });
         }
         folded.extend(letter.to_uppercase().flat_map(char::to_lowercase));
@@ -105,8 +102,7 @@ fn cuts(url: &Url) -> [Url; 3] {
     [url.clone(), whole, bare]
 }
 
-/// Decodes the URI, once fully and once keeping encoded slashes, which belong to a template's
-/// value.
+/// Decodes fully, and keeping encoded slashes, which belong to a template's value.
 fn readings(url: &Url) -> Vec<String> {
     let text = url.as_str().replace("%2f", "%2F");
     let mut readings = vec![decoded(&text)];
@@ -121,7 +117,6 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Whether a second decoding would change the text.
 fn has_escape(decoded: &str) -> bool {
     let mut triples = decoded.as_bytes().windows(3);
     triples.any(|it| it[0] == b'%' && it[1].is_ascii_hexdigit() && it[2].is_ascii_hexdigit())
@@ -131,7 +126,7 @@ fn has_escape(decoded: &str) -> bool {
 fn is_usual(url: &Url, uri: &str) -> bool {
     let after = uri.split_once(':').map_or("", |(_, after)| after);
     match url.scheme() {
-        // A server does not have another machine's files, and most ignore the host in a file URI.
+        // Servers do not have another machine's files, and most ignore the host.
         "file" => after.starts_with('/') && !url.has_host() && !url.path().contains("//"),
         _ if url.is_special() => {
             let host = after.strip_prefix("//").unwrap_or_default();

@@ -98,13 +98,11 @@ impl ToolRules {
         self.rename.get(name).map_or(name, String::as_str)
     }
 
-    /// Whether an item that the backend does not list may have this name, without the prefix.
     pub(crate) fn may_show(&self, name: &str) -> bool {
         let renamed = |(own, shown): (&String, &String)| shown == name && self.admits(own);
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
-    /// Returns the tool as it is listed, under the backend's name.
     pub(super) fn applied(&self, name: &str, tool: RawJson) -> RawJson {
         let Some(hints) = self.hints.get(name) else {
             return described(&self.describe, name, tool);
@@ -128,8 +126,7 @@ impl ToolRules {
         described(&self.describe, name, listed.to_json())
     }
 
-    /// The words of the configuration that match no tool. They are probably mistyped and have no
-    /// effect.
+    /// Words that match no tool are probably mistyped and have no effect.
     pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());
@@ -147,15 +144,14 @@ impl PromptRules {
         self.rename.get(name).map_or(name, String::as_str)
     }
 
-    /// Whether an item that the backend does not list may have this name, without the prefix.
+    /// Whether an unlisted item may have this name, without the prefix.
     pub(crate) fn may_show(&self, name: &str) -> bool {
         let renamed = |(own, shown): (&String, &String)| shown == name && self.admits(own);
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
-    /// Returns the backend's name for a prompt that it need not list. `shown` has no prefix.
-    /// Returns `None` if the rules hide any prompt, because the backend may read another spelling
-    /// as a hidden one.
+    /// The backend's name of an unlisted prompt, whose `shown` name has no prefix. `None` if the
+    /// rules hide any prompt, because the backend may read another spelling as a hidden one.
     pub(crate) fn unlisted<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
         if !self.allow.is_empty() || !self.deny.is_empty() || shown.is_empty() {
             return None;
@@ -166,12 +162,10 @@ impl PromptRules {
         }
     }
 
-    /// Returns the prompt as it is listed, under the backend's name.
     pub(super) fn applied(&self, name: &str, prompt: RawJson) -> RawJson {
         described(&self.describe, name, prompt)
     }
 
-    /// The words of the configuration that match no prompt.
     pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());

@@ -15,8 +15,7 @@ const MAX_SUBSCHEMAS: usize = 2000;
 const MAX_REGEX_BYTES: usize = 1 << 20;
 const MAX_ERROR_CHARS: usize = 300;
 
-/// Keywords that apply a schema to the same value, so the validator may branch without accessing
-/// the value.
+/// Keywords that apply a schema to the same value, so that branching may not access the value.
 const IN_PLACE: &[&str] = &[
     "$dynamicRef",
     "$recursiveRef",
@@ -39,7 +38,6 @@ const NAMED: &[&str] = &[
 /// Keywords whose values are not schemas.
 const VALUES: &[&str] = &["const", "default", "enum", "examples"];
 
-/// The reason why a schema is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SchemaError {
     #[error("the schema has {0} bytes, more than {MAX_SCHEMA_BYTES}")]
@@ -54,7 +52,6 @@ pub(crate) enum SchemaError {
     Invalid(String),
 }
 
-/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) validator: Validator<Metered>,
@@ -63,7 +60,6 @@ pub(super) struct Compiled {
     pub(super) searches: SearchCosts,
 }
 
-/// Reads a schema within the limits.
 pub(crate) fn read(schema: &RawJson) -> Result<Value, SchemaError> {
     if schema.len() > MAX_SCHEMA_BYTES {
         return Err(SchemaError::TooLarge(schema.len()));
@@ -81,11 +77,9 @@ pub(crate) fn read(schema: &RawJson) -> Result<Value, SchemaError> {
     Ok(value)
 }
 
-/// Compiles a schema as 2020-12 unless `$schema` says otherwise. A `$ref` out of the document is an
-/// error.
+/// Compiles a schema as 2020-12 by default. A `$ref` out of the document is an error.
 pub(super) fn compile(schema: &Value) -> Result<Compiled, SchemaError> {
     let schema = looking(schema);
-    // Patterns backtrack only if they must.
     if let Ok(validator) = linear(&schema) {
         return Ok(Compiled {
             validator,
@@ -106,7 +100,6 @@ pub(super) fn compile(schema: &Value) -> Result<Compiled, SchemaError> {
         .map_err(|error| SchemaError::Invalid(bounded(&error.to_string(), MAX_ERROR_CHARS)))
 }
 
-/// Compiles with automata, which search in linear time.
 fn linear(schema: &Value) -> Result<Validator<Metered>, ValidationError<'_>> {
     let patterns = PatternOptions::regex().size_limit(MAX_REGEX_BYTES);
     options().with_pattern_options(patterns).build(schema)
@@ -120,9 +113,8 @@ fn options<'a>() -> ValidationOptions<'a, Arc<dyn Retrieve>, Metered> {
     ValidationOptions::default().offline()
 }
 
-/// Adds a keyword that accesses the value wherever the validator might branch, so that it
-/// [charges](super::budget) each branch. A schema without references branches at most as often as
-/// it is long.
+/// Adds a keyword that accesses the value wherever the validator branches, so that it
+/// [charges](super::budget) each branch.
 fn looking(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if refers(&schema) {
@@ -148,7 +140,7 @@ fn look(schema: &mut Value) {
                 .iter()
                 .any(|keyword| members.contains_key(*keyword))
             {
-                // This keyword is always true, and the validator checks it first.
+                // Always true, and checked first.
                 members.entry("minProperties").or_insert(Value::from(0));
             }
         }
@@ -166,8 +158,7 @@ fn refers(schema: &Value) -> bool {
     }
 }
 
-/// Counts the objects, which bounds the subschemas. Boolean subschemas can be numerous only in an
-/// array.
+/// Counts objects, which bounds the subschemas. Boolean ones are numerous only in arrays.
 fn objects_in(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(objects_in).sum::<usize>(),
@@ -183,7 +174,6 @@ fn in_array(item: &Value) -> usize {
     }
 }
 
-/// Cuts a text after `chars` characters.
 pub(super) fn bounded(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -8,29 +8,22 @@ use shoal_protocol::{
 /// Deeper or longer schemas are repaired only at the root.
 const MAX_NESTING: usize = 64;
 const MAX_BYTES: usize = 256 * 1024;
-/// Maximum changes reported per schema.
 const MAX_TOLD: usize = 10;
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Repaired {
     pub(super) schema: RawJson,
-    /// Descriptions of the changes for people.
     pub(super) changes: Vec<String>,
 }
 
-/// The verdict on a schema.
 #[derive(Debug, PartialEq)]
 pub(super) enum Schema {
-    /// Clients accept the schema.
     Fits,
-    /// Clients accept the changed schema.
     Repaired(Repaired),
-    /// The schema does not describe an object.
     Unfit,
 }
 
 impl Schema {
-    /// Judges the schema of a tool's arguments or structured results.
     pub(super) fn of(raw: &RawJson) -> Self {
         let Ok(mut schema) = raw.read::<Map<String, Value>>() else {
             return Self::Unfit;
@@ -58,14 +51,12 @@ impl Schema {
     }
 }
 
-/// The dialect that a schema names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
     /// Draft-03 or draft-04, which clients' validators do not know.
     Old,
     /// No dialect. Clients assume 2020-12.
     Unsaid,
-    /// A dialect that clients know.
     Known,
 }
 
@@ -80,7 +71,7 @@ impl Dialect {
 }
 
 /// Repairs the root for SDK parsers: `type: "object"`, `properties` with objects, `required` with
-/// names. Returns false if the root does not describe an object.
+/// names. Returns false if it does not describe an object.
 fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool {
     let describes_object = match root.get("type") {
         Some(Value::String(kind)) => kind == "object",
@@ -103,7 +94,6 @@ fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool
                 .iter_mut()
                 .filter(|(_, schema)| !schema.is_object())
             {
-                // The equivalent object.
                 *schema = match schema {
                     Value::Bool(false) => json!({"not": {}}),
                     _ => json!({}),
@@ -133,8 +123,8 @@ fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool
     true
 }
 
-/// Copies the target of a `$ref` at the root into the root, for clients that look for parameters
-/// only there.
+/// Copies the target of a root `$ref` into the root, for clients that look for parameters only
+/// there.
 fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     if root.contains_key("properties") {
         return;
@@ -147,7 +137,7 @@ fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     let Some(Value::Object(target)) = whole.pointer(pointer) else {
         return;
     };
-    // Clients must resolve a target that has its own references or id.
+    // Clients must resolve such a target.
     if target.contains_key("$ref") || target.contains_key("$id") || pointer.is_empty() {
         return;
     }
@@ -158,7 +148,6 @@ fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     changes.push("$ref stands at the root".to_owned());
 }
 
-/// Rewrites keywords of older drafts, here and in all subschemas.
 fn modernize(
     schema: &mut Map<String, Value>,
     dialect: Dialect,
@@ -240,7 +229,6 @@ mod tests {
                 assert!(!changes.is_empty());
                 let schema: Value = schema.read().unwrap();
                 jsonschema::validator_for(&schema).unwrap();
-                // The second run changes nothing more.
                 assert_eq!(Schema::of(&RawJson::of(&schema)), Schema::Fits, "{schema}");
                 schema
             }

@@ -8,23 +8,19 @@ use super::pattern_text::{PatternShape, leading_look_aheads};
 pub(super) const MAX_BACKTRACKS: usize = 2_000;
 /// Bytes that one automaton reads per step.
 const BYTES_OF_STEP: u64 = 64;
-/// The share of patterns that the schema does not spell out: formats, and the meta-schemas'
-/// patterns.
+/// Formats and the meta-schemas' patterns.
 const UNWRITTEN: u64 = 4;
 
-/// The cost of searching one string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SearchCost {
     /// States of the automata, each of which reads each byte.
     states: u64,
     /// States of patterns that may be read repeatedly.
     again: u64,
-    /// The nesting depth of repeated look-arounds. Each level may read the rest of the string at
-    /// each byte.
+    /// The nesting depth of repeated look-arounds. Each level may read the rest at each byte.
     depth: u32,
 }
 
-/// The search costs of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SearchCosts {
     /// For a string, which is searched for one pattern at a time.
@@ -40,7 +36,6 @@ impl SearchCost {
         depth: 0,
     };
 
-    /// Steps for a string of `bytes` bytes.
     pub(super) fn of(self, bytes: usize) -> u64 {
         let bytes = (bytes as u64).max(1);
         let times = bytes.saturating_pow(self.depth).max(MAX_BACKTRACKS as u64);
@@ -88,7 +83,6 @@ impl SearchCosts {
         name: SearchCost::NONE,
     };
 
-    /// The cost of all patterns in a schema.
     pub(super) fn of_schema(schema: &Value, linear: &impl Fn(&str) -> bool) -> Self {
         let unwritten = SearchCost {
             states: UNWRITTEN,
@@ -128,7 +122,7 @@ impl SearchCosts {
     }
 }
 
-/// Whether a pattern is only leading look-aheads and a plain rest, so it does not backtrack.
+/// Leading look-aheads with a plain rest do not backtrack.
 fn reads_once(pattern: &str, linear: &impl Fn(&str) -> bool) -> bool {
     leading_look_aheads(pattern).is_some_and(|parts| parts.into_iter().all(linear))
 }

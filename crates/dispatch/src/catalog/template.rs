@@ -18,8 +18,7 @@ enum Part {
 /// `{var}`, `{+var}`, `{#var}`, `{.var}`, `{/var}`, `{;var}`, `{?var}` or `{&var}`.
 #[derive(Clone, Copy, Debug)]
 struct Expression {
-    /// The operator's first character in the expansion. Without an operator, a value must not be
-    /// empty.
+    /// The operator's first character. Without an operator, a value must not be empty.
     lead: Option<u8>,
     /// Characters that end the value.
     stops: &'static [u8],
@@ -60,19 +59,17 @@ impl UriTemplate {
         pattern
     }
 
-    /// Whether the literal text contains one of these bytes.
     pub(crate) fn says(&self, bytes: &[u8]) -> bool {
         let says = |literal: &[u8]| literal.iter().any(|byte| bytes.contains(byte));
         (self.parts.iter()).any(|part| matches!(part, Part::Literal(literal) if says(literal)))
     }
 
-    /// The template as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the template can expand to `uri`. The time is at most the product of both lengths,
-    /// because the set of reachable positions advances part by part without backtracking.
+    /// Takes at most the product of both lengths, because the set of reachable positions advances
+    /// without backtracking.
     pub(crate) fn matches(&self, uri: &str) -> bool {
         let uri = uri.as_bytes();
         let mut reached = vec![false; uri.len() + 1];
@@ -148,7 +145,6 @@ impl Expression {
             }
         }
         if self.lead.is_some() {
-            // Without a value, the operator's character is absent too.
             for (inside, reached) in inside.iter_mut().zip(reached) {
                 *inside |= reached;
             }

@@ -11,28 +11,24 @@ use super::schema_repair::{Repaired, Schema};
 
 const ANY_OBJECT: RawJson = RawJson::from_static(r#"{"type":"object"}"#);
 
-/// A tool as its backend described it, with the facts that Shoal derives.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) name: Arc<str>,
     pub(crate) raw: RawJson,
     /// The listed form, if it differs from the backend's.
     pub(crate) listed: Option<RawJson>,
-    /// Whether the tool is listed as accepting any object, because its schema describes no object.
+    /// Listed as accepting any object, because its schema describes no object.
     pub(crate) takes_anything: bool,
     /// The repairs of its schema, without which clients would refuse the whole list.
     pub(crate) repairs: Vec<String>,
     pub(crate) hints: Hints,
-    /// The tool's declared task support.
     pub(crate) task_support: Option<TaskSupport>,
     /// Checks arguments. A tool with an unusable schema stays callable without checks.
     pub(crate) checker: Result<Checker, SchemaError>,
-    /// Arguments that are mirrored into headers. Modern clients would drop a tool with a broken
-    /// annotation, so their lists omit it.
+    /// Arguments mirrored into headers. Modern lists omit a tool with a broken annotation.
     pub(crate) headers: Result<ParamHeaders, InvalidParamHeader>,
 }
 
-/// The annotations that say whether a call may be repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hints {
     pub(crate) read_only: bool,
@@ -40,7 +36,6 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Whether a repeated call has no further effect.
     pub(crate) const fn safe_to_repeat(self) -> bool {
         self.read_only || self.idempotent
     }
@@ -61,7 +56,6 @@ impl Hints {
 }
 
 impl Tool {
-    /// Reads a `Tool` object, or returns `None` if it has no name.
     pub(crate) fn read(raw: &RawJson) -> Option<Self> {
         let object = RawObject::of(raw)?;
         let name = object.get("name")?.string()?.into();
@@ -81,7 +75,6 @@ impl Tool {
         };
         let (checker, headers) = match schema::read(&schema) {
             Ok(value) => (Checker::of(&value), ParamHeaders::of_schema(&value)),
-            // A schema beyond the limits is ignored.
             Err(error) => (Err(error), Ok(ParamHeaders::default())),
         };
         Some(Self {
@@ -98,8 +91,7 @@ impl Tool {
     }
 }
 
-/// Builds the listed form if it must differ. Clients of 2025-11-25 look for task support in only
-/// one place.
+/// Clients of 2025-11-25 look for task support in only one place.
 fn listed(
     object: &RawObject,
     schema: Option<RawJson>,
@@ -146,7 +138,6 @@ mod tests {
         let mut expected = noted.clone();
         expected["execution"] = json!({"taskSupport":"optional"});
         assert_eq!(listed(&noted), Some(expected));
-        // An existing member is kept.
         let said = json!({"name":"a","inputSchema":schema,"execution":{"taskSupport":"required"}});
         assert_eq!(listed(&said), None);
         assert_eq!(listed(&json!({"name":"a","inputSchema":schema})), None);

@@ -9,10 +9,8 @@ use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::watch;
 
-/// The current control of a call, and the answers whose arrival is unconfirmed.
-///
-/// Shoal sends an unconfirmed answer again after it reattaches. A worker that already has the
-/// answer ignores it and says so.
+/// The current control of a call, and its unconfirmed answers. Shoal sends them again after it
+/// reattaches, and a worker ignores answers that it has.
 pub(super) struct AnswerRelay {
     state: Mutex<RelayState>,
     condition: watch::Sender<Condition>,
@@ -31,15 +29,13 @@ struct Unsettled {
     ask: AskId,
     answer: Outcome,
     turn: u64,
-    /// Resolves when the answer arrives in that turn, or stays pending if the path is broken.
-    /// `None` while the answer is being sent.
+    /// Stays pending if the path is broken. `None` while the answer is being sent.
     arriving: Option<Shared<Answered>>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Condition {
     turn: u64,
-    /// The path will not be restored.
     closed: bool,
 }
 
@@ -113,10 +109,7 @@ impl AnswerRelay {
         self.condition.send_modify(|it| it.turn = turn);
     }
 
-    /// Waits until each answer has arrived or is lost for good.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Waits until each answer has arrived or is lost for good. Cancel safe.
     pub(super) async fn settled(self: Arc<Self>) {
         while let Some(number) = self.oldest() {
             arrival(Arc::clone(&self), number).await;
@@ -142,7 +135,7 @@ impl AnswerRelay {
         state.unsettled.retain(|answer| answer.number != number);
     }
 
-    /// The turn in which an answer was last sent, and its fate. `None` once it is settled.
+    /// The turn in which an answer was last sent, unless it is settled.
     fn fate(&self, number: u64) -> Option<(u64, Option<Shared<Answered>>)> {
         let state = self.state.lock();
         let mut unsettled = state.unsettled.iter();
@@ -156,12 +149,10 @@ impl AnswerRelay {
     }
 }
 
-/// Waits until an answer has arrived or is lost for good.
 async fn arrival(relay: Arc<AnswerRelay>, number: u64) -> bool {
     let mut condition = relay.condition.subscribe();
     while let Some((turn, arriving)) = relay.fate(number) {
         let Some(arriving) = arriving else {
-            // The answer is being sent right now.
             let sent = condition.wait_for(|it| it.turn >= turn).await;
             drop(sent);
             continue;

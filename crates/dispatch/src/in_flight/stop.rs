@@ -6,7 +6,6 @@ use std::task::{Context, Poll};
 use futures::task::AtomicWaker;
 use shoal_ports::{CallFailure, Repeat};
 
-/// The cancellation reason that the tool gets.
 pub(super) const WHY: &str = "its edge was shut down before it ended";
 
 /// Whether a call has been stopped. At most one task waits for it.
@@ -36,12 +35,10 @@ impl Stop {
     }
 }
 
-/// The outcome of a call that is stopped before it began.
 pub(super) fn before_it_began() -> CallFailure {
     CallFailure::not_executed("its edge was shut down before it began")
 }
 
-/// The outcome of a call that is stopped and may have begun.
 pub(super) fn amid(repeat: Repeat) -> CallFailure {
     match repeat {
         Repeat::Safe => CallFailure::not_executed(WHY),

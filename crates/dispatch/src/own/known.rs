@@ -28,15 +28,12 @@ pub(super) const LISTS: [Method; 4] = [
     Method::PromptsList,
 ];
 
-/// The lists of one pool for one caller.
 pub(super) struct Answer {
     pub(super) pool: Arc<str>,
     /// The lists' versions, as in [`OwnPart::numbers`](super::sight::OwnPart).
     pub(super) numbers: [u64; 3],
     pub(super) source: Arc<PoolCatalog>,
-    /// The servers' refusals, per list.
     pub(super) missing: [Option<CallOutcome>; 4],
-    /// Whether the pool had no worker to ask.
     pub(super) was_vacant: bool,
     pub(super) read: Instant,
 }
@@ -46,10 +43,9 @@ pub(super) struct MissingList<'a> {
     pub(super) why: &'a CallOutcome,
 }
 
-/// The lists of all pools for one caller that has its own lists.
 pub(crate) struct Known {
     pub(super) answers: Vec<Arc<Answer>>,
-    /// The caller's catalog, and the number of the shared catalog that it was built on.
+    /// The caller's catalog, and the number of its base.
     merged: Mutex<Option<(u64, Arc<Catalog>)>>,
 }
 
@@ -59,7 +55,6 @@ impl Answer {
         *self.pool == *pool && self.numbers == numbers
     }
 
-    /// Whether the answer is older than `than`, or may have changed.
     pub(super) fn is_older(&self, than: Duration) -> bool {
         let believed = match self.missing.iter().any(Option::is_some) {
             true => BRIEFLY,
@@ -109,7 +104,6 @@ impl Known {
         self.answers.len() == sight.parts.len() && parts.all(|it| told(&it.pool, it.numbers))
     }
 
-    /// Whether any answer is older than `than`.
     pub(super) fn is_older(&self, than: Duration) -> bool {
         self.answers.iter().any(|answer| answer.is_older(than))
     }
@@ -150,8 +144,7 @@ impl Known {
         Catalog::merge(&pools, config, &all.settings, keepers, Audience::OneCaller)
     }
 
-    /// The refusal of a list, if the servers that may contribute to it refuse the caller and no
-    /// other pool has it.
+    /// The refusal of a list, if servers refuse the caller and no other pool has it.
     pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<MissingList<'_>> {
         let at = LISTS.iter().position(|list| list == method)?;
         let missing = |pool: &Arc<str>| {
@@ -170,7 +163,6 @@ impl Known {
         having.find_map(|pool| missing(&pool.name))
     }
 
-    /// The refusal for an unknown name, if a server that may have it refuses the caller.
     pub(super) fn instead_of_unknown(
         &self,
         access: &Access,

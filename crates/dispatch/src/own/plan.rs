@@ -21,19 +21,14 @@ const MOST: usize = 3;
 /// How long a list stays valid if the configuration forbids clients to cache it.
 const LEAST: Duration = BRIEFLY;
 
-/// The view in which a call is planned.
 pub(crate) enum Sees {
-    /// The shared catalog, which is enough for this call.
     All,
-    /// The caller's own view.
     Own(Box<View>, Arc<Known>),
-    /// The caller's own view, which must be fetched first.
     Unknown,
 }
 
 impl Dispatch {
-    /// Finds the entry that a call names, as its caller sees it. Shared entries are found first,
-    /// without the caller's own lists.
+    /// Finds the entry of a call for its caller, shared entries first.
     pub(crate) fn sees(
         &self,
         view: &View,
@@ -59,7 +54,7 @@ impl Dispatch {
         }
     }
 
-    /// The caller's view as far as it is known, or the shared view if that has the tool.
+    /// The shared view if it has the tool, else the caller's as far as known.
     pub(crate) fn view_of_tool(&self, caller: &Caller, params: Option<&RawJson>) -> Arc<View> {
         let view = self.shared.view();
         if view.own.is_empty() {
@@ -86,7 +81,6 @@ impl Dispatch {
         }
     }
 
-    /// The caller's view, fetched first if necessary.
     pub(crate) async fn learnt_view_of(&self, caller: &Caller, until: Instant) -> Arc<View> {
         let sight = self.shared.view().own.sight(caller);
         if sight.is_some_and(|sight| self.shared.own.known(&sight).is_none()) {
@@ -97,7 +91,7 @@ impl Dispatch {
         self.view_of(caller)
     }
 
-    /// Fetches the caller's lists unless they are known and no older than `older`.
+    /// Fetches the caller's lists unless they are no older than `older`.
     ///
     /// # Errors
     /// The servers do not answer in time.
@@ -112,7 +106,6 @@ impl Dispatch {
             return Ok(());
         };
         let mut asking = question::ask(&self.shared, sight, caller, older);
-        // An error means that the channel is closed, which is its only signal.
         match timeout_at(until, asking.changed()).await {
             Ok(_) => Ok(()),
             Err(_) => Err(not_ready(
@@ -121,7 +114,7 @@ impl Dispatch {
         }
     }
 
-    /// Returns a list if the caller's view is known. `asked` counts the reads for this request.
+    /// Returns a list if the caller's view is known. `asked` counts the reads so far.
     pub(crate) fn list_now(
         &self,
         view: &View,
@@ -148,8 +141,7 @@ impl Dispatch {
         Some(list(&own, access, call))
     }
 
-    /// Returns a list once the caller's view is known. If the only pool with such a list is scaled
-    /// to zero, waits for a worker of that pool.
+    /// Fetches the caller's view first. If only a pool at zero has the list, waits for its worker.
     pub(crate) async fn list_once_known(&self, call: &Call) -> CallOutcome {
         for asked in 0..=MOST {
             let listed = self.list_now(&self.shared.view(), &self.access(call), call, asked);
@@ -170,7 +162,6 @@ impl Dispatch {
         CallOutcome::Failed(not_ready(reason))
     }
 
-    /// The pool at zero without which a list request is refused.
     fn only_vacant(&self, call: &Call) -> Option<Arc<str>> {
         let view = self.shared.view();
         let known = self.shared.own.known(&view.own.sight(&call.caller)?)?;
@@ -178,7 +169,6 @@ impl Dispatch {
         view.is_vacant(missing.pool).then(|| missing.pool.clone())
     }
 
-    /// How long the caller's lists stay valid.
     fn believed(&self) -> Duration {
         self.shared.config.list_ttl.max(LEAST)
     }
@@ -201,7 +191,6 @@ impl Sees {
         known.is_older(BRIEFLY) && named(method, params).and_then(listed).is_none()
     }
 
-    /// The refusal for an unknown name, if a server that may have it refuses the caller.
     pub(crate) fn instead_of_unknown(
         &self,
         access: &Access,
@@ -212,7 +201,6 @@ impl Sees {
         Some(missing.why.clone())
     }
 
-    /// The pool at zero that may have an unknown name.
     pub(crate) fn vacant(
         &self,
         access: &Access,

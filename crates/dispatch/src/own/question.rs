@@ -21,9 +21,8 @@ use crate::worker_call::{NotStarted, Origin, WorkerCall};
 
 /// How long a server may take to list.
 const WITHIN: Duration = Duration::from_secs(30);
-/// Maximum bytes of one pool's lists for a caller. A principal may see several pools.
+/// Bytes of one pool's lists. A principal may see several pools.
 const BYTES: usize = OF_PRINCIPAL / 8;
-/// Maximum characters and bytes kept of a refusal.
 const REFUSAL: usize = 2048;
 /// The capability and the member of each list.
 const PARTS: [(&str, &str); 4] = [
@@ -33,9 +32,8 @@ const PARTS: [(&str, &str); 4] = [
     ("prompts", "prompts"),
 ];
 
-/// Asks for the caller's lists unless a question is already open, and skips current answers. The
-/// returned channel closes when the lists are known. The question continues if the receiver is
-/// dropped.
+/// Asks for outdated lists, unless a question is already open. The channel closes when the lists
+/// are known, and the question outlives its receivers.
 pub(super) fn ask(
     shared: &Arc<Shared>,
     sight: Sight,
@@ -77,8 +75,7 @@ async fn part_of(
         return before.clone();
     }
     let read = Instant::now();
-    // Only the pool's workers know the caller's lists. The lists of other pools do not wait for
-    // them.
+    // The lists of other pools do not wait for a pool without workers.
     let vacant = view.is_vacant(&part.pool).then(|| {
         shared.wake(&part.pool, &caller.principal);
         not_ready(format!("the pool {} has no worker yet", part.pool))
@@ -155,7 +152,6 @@ fn items(result: &RawJson, member: &str, room: &mut usize) -> Result<Vec<RawJson
     (items.read::<Vec<RawJson>>()).map_err(|_| refused(format!("`{member}` is not an array")))
 }
 
-/// Shortens a refusal.
 fn brief(outcome: CallOutcome) -> CallOutcome {
     let shorter = |mut error: RpcError| {
         error.message = shown(&error.message, REFUSAL);
@@ -169,7 +165,6 @@ fn brief(outcome: CallOutcome) -> CallOutcome {
     }
 }
 
-/// Fetches all pages of one list from a worker of the pool.
 async fn list(
     shared: &Arc<Shared>,
     part: &OwnPart,

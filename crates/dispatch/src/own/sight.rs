@@ -6,15 +6,13 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use shoal_ports::{Caller, ListOwner, ListScope, OwnLists, Principal, WorkerId};
 
-/// The callers with their own lists, and the pools concerned.
 #[derive(Default)]
 pub(crate) struct OwnPools {
-    /// Pools in which each caller has its own lists, with the headers that their calls carry.
+    /// Pools with lists per caller, and the headers that their calls carry.
     pools: Vec<(Arc<str>, Vec<Arc<str>>)>,
     owners: HashMap<ListOwner, Vec<OwnPart>>,
 }
 
-/// The lists of one pool that are a caller's own.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnPart {
     pub(super) pool: Arc<str>,
@@ -24,23 +22,20 @@ pub(crate) struct OwnPart {
     pub(super) worker: Option<WorkerId>,
 }
 
-/// Callers who see the same lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Viewer {
     owner: Option<ListOwner>,
     pub(super) principal: Principal,
-    /// A digest of the request's headers. The headers may be credentials, so they are not kept.
+    /// A digest, because headers may be credentials.
     brings: [u8; 32],
 }
 
-/// The parts of the lists that are a caller's own.
 pub(crate) struct Sight {
     pub(super) viewer: Viewer,
     pub(super) parts: Vec<OwnPart>,
 }
 
 impl OwnPools {
-    /// Adds a pool in which each caller has its own lists.
     pub(crate) fn add_pool(&mut self, pool: &Arc<str>, headers: &[Arc<str>]) {
         match self.pools.iter_mut().find(|(own, _)| own == pool) {
             Some((_, known)) => {
@@ -52,7 +47,6 @@ impl OwnPools {
         }
     }
 
-    /// Adds the owners of lists at a worker.
     pub(crate) fn add_worker(&mut self, pool: &Arc<str>, worker: &WorkerId, own: &OwnLists) {
         for (owner, numbers) in own.iter() {
             let part = OwnPart {
@@ -71,7 +65,6 @@ impl OwnPools {
         }
     }
 
-    /// Counts the owners with their own lists of a pool.
     pub(crate) fn owners_in(&self, pool: &str) -> usize {
         let has = |parts: &&Vec<OwnPart>| parts.iter().any(|part| *part.pool == *pool);
         self.owners.values().filter(has).count()

@@ -16,7 +16,6 @@ use super::sight::{Sight, Viewer};
 const ALL: usize = 128 << 20;
 /// Maximum bytes for one principal. Without authentication, all callers are one principal.
 pub(super) const OF_PRINCIPAL: usize = 32 << 20;
-/// How long an unused entry stays.
 const IDLE: Duration = Duration::from_secs(600);
 /// Bytes charged for an entry besides its lists.
 const EACH: usize = 512;
@@ -49,7 +48,6 @@ impl OwnViews {
         self.0.lock().get(viewer)?.known.clone()
     }
 
-    /// The caller's lists, if they are current.
     pub(super) fn known(&self, sight: &Sight) -> Option<Arc<Known>> {
         let mut views = self.0.lock();
         let slot = views.get_mut(&sight.viewer)?;
@@ -57,8 +55,8 @@ impl OwnViews {
         slot.known.clone().filter(|known| known.fits(sight))
     }
 
-    /// Returns a receiver that closes once the caller's question is answered. If no question is
-    /// open, also returns the sender, and the caller must ask.
+    /// Returns a receiver that closes with the answer. If it also returns a sender, the caller must
+    /// ask.
     pub(super) fn asking(
         &self,
         viewer: &Viewer,

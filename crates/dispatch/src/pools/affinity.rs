@@ -10,7 +10,7 @@ use crate::config::Affinity;
 pub(crate) struct AffinityKey(u64);
 
 impl AffinityKey {
-    /// The key of a call with these parameters, or `None` if any worker may take it.
+    /// `None` if any worker may take the call.
     pub(crate) fn of(
         affinity: &Affinity,
         params: Option<&RawJson>,
@@ -38,14 +38,13 @@ impl AffinityKey {
         Self(hash(text.as_bytes()))
     }
 
-    /// The weight of a worker for this key. The highest weight takes the call (rendezvous hashing),
-    /// so a worker that joins or leaves moves only its own keys.
+    /// The worker with the highest weight takes the key (rendezvous hashing), so a worker that
+    /// joins or leaves moves only its own keys.
     pub(super) fn weight(self, seed: u64) -> u64 {
         mix(self.0 ^ seed.rotate_left(32))
     }
 }
 
-/// A worker's seed for [`AffinityKey::weight`].
 pub(super) fn seed(worker: &WorkerId) -> u64 {
     mix(hash(worker.as_str().as_bytes()))
 }
@@ -57,7 +56,7 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The finalizer of splitmix64: every bit of the input affects every bit of the output.
+/// The finalizer of splitmix64.
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use super::{CircuitState, Member, Wanted};
 
-/// Picks a worker that can take the call and is not in `tried`. The pick counts as the trial of a
-/// half-open circuit.
+/// Picks a worker that is not in `tried`, which counts as the trial of a half-open circuit.
 ///
-/// For anonymous callers, workers with open circuits are the last resort, so that one caller's
-/// failures do not refuse another's calls.
+/// For anonymous callers, open circuits are the last resort, so that one caller's failures do not
+/// refuse another's calls.
 pub(super) fn choose<'a>(
     ready: &'a [Arc<Member>],
     wanted: &Wanted<'_>,
@@ -20,8 +19,7 @@ pub(super) fn choose<'a>(
     let can = |member: &Member| !tried.contains(&member.id) && member.can_take(wanted.tool);
     let fits = |member: &Member| can(member) && member.circuit_of(wanted) != CircuitState::Open;
     while let Some(picked) = pick(ready, wanted, fits) {
-        // Another call may have taken the trial. The circuit is then open, and the next pick skips
-        // this worker.
+        // Another call may have taken the trial.
         if picked.enter(wanted) {
             return Some(picked);
         }
@@ -63,14 +61,12 @@ fn of_two(ready: &[Arc<Member>], fits: impl Fn(&Member) -> bool) -> Option<&Arc<
     }
 }
 
-/// Two different numbers below `count`.
 fn two_of(count: usize) -> Option<(usize, usize)> {
     if count < 2 {
         return None;
     }
     let mut random = rand::rng();
     let first = random.random_range(0..count);
-    // A step of 1 to count - 1 around the circle always reaches another number.
     Some((first, (first + random.random_range(1..count)) % count))
 }
 
@@ -82,7 +78,7 @@ fn less_busy<'a>(first: &'a Arc<Member>, second: &'a Arc<Member>) -> &'a Arc<Mem
     }
 }
 
-/// Compares (running + queued) / capacity without division. A capacity of 0 counts as fully busy.
+/// Compares (running + queued) / capacity without division.
 fn is_busier(one: WorkerLoad, other: WorkerLoad) -> bool {
     let work = |load: WorkerLoad| (load.running + load.queued) as u128;
     match (one.capacity, other.capacity) {

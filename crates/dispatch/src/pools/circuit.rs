@@ -14,36 +14,30 @@ use crate::config::Config;
 /// How long failures are remembered, as a multiple of the longest open time.
 const REMEMBERED: u32 = 2;
 
-/// Counts consecutive failures at one worker for each caller and tool. Broken connections, unknown
-/// outcomes and unexecuted calls are failures. A tool's own error or a full queue is not.
+/// Counts consecutive failures for each caller and tool: broken connections, unknown outcomes and
+/// unexecuted calls, but not a tool's own error or a full queue.
 ///
-/// A caller's arguments may make a server answer 500 or crash, so failures count only against the
-/// same caller and tool. The worker's connection and announcements tell whether the worker itself
-/// is available.
+/// A caller's arguments may crash a server, so failures count only against the same caller and
+/// tool.
 ///
-/// Failures are consecutive if each call began after the previous failure. A crash that ends
-/// several running calls therefore counts once per caller and tool.
+/// Failures are consecutive if each call began after the previous failure, so a crash counts once
+/// however many calls it ends.
 pub(crate) struct Circuit {
     limit: u32,
     first: Duration,
     longest: Duration,
-    /// Whether `held` has entries, which is rare.
     troubled: AtomicBool,
-    /// Counts all failures.
     counted: AtomicU64,
     held: Mutex<FailureTable<Failures>>,
 }
 
-/// The count of failures when a call began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CircuitMark(u64);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Failures {
     in_a_row: u32,
-    /// The count at the last failure.
     counted: u64,
-    /// How often the circuit opened since it was last closed.
     openings: u32,
     open_until: Option<Instant>,
     trial: bool,
@@ -88,7 +82,6 @@ impl Circuit {
         states.max().unwrap_or(CircuitState::Closed)
     }
 
-    /// The state for calls of this key.
     pub(crate) fn state_of(&self, key: &FailureKey) -> CircuitState {
         let mut held = self.held.lock();
         held.get(key).map_or(CircuitState::Closed, |f| f.state())
@@ -98,8 +91,7 @@ impl Circuit {
         !self.troubled.load(Ordering::Acquire)
     }
 
-    /// Admits or refuses a call. A trial without a result expires after the circuit's open time,
-    /// and another trial may begin.
+    /// A trial without a result expires after the open time.
     pub(crate) fn enter(&self, key: &FailureKey) -> bool {
         let now = Instant::now();
         let mut held = self.held.lock();
@@ -117,7 +109,7 @@ impl Circuit {
         }
     }
 
-    /// Notes the end of a call. Returns the circuit's state for the key if it changed.
+    /// Returns the key's state if it changed.
     pub(crate) fn ended(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -132,7 +124,7 @@ impl Circuit {
         }
     }
 
-    /// Notes the failure of a call. Returns the circuit's state for the key if it changed.
+    /// Returns the key's state if it changed.
     pub(crate) fn refused(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -143,7 +135,7 @@ impl Circuit {
             CallFailure::NotExecuted { .. }
             | CallFailure::WorkerAway { .. }
             | CallFailure::OutcomeUnknown { .. } => self.failed(key(), begun),
-            // The worker has answered, but this does not prove that it can run calls.
+            // An answer does not prove that the worker can run calls.
             CallFailure::Overloaded { .. }
             | CallFailure::NotReady { .. }
             | CallFailure::DeadlineExceeded { .. }
@@ -170,7 +162,7 @@ impl Circuit {
             return None;
         }
         let mut held = self.held.lock();
-        // This call already ran when another of its key failed, so its failure is not a new one.
+        // This call already ran when its key last failed.
         if held.get(&key).is_some_and(|last| begun.0 < last.counted) {
             return None;
         }
@@ -180,7 +172,7 @@ impl Circuit {
         self.troubled.store(true, Ordering::Release);
         let opens = match failures.open_until {
             None => failures.in_a_row >= self.limit,
-            // Calls that are bound to the worker bypass the circuit.
+            // Bound calls bypass the circuit.
             Some(_) => std::mem::take(&mut failures.trial),
         };
         if opens {
@@ -190,7 +182,7 @@ impl Circuit {
         opens.then_some(CircuitState::Open)
     }
 
-    /// Picks between half and all of the time, so that the nodes of a cluster do not retry in step.
+    /// Picks between half and all of the time, so that nodes do not retry in step.
     fn time(&self, openings: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(openings.saturating_sub(1));
         let time = self.first.saturating_mul(doubled).min(self.longest);
@@ -260,7 +252,6 @@ mod tests {
         for other in [of("another", "t"), of("somebody", "u")] {
             assert!(circuit.enter(&other));
             assert_eq!(circuit.state_of(&other), CircuitState::Closed);
-            // Another key's success does not close this circuit either.
             let result = CallOutcome::Result(RawJson::from_static("{}"));
             circuit.ended(|| other, &result, circuit.mark());
         }

@@ -14,7 +14,6 @@ const MOST: usize = 1024;
 pub(crate) struct Departed(HashMap<WorkerId, Instant>);
 
 impl Departed {
-    /// Notes that a worker has left or could not be reached in time.
     pub(crate) fn left(&mut self, worker: &WorkerId) {
         let now = Instant::now();
         self.0.retain(|_, at| now.duration_since(*at) < REMEMBERED);

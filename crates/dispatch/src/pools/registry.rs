@@ -17,7 +17,6 @@ use crate::catalog::AgreedNames;
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::picture::Picture;
 
-/// Every worker with its latest announcement, and the pools compiled from them.
 pub(crate) struct Registry {
     workers: BTreeMap<WorkerId, Registered>,
     pools: BTreeMap<Arc<str>, Listed>,
@@ -25,24 +24,20 @@ pub(crate) struct Registry {
     announced: [u64; 3],
     settings: Arc<PoolSettings>,
     picture: Picture,
-    /// The nodes' agreement on which pools keep contested names.
     agreed: Arc<AgreedNames>,
     /// Until when contested names are reserved for pools that have yet to join.
     reserved_until: Option<Instant>,
     /// Whether to merge again although no pool has changed.
     merges: bool,
     departed: Departed,
-    /// Pools that may scale to zero and that all their workers have removed. The catalogs in the
-    /// store are outdated.
+    /// Removed pools that may scale to zero, whose stored catalogs are outdated.
     gone: BTreeSet<Arc<str>>,
 }
 
 struct Registered {
     worker: Arc<dyn Worker>,
     announcement: Announcement,
-    /// The backend's change counts in its last announcement.
     generations: Option<[u64; 3]>,
-    /// The callers with their own lists at this worker.
     own: OwnLists,
     circuit: Arc<Circuit>,
     tasks: Vec<AbortHandle>,
@@ -72,8 +67,7 @@ impl Registry {
         }
     }
 
-    /// Sets the pools that other nodes know, and returns whether they changed. Names are reserved
-    /// only for expected pools.
+    /// Returns whether the expected pools changed. Names are reserved only for expected pools.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
         let is_news = self.picture.expect(pools, &self.settings);
         let ends = |until| is_news || Instant::now() >= until;
@@ -81,7 +75,6 @@ impl Registry {
         is_news || self.merges
     }
 
-    /// Sets the nodes' agreement, and returns whether it changed.
     pub(crate) fn agree(&mut self, names: &AgreedNames) -> bool {
         let is_news = *self.agreed != *names;
         if is_news {
@@ -91,13 +84,11 @@ impl Registry {
         is_news
     }
 
-    /// Replaces the settings of these pools. `None` means that the configuration no longer names
-    /// the pool.
+    /// `None` means that the configuration no longer names the pool.
     pub(crate) fn configure(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         Arc::make_mut(&mut self.settings).change(pools);
     }
 
-    /// Adds a worker and replaces an earlier one with the same id.
     pub(crate) fn add(
         &mut self,
         worker: Arc<dyn Worker>,
@@ -136,7 +127,7 @@ impl Registry {
         let registered = self.workers.remove(id)?;
         self.departed.left(id);
         let pool = registered.announcement.pool.clone();
-        // The worker may have announced the removal after its last handled announcement.
+        // The removal may have been announced after the last handled announcement.
         let removed = registered.worker.announcement().borrow().is_removed();
         if let Some(listed) = self.pools.get_mut(&pool) {
             listed.removed = removed;
@@ -144,12 +135,10 @@ impl Registry {
         Some(pool)
     }
 
-    /// Whether a worker was registered and has been removed.
     pub(crate) fn has_left(&self, id: &WorkerId) -> bool {
         self.departed.has(id)
     }
 
-    /// Whether the announcement repeats the worker's last one.
     pub(crate) fn has_heard(&self, worker: &Arc<dyn Worker>, said: &Announcement) -> bool {
         let same = |registered: &Registered| {
             let Announcement {
@@ -166,8 +155,7 @@ impl Registry {
         self.workers.get(&said.worker).is_some_and(same)
     }
 
-    /// Notes an announcement. Returns whether the worker became ready, or `None` if the worker is
-    /// not registered or was replaced.
+    /// Returns whether the worker became ready, or `None` if it is not registered or was replaced.
     pub(crate) fn hear(
         &mut self,
         worker: &Arc<dyn Worker>,
@@ -181,8 +169,7 @@ impl Registry {
             let before = registered.generations.replace(catalog.generations);
             let known = registered.announcement.catalog.as_deref();
             let changed = known.map_or([true; 3], |known| differences(known, catalog));
-            // A restarted backend counts from zero, which is not an announcement. A changed list
-            // has a new version anyway.
+            // A restarted backend counts from zero, which is not an announcement.
             for (at, count) in self.announced.iter_mut().enumerate() {
                 let again = before.is_some_and(|before| before[at] < catalog.generations[at]);
                 *count += u64::from(again && !changed[at]);
@@ -193,8 +180,7 @@ impl Registry {
         Some(appears)
     }
 
-    /// Notes the callers with their own lists at a worker. Returns whether this is news about a
-    /// registered worker.
+    /// Returns whether this is news about a registered worker.
     pub(crate) fn hear_own(&mut self, worker: &Arc<dyn Worker>, own: OwnLists) -> bool {
         let id = worker.announcement().borrow().worker.clone();
         let registered = self.workers.get_mut(&id);
@@ -203,7 +189,6 @@ impl Registry {
     }
 }
 
-/// Whether the tools, the resources with templates, and the prompts differ.
 fn differences(old: &PoolCatalog, new: &PoolCatalog) -> [bool; 3] {
     [
         old.tools != new.tools,

@@ -8,11 +8,11 @@ use shoal_ports::PoolCatalog;
 use shoal_protocol::RawObject;
 use tokio::time::Instant;
 
-/// The catalog versions of a pool, in the order of their first announcement.
+/// The catalog versions of a pool, in the order of their first announcement. Clients see the newest
+/// one of any ready worker.
 ///
-/// Clients see the newest version of any ready worker. Repeating an older version does not make it
-/// newer, so an unstable connection does not change the lists. A version without workers is
-/// remembered as long as a pool without workers is listed.
+/// Repeating an older version does not make it newer, so an unstable connection does not change the
+/// lists.
 #[derive(Default)]
 pub(super) struct Versions {
     known: Vec<Version>,
@@ -79,7 +79,6 @@ impl Versions {
     }
 }
 
-/// Whether two catalogs offer the same items.
 pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
     if std::ptr::eq(one, other) {
         return true;

@@ -9,22 +9,18 @@ use shoal_telemetry::trace::attributes as key;
 use super::Origin;
 use crate::pools::{CircuitState, Member};
 
-/// The state carried from one attempt to the next.
 #[derive(Default)]
 pub(super) struct AttemptState {
-    /// The reason for the next attempt.
     repeats: Option<RetryReason>,
     /// The reason for the refusal if no attempt follows.
     shed: Option<ShedReason>,
 }
 
-/// A call that no worker has taken.
 pub(crate) struct NotStarted {
     pub(crate) failure: CallFailure,
     /// Empty if no pool was found.
     pub(crate) pool: Arc<str>,
     pub(crate) reason: ShedReason,
-    /// Whether another request continues the call.
     pub(crate) goes_on_elsewhere: bool,
 }
 
@@ -51,12 +47,10 @@ impl Origin {
         });
     }
 
-    /// Notes a failed attempt, which another one may follow.
     pub(super) fn failed(&mut self, failure: &CallFailure, member: &Member) {
         (self.attempt_state.repeats, self.attempt_state.shed) = judge(failure, member);
     }
 
-    /// Notes that the connection broke and the call may run again.
     pub(super) fn broke(&mut self) {
         self.attempt_state.repeats = Some(RetryReason::WorkerLost);
         self.span.add_event("connection lost", |_| ());
@@ -71,7 +65,6 @@ impl Origin {
         self.attempt_state.shed.get_or_insert(reason);
     }
 
-    /// Reports a change of the worker's circuit.
     pub(super) fn circuit(&mut self, member: &Member, changed: Option<CircuitState>) {
         let event = match changed {
             None | Some(CircuitState::HalfOpen) => return,
@@ -88,15 +81,13 @@ impl Origin {
         });
     }
 
-    /// Counts a call that a worker took and gave back, and that no other worker takes.
+    /// Counts a call that its worker gave back and no other worker takes.
     pub(super) fn turned_away(&self, failure: &CallFailure) {
-        // A full queue would have refused the call at once.
         if matches!(failure, CallFailure::Overloaded { .. }) {
             metrics().pools.shed(&self.pool, ShedReason::QueueTimeout);
         }
     }
 
-    /// Wraps the failure of a call that no worker has taken.
     pub(super) fn not_started(&self, failure: CallFailure) -> NotStarted {
         NotStarted {
             failure: self.told(failure),
@@ -107,7 +98,7 @@ impl Origin {
     }
 }
 
-/// The reason to repeat a call after this failure, and the reason for refusing it otherwise.
+/// The reason to repeat the call, and the reason for refusing it otherwise.
 fn judge(failure: &CallFailure, member: &Member) -> (Option<RetryReason>, Option<ShedReason>) {
     match failure {
         CallFailure::Overloaded { .. } => (Some(RetryReason::Busy), Some(ShedReason::QueueFull)),

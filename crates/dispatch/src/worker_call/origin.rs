@@ -17,27 +17,21 @@ use crate::deadline::worker_deadline;
 use crate::pools::{AffinityKey, CircuitMark, Member, Wanted};
 use crate::shared::Shared;
 
-/// A call with everything that starting it, or starting it again, needs.
 pub(crate) struct Origin {
     pub(super) call: Call,
     pub(super) pool: Arc<str>,
     pub(super) tool: Option<Arc<str>>,
     key: Option<AffinityKey>,
-    /// The worker to offer the call to first.
     planned: Option<WorkerId>,
-    /// Workers that have refused this call.
     pub(super) tried: Vec<WorkerId>,
-    /// Spans the time from the choice of a pool to the call's end.
     pub(super) span: Span,
-    /// Spans the current attempt.
     attempt: Span,
     attempts: i64,
-    /// The circuit's mark when the attempt began.
     pub(super) begun: CircuitMark,
     /// Whether an earlier session owner may have started the call.
     repetition: bool,
-    /// The ledger number under which the call is bound to its worker. All attempts there share it,
-    /// because it tells the worker whether it still remembers the call.
+    /// The ledger number at the current worker, the same for all attempts there. It tells the
+    /// worker whether it still remembers the call.
     ledger: Option<LedgerNumber>,
     pub(super) attempt_state: AttemptState,
 }
@@ -85,12 +79,11 @@ impl Origin {
         self
     }
 
-    /// Offers the call to its bound worker, which is waited for, or to several workers until one
-    /// takes it, up to the configured number over the call's life.
+    /// Offers the call to its bound worker, which is waited for, or to several until one takes it.
     ///
     /// # Errors
-    /// The last worker's failure. `NotExecuted` if there is no worker, and `WorkerAway` if the
-    /// bound one is away.
+    /// The last worker's failure. `NotExecuted` without a worker, and `WorkerAway` if the bound one
+    /// is away.
     pub(super) async fn offer(
         &mut self,
         shared: &Shared,
@@ -123,7 +116,7 @@ impl Origin {
             };
             let member = match chosen {
                 Ok(member) => member.clone(),
-                // A worker's refusal says more than the lack of another worker.
+                // A worker's refusal says more.
                 Err(none) => {
                     self.nobody(view.shed_reason(&self.pool, &self.wanted()));
                     return Err(refused.unwrap_or(none));
@@ -156,8 +149,7 @@ impl Origin {
         };
         self.failed(&failure, &member);
         // If the call may have run before, an unknown outcome is not this worker's failure.
-        // Otherwise it is one, so that a worker that answers every call like this does not look
-        // idle.
+        // Otherwise it is, so that a broken worker does not look idle.
         if !(self.repetition && matches!(failure, CallFailure::OutcomeUnknown { .. })) {
             let key = || self.failure_key();
             let changed = member.circuit.refused(key, &failure, self.begun);
@@ -166,7 +158,6 @@ impl Origin {
         Err(failure)
     }
 
-    /// The worker and ledger number that the call is bound to.
     pub(super) fn bound_at(&self, member: &Member) -> Bound {
         Bound {
             call: self.call.id,
@@ -178,10 +169,10 @@ impl Origin {
         }
     }
 
-    /// Sends the call to this worker, which may already have it if `again`.
+    /// Sends the call, which the worker may already have if `again`.
     ///
     /// # Errors
-    /// The worker's failure, or that the worker is unreachable if it cannot have the call.
+    /// The worker's failure, or that it is unreachable if it cannot have the call.
     pub(super) async fn send(
         &mut self,
         member: &Member,
@@ -198,8 +189,7 @@ impl Origin {
         }
     }
 
-    /// Starts the call on a worker of this process without waiting. Returns `None` if the worker
-    /// refuses it.
+    /// Returns `None` if the worker of this process refuses to start without waiting.
     pub(crate) fn start_here(
         &mut self,
         member: &Member,
@@ -215,7 +205,6 @@ impl Origin {
         here.start_now(call).ok()
     }
 
-    /// Reports that a worker did not end the call at its deadline.
     pub(super) fn overdue(&mut self, member: &Member) {
         tracing::warn!(worker = %member.id, call = %self.call.id, "a worker did not end a call at its deadline");
         self.failed_at(member, self.begun);
@@ -248,8 +237,7 @@ impl Origin {
         self.attempt = attempt;
     }
 
-    /// Converts a failure for the caller: a call that is safe to repeat can be sent again even if
-    /// its outcome is unknown.
+    /// A call that is safe to repeat can be sent again even if its outcome is unknown.
     pub(super) fn told(&self, failure: CallFailure) -> CallFailure {
         match failure {
             CallFailure::OutcomeUnknown { reason } if self.is_repeatable() => {
@@ -282,7 +270,6 @@ impl Origin {
         FailureKey::of(&self.call.caller, &self.call.method, self.tool.as_deref())
     }
 
-    /// Notes that the worker failed to finish the call.
     pub(super) fn failed_at(&mut self, member: &Member, begun: CircuitMark) {
         self.circuit(member, member.circuit.failed(self.failure_key(), begun));
     }

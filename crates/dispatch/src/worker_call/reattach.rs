@@ -13,21 +13,19 @@ use crate::pools::{CircuitMark, Member};
 use crate::shared::Shared;
 
 impl WorkerCall {
-    /// Continues after the connection broke: at the same worker once it is reachable, or at any
-    /// worker if the call is safe to repeat.
+    /// Continues at the same worker once it is reachable, or at any worker if the call is safe to
+    /// repeat.
     ///
     /// # Errors
-    /// `Superseded` if another reader has the call. As a failure: `Cancelled` if the caller has
-    /// cancelled the call, which the worker is told later; `Superseded` if the worker knows a later
-    /// session owner; the last worker's failure for a call that is safe to repeat; and otherwise
-    /// `OutcomeUnknown`.
+    /// `Superseded` if another reader has the call. As a failure: `Cancelled` by the caller;
+    /// `Superseded` if the worker knows a later session owner; the last worker's failure for a call
+    /// that is safe to repeat; otherwise `OutcomeUnknown`.
     pub(super) async fn recover(&mut self) -> Result<(), NotReattached> {
         if self.handle.is_replaced() && std::mem::take(&mut self.woken) {
             // Attaches as a new reader, because the old reader has ended.
             self.reader = None;
         } else if self.handle.is_replaced() {
-            // Reattaching would take the call back from its new reader, and only the caller knows
-            // whether that is right.
+            // Only the caller knows whether it may take the call back.
             return Err(NotReattached::Superseded);
         }
         let lost = self.lost();
@@ -52,8 +50,7 @@ impl WorkerCall {
         self.go_on(failure, false, true).await
     }
 
-    /// Continues `here`, at the same worker, or `elsewhere` by running the call again. A repeat may
-    /// run on any worker, even the same one, whose backend restarts.
+    /// Continues `here`, at the same worker, or `elsewhere` by a repeat on any worker.
     async fn go_on(
         &mut self,
         mut failure: CallFailure,
@@ -133,8 +130,8 @@ impl WorkerCall {
         }
     }
 
-    /// Attaches to the call at its reachable worker. If no event came yet, Shoal starts the call
-    /// there again, because the worker knows whether it has begun.
+    /// Attaches to the call, or starts it again if no event came yet, because the worker knows
+    /// whether it has begun.
     ///
     /// # Errors
     /// The worker's failure.
@@ -157,7 +154,7 @@ impl WorkerCall {
             tracing::debug!(%call, %failure, "a call was not found again");
         })?;
         self.origin.goes_on();
-        // The reader id stays if the connection breaks again before the first event.
+        // Stays if the connection breaks before the first event.
         self.reader = running.control.reader().or(self.reader);
         self.handle.reattached(running.control);
         self.take_over(running.events, own);
@@ -165,7 +162,6 @@ impl WorkerCall {
     }
 }
 
-/// The reason why a call was not continued.
 pub(super) enum NotReattached {
     Superseded,
     Failed(CallFailure),
@@ -186,20 +182,14 @@ impl From<CallFailure> for NotReattached {
     }
 }
 
-/// The reason why a call was not found at its worker.
 #[derive(Debug)]
 pub(crate) enum NotFound {
-    /// The worker is gone.
     Gone,
     Unknown,
-    /// The worker knows a later owner of the call's session.
     Superseded(Epoch),
 }
 
-/// Attaches to a call at its worker, and waits for the worker until `until`.
-///
-/// # Cancel safety
-/// Cancel safe.
+/// Attaches to a call at its worker, for which it waits until `until`. Cancel safe.
 pub(crate) async fn attach(
     shared: &Shared,
     worker: &WorkerId,
@@ -218,10 +208,7 @@ pub(crate) async fn attach(
     }
 }
 
-/// Waits until a worker is reachable, unless it was removed.
-///
-/// # Cancel safety
-/// Cancel safe.
+/// Waits until a worker is reachable, unless it was removed. Cancel safe.
 pub(super) async fn reach(
     shared: &Shared,
     worker: &WorkerId,
@@ -237,7 +224,6 @@ pub(super) async fn reach(
         if left || Instant::now() >= until {
             return None;
         }
-        // Checks again after a change and after the timeout.
         let _ = timeout_at(until, changes.changed()).await;
     }
 }
@@ -268,7 +254,6 @@ pub(super) async fn cancel(
             return;
         };
         running.control.cancel(&reason);
-        // The call ends soon, unless the connection breaks again.
         while let Ok(Some(event)) = timeout_at(until, running.events.next()).await {
             if matches!(event.kind, CallEventKind::Finished(_)) {
                 return;

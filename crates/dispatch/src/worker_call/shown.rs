@@ -4,23 +4,20 @@
 use shoal_ports::CallEventKind;
 use shoal_protocol::{Method, RawJson};
 
-/// The events that the caller has seen.
 #[derive(Default)]
 pub(super) struct Shown {
-    /// Whether the caller has seen any event.
     pub(super) anything: bool,
-    /// Whether the caller was asked a question or to return later. The call then cannot run again
-    /// as if for the first time.
+    /// Whether the caller was asked a question or to return later. The call then cannot simply run
+    /// again.
     pub(super) asked: bool,
-    /// The parameters of the latest progress.
     progress: Option<RawJson>,
     /// The progress that a second run must exceed to be shown.
     floor: Option<f64>,
 }
 
 impl Shown {
-    /// Returns the event if the caller should see it. Progress must increase (basic, Progress), so
-    /// a second run's progress is dropped until it passes the first run's.
+    /// Drops a second run's progress until it passes the first run's, because progress must
+    /// increase (basic, Progress).
     pub(super) fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         self.anything = true;
         match &kind {
@@ -36,7 +33,7 @@ impl Shown {
                 }
                 self.progress.clone_from(params);
             }
-            // A second run stores the same session state again, which is safe to repeat.
+            // Storing the same session state again is safe.
             CallEventKind::State { .. }
             | CallEventKind::Withdrawn { .. }
             | CallEventKind::Notification { .. }
@@ -47,7 +44,6 @@ impl Shown {
 
     pub(super) fn runs_again(&mut self) {
         let reached = self.progress.take().as_ref().and_then(progress);
-        // The floor stays if this run did not get as far as the previous one.
         self.floor = match (self.floor, reached) {
             (Some(floor), Some(reached)) => Some(floor.max(reached)),
             (floor, reached) => floor.or(reached),

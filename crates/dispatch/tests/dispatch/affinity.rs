@@ -89,7 +89,6 @@ async fn the_next_in_line_takes_over_and_gives_back() {
     assert_eq!(worker(&setting, call()).await, second);
     setting.add(FakeWorker::new(first.as_str(), "a", tools(&["t"])));
     assert_eq!(worker(&setting, call()).await, first);
-    // A binding overrides affinity.
     let bound = call().at(second.as_str());
     assert_eq!(worker(&setting, bound).await, second);
 }

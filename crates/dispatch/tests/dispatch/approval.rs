@@ -268,7 +268,6 @@ async fn a_modern_client_comes_back_with_the_yes() {
         let error = setting.error(retry(other, &state, "accept")).await;
         assert_eq!(error.code, code::INVALID_PARAMS);
     }
-    // Without an answer or a state, Shoal asks again.
     let silent = modern("pay", amount()).with("requestState", state.clone());
     modern_question(&setting, silent).await;
     let forged = json!({ "approval": { "action": "accept" } });
@@ -325,7 +324,6 @@ async fn after_another_answer_a_state_begins_nothing() {
                 assert!(told[0].attach_only && told[0].ledger.is_some());
                 assert_eq!(told[0].repeat, Repeat::Never);
             }
-            // A real worker remembers the refusal.
             worker.refuse(CallFailure::Cancelled);
             let yes = retry(modern("pay", amount()), &state, "accept");
             let error = setting.error(yes).await;
@@ -411,7 +409,6 @@ async fn a_no_does_not_wait_for_a_worker_that_does_not_answer() {
     assert_eq!(told["isError"], true, "{told}");
     let text = told["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("This request has not run the tool"), "{text}");
-    // The worker is told once it is reachable.
     worker.refuse(CallFailure::Cancelled);
     worker.connect(true);
     tokio::time::sleep(Duration::from_secs(2)).await;

@@ -188,7 +188,6 @@ async fn one_callers_failures_refuse_no_call_of_another() {
             assert!(matches!(failed, CallOutcome::Failed(_)), "{round}");
             setting.result(legacy("t", json!({}))).await;
         }
-        // The other caller's own calls skip the worker meanwhile.
         let calls: usize = workers.iter().map(|worker| worker.calls()).sum();
         assert_eq!(calls, 200 + 5 * workers.len());
     }

@@ -106,7 +106,6 @@ async fn definitions_that_double_are_refused_beyond_the_budget() {
         for (combinator, last) in [
             ("allOf", json!({"type": "integer"})),
             ("oneOf", json!({"type": "integer"})),
-            // These schemas ignore the arguments.
             ("allOf", json!(true)),
             ("anyOf", json!(false)),
         ] {
@@ -196,7 +195,6 @@ async fn a_pattern_that_backtracks_is_given_up() {
         text.starts_with("Invalid arguments for tool hard: "),
         "{text}"
     );
-    // Without backtracking, the pattern is cheap.
     let plain = json!({"type": "object", "properties": {"name": {"pattern": "^(a|aa)+$"}}});
     let (setting, _) = offered(&plain);
     let text = text_of(&setting, json!({"name": name})).await.unwrap();

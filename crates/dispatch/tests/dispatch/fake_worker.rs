@@ -21,7 +21,6 @@ type Tool = Arc<dyn Fn(Call, Script) -> BoxFuture<'static, ()> + Send + Sync>;
 type Attached = Arc<dyn Fn(CallId, u64, Script) -> BoxFuture<'static, bool> + Send + Sync>;
 type Here = Arc<dyn Fn(&Call) -> Option<CallOutcome> + Send + Sync>;
 
-/// A result that clients accept for any method.
 const OF_ANY_METHOD: &str =
     r#"{"content":[],"contents":[],"messages":[],"completion":{"values":[]}}"#;
 
@@ -40,7 +39,6 @@ pub(crate) struct FakeWorker {
     refusals: Mutex<VecDeque<CallFailure>>,
     /// How many next calls are lost on their way.
     losses: AtomicUsize,
-    /// Whether another reader has taken over the calls.
     pub(crate) replaced: Arc<AtomicBool>,
     readers: Arc<Mutex<HashMap<CallId, u64>>>,
     pub(crate) load: Mutex<WorkerLoad>,
@@ -120,8 +118,8 @@ impl FakeWorker {
         self
     }
 
-    /// Runs in this process: a call started without waiting ends with the returned outcome, or runs
-    /// its tool on `None`.
+    /// Runs in this process. A call started without waiting ends with the outcome, or runs its tool
+    /// on `None`.
     pub(crate) fn here(
         mut self,
         ends: impl Fn(&Call) -> Option<CallOutcome> + Send + Sync + 'static,
@@ -144,7 +142,7 @@ impl FakeWorker {
         self
     }
 
-    /// Makes the worker know only calls that it was asked to begin, whatever became of them.
+    /// Makes the worker know only calls that it was asked to begin.
     pub(crate) fn forgetful(mut self) -> Self {
         self.forgetful = true;
         self
@@ -178,7 +176,6 @@ impl FakeWorker {
         self.refuse(failure);
     }
 
-    /// Breaks or restores the connection.
     pub(crate) fn connect(&self, connected: bool) {
         self.load.lock().capacity = if connected { 8 } else { 0 };
         self.announcement.send_modify(|_| ());
@@ -306,7 +303,6 @@ impl Worker for FakeWorker {
         };
         let known = !self.forgetful || self.calls() > 0;
         let attach = self.attach.clone().filter(|_| known).ok_or(unknown)?;
-        // The first reader of a call replaces no other.
         self.readers.lock().entry(call).or_insert(reader);
         let (running, script) = self.running(call, reader, after);
         if !running.control.is_replaced() {
@@ -356,7 +352,6 @@ impl CallControl for Control {
                 let mut acknowledges = self.acknowledges.subscribe();
                 Box::pin(async move { acknowledges.wait_for(|says| *says).await.is_ok() })
             }
-            // The connection has broken, so the answer is sent again after reattaching.
             Err(_) => Box::pin(std::future::pending()),
         }
     }

@@ -12,7 +12,6 @@ use shoal_protocol::{Method, Revision};
 use crate::fake_worker::FakeWorker;
 use crate::setting::{Setting, call, configured, items, legacy, setting, tools};
 
-/// How long a pool without workers stays listed.
 const LINGER: Duration = Duration::from_secs(60);
 
 fn one_of_each() -> PoolCatalog {
@@ -137,7 +136,6 @@ async fn a_name_is_not_kept_for_ever_for_a_pool_that_does_not_come() {
     setting.dispatch.expect(&pools(&["a", "b"]));
     let newcomer = setting.add(offers("a", tools(&["t"])));
     tokio::time::sleep(LINGER).await;
-    // The agreement is repeated.
     setting.dispatch.expect(&pools(&["a", "b"]));
     setting.result(legacy("t", json!({}))).await;
     assert_eq!(newcomer.calls(), 1);

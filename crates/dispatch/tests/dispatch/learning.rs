@@ -17,7 +17,6 @@ use crate::fake_worker::FakeWorker;
 use crate::setting::{Setting, call, configured, legacy, modern, setting, tools};
 
 const LEARN_FOR: Duration = Duration::from_secs(5);
-/// How long a pool without workers stays listed.
 const LINGER: Duration = Duration::from_secs(60);
 
 fn starting() -> Setting {

@@ -70,7 +70,6 @@ async fn an_answer_that_was_lost_with_the_way_is_sent_again() {
     setting.add(asking("w1"));
     let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     let ask = asked(&mut running).await;
-    // The first connection's tool is gone, but this is not noticed until events are read.
     let arrival = tokio::spawn(running.control.answer(ask, yes()));
     tokio::time::sleep(Duration::from_millis(100)).await;
     let (_, outcome) = finish(&mut running).await;
@@ -177,7 +176,7 @@ async fn a_way_that_breaks_again_and_again_is_mended_as_long_as_something_comes(
     let begun = Instant::now();
     let failure = setting.failure(legacy("t", json!({})).at("w2")).await;
     assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
-    // The worker says that it has the call, so Shoal retries with pauses until the deadline.
+    // The worker has the call, so Shoal retries with pauses until the deadline.
     assert!(begun.elapsed() > Duration::from_secs(60));
     let attached = silent.attached.load(Ordering::SeqCst);
     assert!((60..=140).contains(&attached), "{attached}");
@@ -260,7 +259,6 @@ async fn a_start_whose_fate_is_unknown_is_tried_again_at_the_same_worker() {
     finish(&mut started.await.unwrap().unwrap()).await;
     let ids: Vec<_> = first.started.lock().iter().map(|call| call.id).collect();
     assert_eq!((ids, other.calls()), (vec![id, id], 0));
-    // The caller gets the worker's own refusal.
     let full = CallFailure::Overloaded {
         reason: "full".into(),
         retry_after: Duration::from_secs(1),

@@ -39,7 +39,6 @@ fn asking(config: Config) -> Setting {
     setting
 }
 
-/// Returns the first round's result and the retry that answers it.
 async fn first_round(setting: &Setting, arguments: Value) -> (Value, Call) {
     let first = setting.result(modern("ask", arguments.clone())).await;
     let retry = modern("ask", arguments)
@@ -75,7 +74,6 @@ async fn a_backend_without_state_sees_none() {
     let (_, retry) = first_round(&setting, json!({})).await;
     let second = setting.result(retry).await;
     assert!(second["structuredContent"].get("requestState").is_none());
-    // Unasked answers are passed to the backend.
     let unasked = modern("ask", json!({})).with("inputResponses", json!({"who":{}}));
     assert_eq!(setting.result(unasked).await["resultType"], "complete");
 }

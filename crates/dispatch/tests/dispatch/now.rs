@@ -30,7 +30,6 @@ fn text(result: &'static str) -> CallOutcome {
     CallOutcome::Result(RawJson::from_static(result))
 }
 
-/// A worker whose calls end at once with this outcome.
 fn ending(id: &str, outcome: CallOutcome) -> FakeWorker {
     worker(id).here(move |_| Some(outcome.clone()))
 }
@@ -401,7 +400,6 @@ async fn half_open(outcome: CallOutcome) -> Setting {
     let setting = setting();
     let worker = setting.add(ending("w1", outcome));
     for _ in 0..5 {
-        // A worker that refuses without waiting is asked again with waiting.
         worker.refuse(unknown());
         worker.refuse(unknown());
         setting.failure(legacy("t", json!({}))).await;

@@ -299,7 +299,6 @@ async fn a_session_whose_process_changed_its_lists_sees_and_calls_what_is_there(
         "it has nothing of the session"
     );
     assert_eq!(calls_of(&two, &Method::ToolsList), 1);
-    // Another change outdates the previous answer.
     let first = versions(&session);
     changes(&two, &session, Some(8));
     setting.until(|_| versions(&session) != first).await;
@@ -424,7 +423,6 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     let mut updates = setting.dispatch.resource_updates();
     shared.report(updated());
     assert_eq!(updates.recv().await.unwrap().uri, "r://1");
-    // The pool's lists now differ by caller.
     shared.announce(Some(each_its_own()), None);
     setting.until(|d| d.status().subscriptions == 0).await;
     assert_eq!(*shared.unsubscribed.lock(), ["r://1"]);
@@ -459,7 +457,7 @@ async fn what_takes_too_much_room_is_refused() {
     assert!(error.message.contains("bytes"), "{}", error.message);
 }
 
-/// Only a worker can tell what a caller may use, so a request for a caller's lists brings a worker.
+/// Only a worker knows a caller's lists, so the request brings one.
 #[tokio::test(start_paused = true)]
 async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
     let own = PoolConfig {
@@ -478,7 +476,6 @@ async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
     let failure = setting.failure(modern("alices", json!({}))).await;
     let why = failure.to_string();
     assert!(why.contains("none came within 20 s"), "{why}");
-    // A worker comes when the call is sent again.
     let CallFailure::NotReady { retry_after, .. } = failure else {
         panic!("{failure:?}");
     };

@@ -273,7 +273,6 @@ async fn a_call_may_be_parked_longer_than_its_request_may_take() {
     tokio::time::sleep(Duration::from_secs(300)).await;
     let second = setting.result(retry(&first, json!({"ask-1":{}}))).await;
     assert_eq!(second["resultType"], "input_required");
-    // A client that cannot answer questions gets the normal deadline.
     let plain = ask().able("{}");
     let deadline = plain.deadline;
     drop(setting.start(plain).await.unwrap());
@@ -355,7 +354,6 @@ async fn where_a_woken_call_runs_is_told_once_its_answer_has_arrived() {
     let running = setting.start(again).await.unwrap();
     let mut bound = running.control.bound();
     assert!((&mut bound).now_or_never().is_none());
-    // A waiter may stop waiting.
     let mut bound = running.control.bound();
     assert!((&mut bound).now_or_never().is_none());
     worker.acknowledges.send_replace(true);

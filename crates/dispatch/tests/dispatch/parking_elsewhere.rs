@@ -30,8 +30,7 @@ struct Story {
     cancelled: Mutex<Vec<String>>,
 }
 
-/// Reports progress, asks two questions, and reports progress again. An attached reader gets the
-/// events after its position.
+/// An attached reader gets the events after its position.
 fn worker(story: &Arc<Story>) -> FakeWorker {
     let (first, second) = (story.clone(), story.clone());
     FakeWorker::new("w1", "a", tools(&["ask"]))
@@ -266,7 +265,6 @@ async fn a_call_that_is_safe_to_repeat_runs_again_with_the_answers() {
     assert_eq!(done["structuredContent"], json!({"n":1}));
     assert_eq!(again.calls(), 1);
     assert!(again.last_params().get("requestState").is_none());
-    // An answer fits only the question that it was given to.
     let elsewhere = setting();
     elsewhere.add(asking_once("w3", r#"{"message":"delete it?"}"#));
     let asked = elsewhere.result(answer()).await;

@@ -85,7 +85,6 @@ async fn a_journaled_call_waits_for_its_worker_and_then_names_it() {
     assert!(poll!(&mut planning).is_pending());
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(poll!(&mut planning).is_pending());
-    // A restored connection is not announced separately.
     worker.connect(true);
     let plan = planning.await.unwrap();
     assert_eq!(plan.worker.unwrap().worker, WorkerId::new("w1"));

@@ -18,7 +18,7 @@ use crate::setting::{CallExt as _, Setting, call, configured, items, legacy, mod
 const LEGACY: Revision = Revision::V2025_11_25;
 const MODERN: Revision = Revision::V2026_07_28;
 
-/// Alice may use names with `a` and bob names with `b`. Other callers may use no items.
+/// Alice may use names with `a`, and bob names with `b`.
 const BY_NAME: &str = r#"
     [[rules]]
     name = "alice"
@@ -182,8 +182,7 @@ async fn what_may_not_be_used_is_unknown() {
             assert!(asked("alice", &alices).await.is_none(), "{method} {alices}");
             assert!(asked("bob", &bobs).await.is_none(), "{method} {bobs}");
             let hidden = asked("alice", &bobs).await.unwrap();
-            // A caller that may use everything gets "unknown" only for resources that no pool can
-            // have.
+            // Only an unlimited caller learns that no pool can have a resource.
             assert!(asked("bob", &alices).await.is_some());
             let nothing = asked("alice", &unknown).await.unwrap();
             assert_eq!(hidden.code, nothing.code, "{method}");

@@ -20,8 +20,7 @@ fn asks(round: u32) -> String {
     .to_string()
 }
 
-/// Plays round `round` of three from after event `after`: progress, then questions, and at the end
-/// the answers.
+/// Plays round `round` of three after event `after`: progress, questions, and at last the answers.
 async fn play(round: u32, after: u64, call: Option<Call>, mut script: Script) {
     if after == 0 {
         script.notify(Method::Progress, r#"{"progress":1}"#).await;
@@ -127,7 +126,6 @@ async fn a_new_owner_asks_the_same_questions_and_a_late_answer_fits() {
     let call = call();
     let mut first = setting.start(call.clone()).await.unwrap();
     let (asked, seen) = questions(&mut first).await;
-    // The worker's two events are the progress and the result that asks.
     assert_eq!(
         seen, 1,
         "the questions carry the number of the event before theirs"

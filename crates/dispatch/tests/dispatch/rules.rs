@@ -190,7 +190,6 @@ async fn an_unlisted_prompt_goes_to_the_only_pool_that_has_prompts() {
     setting.error(get("a-Internal")).await;
 }
 
-/// A pool with these resource rules, whose backend knows every URI.
 fn of_resources(allow: &[&str], deny: &[&str]) -> (Setting, Arc<FakeWorker>) {
     let catalog = PoolCatalog {
         resources: items(json!([
@@ -219,7 +218,7 @@ fn of_resources(allow: &[&str], deny: &[&str]) -> (Setting, Arc<FakeWorker>) {
     (setting, worker)
 }
 
-/// Whether the resource can be read. Checks that it can be subscribed to exactly then.
+/// Also checks that a resource can be subscribed to exactly if it can be read.
 async fn is_offered(setting: &Setting, uri: &str) -> bool {
     let read = call(MODERN, Method::ResourcesRead, json!({ "uri": uri }));
     let is_offered = matches!(setting.outcome(read).await, CallOutcome::Result(_));
@@ -295,7 +294,6 @@ async fn no_other_spelling_of_a_uri_passes_what_is_denied() {
         "postgres://user@host:5432/users/schema",
         "screen://shot/https://x.example/",
         "file:///data/public/b",
-        // The server lists these spellings.
         "C:\\odd",
         "memo:1",
     ] {

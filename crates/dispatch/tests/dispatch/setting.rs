@@ -42,7 +42,6 @@ impl Setting {
         worker
     }
 
-    /// Plans a call and starts it unbound, like a caller without a journal.
     pub(crate) async fn start(&self, call: Call) -> Started {
         start(&self.dispatch, call).await
     }
@@ -130,8 +129,7 @@ pub(crate) fn result(outcome: CallOutcome) -> Value {
     }
 }
 
-/// Reads all events. Returns those before the end, and the outcome. Checks that the numbers do not
-/// fall.
+/// Returns the events before the end, and the outcome.
 pub(crate) async fn finish(running: &mut RunningCall) -> (Vec<CallEventKind>, CallOutcome) {
     let mut before = Vec::new();
     let mut sequence = None;

@@ -20,8 +20,7 @@ fn resources() -> PoolCatalog {
     }
 }
 
-/// Lets the tasks that follow new workers begin, because a new worker subscribes to what exists by
-/// then.
+/// Lets the tasks that follow new workers begin.
 async fn followed() {
     tokio::task::yield_now().await;
 }

@@ -81,7 +81,6 @@ async fn a_task_that_asks_nothing_has_the_time_of_any_call() {
     );
     let mut stopped = stopped.subscribe();
     stopped.wait_for(Option::is_some).await.unwrap();
-    // The worker's deadline leaves room for a question.
     let given = worker.started.lock()[0].deadline - begun;
     assert_eq!(given, TIME + ANSWER_WITHIN);
 }

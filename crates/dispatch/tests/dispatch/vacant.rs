@@ -44,7 +44,7 @@ async fn names(setting: &Setting) -> Vec<String> {
         .collect()
 }
 
-/// Returns the name, the catalog and whether it is news, for each pool to remember.
+/// The name, the catalog and whether it is news.
 fn remembered(setting: &Setting) -> Vec<(String, PoolCatalog, bool)> {
     let all = setting.dispatch.to_remember().into_iter();
     all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.is_news))
@@ -81,7 +81,6 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     setting.dispatch.configure(change);
     assert_eq!(names(&setting).await, ["b", "p_t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // A known pool is not recalled.
     recall(&setting, "zero", &["older", "still"]);
     assert_eq!(names(&setting).await, ["b", "p_t"]);
 }

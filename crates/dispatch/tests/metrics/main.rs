@@ -67,7 +67,6 @@ async fn call_in_every_way(setting: &Setting) {
     says(calls, &told("completed"), 2.0);
     says(calls, &told("tool_error"), 0.0);
     let reason = |reason| [("shoal_pool", "a"), ("shoal_reason", reason)];
-    // The second worker was asked after the first, and there was no third.
     says("shoal_pool_retries_total", &reason("busy"), 1.0);
     says("shoal_pool_sheds_total", &reason("queue_full"), 1.0);
     says("shoal_pool_sheds_total", &reason("no_worker"), 0.0);

@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, header};
 
-/// `User-Agent` products of all versions of the Java SDK, over `HttpClient` and Spring's
-/// `WebClient`. Both wait for the call's end on one connection.
+/// All versions of the Java SDK, over `HttpClient` and Spring's `WebClient`. They wait for the
+/// call's end on one connection.
 const NEVER_RESUME: [&str; 2] = ["Java-http-client/", "ReactorNetty/"];
 
 pub(super) fn resumes_calls(headers: &HeaderMap) -> bool {

@@ -17,8 +17,7 @@ use crate::places::Places;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Hands a body to its session, with the places that its requests hold until they have been
-/// answered and their tools have stopped.
+/// Hands over a body whose requests hold places until their tools have stopped.
 ///
 /// # Errors
 /// Those of the gateway.

@@ -57,7 +57,6 @@ impl ClientTransport for HttpSse {
     }
 }
 
-/// Opens a session that lives as long as the stream.
 async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     // The path serves only a stream, so `Accept` is ignored.
@@ -140,8 +139,8 @@ struct SingleStreamFrames {
     ending: Option<BoxFuture<'static, ()>>,
     /// Ready when the node drains and the client awaits no answer.
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Ready when the client's token is revoked. Its expiry does not end the stream, because each
-    /// posted message shows a token.
+    /// Ready when the token is revoked. Expiry does not count, because each posted message shows a
+    /// token.
     revoked: BoxFuture<'static, AuthError>,
     reconnect_after: Duration,
     ended: bool,
@@ -174,7 +173,6 @@ impl Stream for SingleStreamFrames {
         let mut over = false;
         while let Poll::Ready(item) = self.events.items.poll_recv(cx) {
             match item {
-                // This transport has no ids to resume from.
                 Some(StreamItem::Event { id, data }) => {
                     let frame = self.frame(&data);
                     self.stream.passed(id);

@@ -12,7 +12,6 @@ use crate::state::EdgeState;
 /// How long the stream of an ended session stays open for its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Ends the session when the client's connection ends.
 pub(crate) struct OpenedSession {
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
@@ -30,8 +29,7 @@ impl OpenedSession {
         &self.session.session
     }
 
-    /// Ends the session while its stream is read, so that running calls still report their end.
-    /// Ready when they have had their time.
+    /// Ends the session while its stream is read, so that running calls report their end.
     pub(crate) fn end(&self) -> BoxFuture<'static, ()> {
         let (gateway, session) = (Arc::clone(&self.gateway), self.session.clone());
         async move {
@@ -46,7 +44,7 @@ impl OpenedSession {
 
 impl Drop for OpenedSession {
     fn drop(&mut self) {
-        // Without a runtime the process is ending, and the session expires on its own.
+        // Without a runtime the process is ending.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Plans a single request for a backend. If planning must wait or finds no worker, it is left to
-/// the session's owner, which hears cancellations and may know more workers.
+/// Plans a single request. If planning must wait or finds no worker, it is left to the session's
+/// owner, which hears cancellations and may know more workers.
 pub(super) fn plan(
     visit: &Visit<'_>,
     to: &SessionRef,
@@ -34,7 +34,7 @@ pub(super) fn plan(
     visit.edge.dispatcher.plan_ahead(call).map(Arc::new)
 }
 
-/// The call of a request as far as planning needs it. The session's owner fills in the client.
+/// The session's owner fills in the client.
 fn call_of(visit: &Visit<'_>, to: &SessionRef, delivery: DeliveryId, request: &Request) -> Call {
     Call {
         id: delivery.into(),
@@ -69,9 +69,9 @@ pub(super) fn caller(visit: &Visit<'_>, session: &SessionId) -> Caller {
     }
 }
 
-/// Delivers a request that is bound to its worker. If the session's node cannot reach that worker
-/// and the request has not been sent, the edge binds it to another worker. If there is no other,
-/// the session's owner waits for a worker and journals the call before its start.
+/// If the session's node cannot reach the bound worker and the request has not been sent, the edge
+/// binds it to another one. Without another, the session's owner waits for a worker and journals
+/// the call first.
 pub(super) async fn deliver_bound(
     visit: &Visit<'_>,
     to: &SessionRef,
@@ -90,8 +90,7 @@ pub(super) async fn deliver_bound(
                 post.plan = bind_anew(visit, to, &post, plan, &mut tried);
             }
             (delivered, plan) => {
-                // The answer is complete. A stream is acknowledged by its session once it is in the
-                // log, and a task by the task's session.
+                // A session acknowledges its streams, and a task's session the task.
                 if let (Ok(Delivered::Json(_)), Some(Ok(plan))) = (&delivered, plan.as_deref())
                     && !may_be_task(edge, &post.body)
                 {
@@ -114,7 +113,6 @@ pub(crate) fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
     edge.config.tasks.enabled && begins.is_some_and(|begins| begins != b'n')
 }
 
-/// Plans again for another worker, if there is one.
 fn bind_anew(
     visit: &Visit<'_>,
     to: &SessionRef,

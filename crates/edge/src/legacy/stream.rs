@@ -19,8 +19,8 @@ use crate::sse;
 use crate::visit::Visit;
 use shoal_telemetry::metrics::StreamKind;
 
-/// The reconnect delay of a call's client after a drain. Its connection has already stayed open for
-/// its share of the spread, so most calls end before.
+/// The reconnect delay of a call's client after a drain, which has already waited for its share of
+/// the spread.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// The frames of one connection. Dropping it detaches the reader, and the session continues.
@@ -31,18 +31,13 @@ pub(super) struct StreamFrames {
     resumable: bool,
     /// Whether the client will resume once it has an event id.
     resumes: bool,
-    /// Ready when the client's token is no longer valid for this stream.
     over: BoxFuture<'static, AuthError>,
-    /// Ready when the node drains and the client should leave.
     drained: BoxFuture<'static, ()>,
-    /// The reconnect delay after a drain.
     after_drain: Duration,
-    /// The reconnect delay if the connection ends early for another reason.
     reconnect_after: Duration,
-    /// The record of the request that this stream answers.
     record: Option<RequestRecord>,
     places: Option<SessionPlaces>,
-    /// Requests that get an error at a drain, because their client has no event id to resume from.
+    /// Get an error at a drain, because their client cannot resume without an event id.
     unanswered: Option<HandedOver>,
     /// Ready when the node ends before the calls of such clients.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -54,9 +49,9 @@ impl StreamFrames {
         Self::new(events, kind, visit, true, (None, None, None))
     }
 
-    /// The stream of a POST. Only a primed client (2025-11-25) is known to come back for the
-    /// answer. Older clients and [some](super::agent) of that revision treat a clean end as a lost
-    /// request, so their streams continue during a drain.
+    /// Only a primed client (2025-11-25) is known to resume. Older clients and [some](super::agent)
+    /// of that revision treat a clean end as a lost request, so their streams continue during a
+    /// drain.
     pub(super) fn of_post(
         events: EventStream,
         visit: &Visit<'_>,
@@ -82,13 +77,11 @@ impl StreamFrames {
         let edge = visit.edge;
         let reconnect_after = edge.reconnect_after();
         let drain = edge.drain.clone();
-        // A reopened GET shows a new token. A POST's call runs to its end unless its token is
-        // revoked.
+        // A reopened GET shows a new token. A POST's call runs on unless its token is revoked.
         let over = match resumable {
             true => visit.until_over(),
             false => visit.until_revoked(),
         };
-        // Most calls end within this time.
         let (stays, after_drain) = match kind {
             StreamKind::Call => (edge.share_of_return(), AT_ONCE),
             _ => (Duration::ZERO, reconnect_after),
@@ -127,8 +120,7 @@ impl StreamFrames {
         }
     }
 
-    /// Handles a node that ends before the call: a client with an event id resumes elsewhere, and
-    /// any other client gets an error.
+    /// At the node's end, a client with an event id resumes elsewhere, and any other gets an error.
     fn cut_off(&mut self) -> Bytes {
         let Some(unanswered) = self.unanswered.take() else {
             self.close();
@@ -150,8 +142,7 @@ impl StreamFrames {
             places.answered(data);
         }
         match item {
-            // A message outside the log may be lost. The client asks for a task's result and
-            // questions again.
+            // May be lost outside the log. The client asks for a task's result again.
             StreamItem::Passing { data } => match self.reader.keep(sse::message(&data)) {
                 Ok(frame) => {
                     if let Some(record) = &self.record {
@@ -174,7 +165,7 @@ impl StreamFrames {
                     }
                     frame
                 }
-                // The message is in the log, so the client resumes to read it.
+                // In the log, so the client resumes to read it.
                 Err(_) => {
                     self.close();
                     sse::retry(self.reconnect_after)
@@ -189,7 +180,6 @@ impl StreamFrames {
                 self.close();
                 sse::retry(after)
             }
-            // This node has not looked for the next owner. The client finds it by reconnecting.
             StreamItem::Moved => {
                 self.close();
                 sse::retry(self.reconnect_after)
@@ -205,12 +195,12 @@ impl Stream for StreamFrames {
         if self.ended {
             return Poll::Ready(None);
         }
-        // Checked first, so that a caller whose token is invalid receives no more events.
+        // First, so that an invalid token receives no more events.
         if self.over.as_mut().poll(cx).is_ready() {
             self.close();
             return Poll::Ready(Some(sse::retry(self.reconnect_after)));
         }
-        // The log has the queued items too, but sending them spares the client a fetch.
+        // Sending queued items spares the client a fetch from the log.
         if let Poll::Ready(item) = self.events.items.poll_recv(cx) {
             if item.is_none()
                 && let Some(record) = &self.record

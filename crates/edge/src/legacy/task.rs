@@ -20,7 +20,6 @@ use super::task_result;
 use crate::tasks::task_of;
 use crate::visit::Visit;
 
-/// Tasks of a list that are queried concurrently.
 const AT_ONCE: usize = 4;
 /// How long a cancelled task may take to stop before the client is told to ask again.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
@@ -29,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_secs(1);
 
-/// Extracts a request about tasks, if tasks are enabled.
+/// Extracts a request about tasks.
 ///
 /// # Errors
 /// Any other body is returned.
@@ -44,14 +43,13 @@ pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
     }
 }
 
-/// A client's answer to a task's question.
 pub(super) struct Answered {
     task: SessionId,
     /// With the question's id in the task's session.
     response: Response,
 }
 
-/// Extracts an answer to a task's question, if tasks are enabled.
+/// Extracts an answer to a task's question.
 ///
 /// # Errors
 /// Any other body is returned.
@@ -70,14 +68,11 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
     }
 }
 
-/// Sends an answer to its task's owner, from any session with tasks. An unexpected answer is
-/// ignored.
+/// Sends an answer to its task's owner. An unexpected answer is ignored. Cancel safe: the answer
+/// was delivered or not.
 ///
 /// # Errors
 /// Those of the gateway, about the session or the task's owner.
-///
-/// # Cancel safety
-/// Cancel safe: the answer was delivered or not.
 pub(super) async fn answer(
     visit: &Visit<'_>,
     session: &SessionRef,
@@ -95,13 +90,10 @@ pub(super) async fn answer(
     }
 }
 
-/// Answers a request about tasks.
+/// Answers a request about tasks. Cancel safe: at most, a task was told to stop.
 ///
 /// # Errors
 /// Those of the gateway, about the session or the task's owner.
-///
-/// # Cancel safety
-/// Cancel safe: at most, a task was told to stop.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     session: &SessionRef,
@@ -142,10 +134,8 @@ pub(super) async fn serve(
     }
 }
 
-/// A session's report about its tasks.
 enum Own {
     Tasks(OwnTasks),
-    /// The session has no tasks to report, and answers like this.
     Answer(Delivered),
 }
 
@@ -168,7 +158,6 @@ async fn own_tasks(
     let post = Post::new(Body::Single(Message::Request(list)));
     let text = match visit.edge.gateway.deliver(session, post).await? {
         Delivered::Json(text) => text,
-        // The refusal went to the session's stream.
         other => return Ok(Own::Answer(other)),
     };
     let answer = RawJson::from_valid(text.clone());
@@ -210,7 +199,7 @@ fn to(visit: &Visit<'_>, task: &SessionId) -> SessionRef {
     }
 }
 
-/// Asks a task's owner about it in the visitor's name. The answer has the shape of the revision.
+/// Asks a task's owner in the visitor's name.
 async fn ask(
     visit: &Visit<'_>,
     task: &SessionId,
@@ -239,11 +228,9 @@ async fn ask(
     })
 }
 
-/// The session's tasks that still exist.
 async fn list(visit: &Visit<'_>, id: &RequestId, own: Vec<String>) -> Result<Bytes, GatewayError> {
     let asked = own.into_iter().filter_map(task_of).map(async |task| {
         let found = ask(visit, &task, Method::TasksGet).await?;
-        // A missing task has expired.
         Ok::<_, GatewayError>(found.ok())
     });
     // Collected first, because the compiler rejects a stream of these closures.
@@ -258,7 +245,7 @@ async fn list(visit: &Visit<'_>, id: &RequestId, own: Vec<String>) -> Result<Byt
     Ok(response(id, &listed.to_json()))
 }
 
-/// Cancels a task and waits until it has stopped, because only then may the client be told.
+/// Waits until the task has stopped, because only then may the client be told.
 async fn cancel(
     visit: &Visit<'_>,
     task: &SessionId,
@@ -276,7 +263,6 @@ async fn cancel(
         let status = now.member("status").and_then(|status| status.string());
         match status.as_deref() {
             Some("cancelled") => return Ok(Ok(now)),
-            // The call ended before it was cancelled.
             Some(status) if is_over(&now) => return Ok(Err(legacy::is_over_already(status))),
             _ if Instant::now() < until => sleep(pause).await,
             _ => {

@@ -29,10 +29,7 @@ use crate::visit::Visit;
 /// How long to wait before the answer becomes a stream.
 const SOON: Duration = Duration::from_millis(200);
 
-/// Answers at once, or with a stream of the task's questions and its result.
-///
-/// # Cancel safety
-/// Cancel safe: it changes no state.
+/// Answers at once, or with a stream of questions and the result. Cancel safe.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     session: &SessionRef,
@@ -87,13 +84,11 @@ struct Waiter {
     limit: Duration,
     input: Duration,
     until: Instant,
-    /// The keys of questions already sent on this stream. After the loss of the task's node, an
-    /// open question comes again unchanged.
+    /// Keys of questions already sent. After the loss of the task's node, an open question comes
+    /// again unchanged.
     asked: HashSet<String>,
-    /// Questions to be sent.
     due: VecDeque<Bytes>,
     answered: bool,
-    /// Ready when the node ends.
     sent_away: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
@@ -103,10 +98,7 @@ enum Said {
 }
 
 impl Waiter {
-    /// Returns the next message. The answer is the last one.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Returns the next message, of which the answer is the last. Cancel safe.
     async fn next(&mut self) -> Option<Said> {
         loop {
             if let Some(question) = self.due.pop_front() {
@@ -190,10 +182,7 @@ impl Watched {
         })
     }
 
-    /// Returns the task as of 2026-07-28 whenever it changes, or `None` if it is gone.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Returns the task as of 2026-07-28 whenever it changes. Cancel safe.
     async fn next(&mut self) -> Option<RawJson> {
         poll_fn(|cx| {
             while self.is_told

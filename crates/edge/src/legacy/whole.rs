@@ -42,7 +42,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Reads the answer, over further connections if the session's node changes.
+    /// Reads the answer, over further connections if needed.
     ///
     /// # Errors
     /// The client's token is revoked, or the stream cannot be read to its end.
@@ -93,7 +93,6 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Reads until the stream ends, and returns its position.
     async fn read_connection(
         &mut self,
         stream: &mut EventStream,
@@ -118,7 +117,6 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Handles a message, and returns whether it was the last.
     async fn take(&mut self, data: Bytes) -> Result<bool, Refused> {
         match Message::parse(&data) {
             Ok(Message::Response(response)) => {
@@ -144,7 +142,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Counts a response of a batch in the backlog until the last one is there.
+    /// Counts a response in the backlog until the batch's last one.
     fn held(&mut self, response: &Response, data: Bytes) -> Bytes {
         match self.visit.reader().hold(data.len()) {
             Ok(held) => {

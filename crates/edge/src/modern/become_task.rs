@@ -24,17 +24,14 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use crate::held_places::CallPlaces;
 use crate::visit::Visit;
 
-/// The pause before an unreachable new task is asked again.
 const AGAIN: Duration = Duration::from_millis(100);
 
 pub(super) struct Candidate {
     due: Pin<Box<Sleep>>,
-    /// Resolves to the place where the call runs.
     bound: Option<BoxFuture<'static, Option<Bound>>>,
     origin: Origin,
 }
 
-/// The facts that a task is created from.
 struct Origin {
     gateway: Arc<dyn SessionGateway>,
     principal: Principal,
@@ -43,17 +40,14 @@ struct Origin {
     client_info: Option<ClientInfo>,
     capabilities: RawJson,
     params: Option<RawJson>,
-    /// How long the client waits at most.
     deadline: Instant,
     repeat: Repeat,
-    /// The call's route. A request that continues an earlier one has no plan with a route.
+    /// A request that continues an earlier one has no plan with a route.
     route: Option<Route>,
 }
 
 pub(super) enum Became {
-    /// A task, with the answer for its client.
     Task(RawJson, TaskHandle),
-    /// No task: the call continues.
     Nothing(RunningCall),
 }
 
@@ -89,8 +83,8 @@ impl Candidate {
         self.origin.route.clone_from(&plan.route);
     }
 
-    /// Ready when the call should become a task and the client's answers have arrived at the
-    /// worker. Returns where the call runs, if that is known.
+    /// Ready when the call is due and its answers have arrived at the worker. Returns where the
+    /// call runs, if known.
     pub(super) fn poll_due(
         &mut self,
         control: &dyn CallControl,
@@ -154,8 +148,7 @@ impl Origin {
         None
     }
 
-    /// Makes the session take over the call, and asks for the task. The session answers once it has
-    /// journaled the call.
+    /// Makes the session take over the call. It answers once it has journaled the call.
     async fn hand_over(
         &self,
         task: &TaskHandle,
@@ -170,8 +163,7 @@ impl Origin {
         let post = Post {
             body: request("call", Method::ToolsCall, self.params_of_call()),
             delivery: call.into(),
-            // From here on, the worker may know the call under the task. A call that is safe to
-            // repeat is found by its id.
+            // From here on, the worker may know the call under the task.
             repeated: once,
             plan: Some(Arc::new(Ok(plan))),
         };
@@ -193,8 +185,7 @@ impl Origin {
                     let answer = RawJson::from_valid(text);
                     return answer.member("result").map(|task| created(&task));
                 }
-                // The task already has the call, so it cannot continue here. Its owner may be
-                // briefly unavailable.
+                // The task already has the call, so it cannot continue here.
                 Err(error) if may_pass(&error) && Instant::now() < self.deadline => {
                     tracing::debug!(%error, "a new task does not answer yet");
                     sleep(AGAIN).await;
@@ -204,8 +195,8 @@ impl Origin {
         }
     }
 
-    /// The plan, bound to the worker that runs the call. `None` if that worker could not tell
-    /// whether it had the call before.
+    /// The plan for the call's worker. `None` if that worker could not tell whether it had the call
+    /// before.
     fn plan_at(&self, bound: Bound) -> Option<RequestPlan> {
         let once = self.repeat == Repeat::Never;
         let Bound { pool, worker, .. } = bound;
@@ -218,7 +209,6 @@ impl Origin {
         };
         let route = match &self.route {
             Some(route) => route.clone(),
-            // This call is only attached to.
             None if once => attached(),
             None => return None,
         };
@@ -247,7 +237,6 @@ impl Origin {
         }
     }
 
-    /// Removes the parameters that only a modern request has.
     fn params_of_call(&self) -> Option<RawJson> {
         let params = self.params.as_ref()?;
         let (Some(mut params), Some(meta)) = (RawObject::of(params), params.member("_meta")) else {
@@ -270,7 +259,6 @@ impl Origin {
     }
 }
 
-/// Whether the task may answer later.
 fn may_pass(error: &GatewayError) -> bool {
     matches!(
         error,

@@ -71,7 +71,6 @@ pub(super) async fn serve(
             if let Some(record) = &permit.record {
                 record.ended(&ending.outcome);
             }
-            // The request's body is no longer needed.
             drop(permit.room.take());
             return complete(&reader, run.repeat(), &id, &ending);
         }
@@ -118,7 +117,6 @@ fn call(
         progress_token: meta.progress_token,
         log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
-        // The plan decides.
         repeat: Repeat::Never,
         // Without traces, passes on the client's trace context.
         trace: visit.trace.clone().or_else(|| {
@@ -159,7 +157,6 @@ fn text_of(id: &RequestId, outcome: &Outcome) -> Bytes {
     }
 }
 
-/// The error for an answer without backlog room.
 fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
     match repeat {
         Repeat::Safe => Refusal::AnswerNotKept(full).error(),
@@ -167,8 +164,7 @@ fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
     }
 }
 
-/// The error for a call whose client's token is revoked. The call is cancelled and may have had
-/// effects.
+/// The call is cancelled and may have had effects.
 fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     match repeat {
         Repeat::Safe => Refusal::Unauthenticated(why).error(),
@@ -179,8 +175,7 @@ fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     }
 }
 
-/// A call's stream. It has no event ids, because modern streams cannot be resumed. Dropping it
-/// cancels the call.
+/// A call's stream, without event ids. Dropping it cancels the call.
 struct CallFrames {
     id: RequestId,
     reader: Reader,
@@ -225,7 +220,7 @@ impl Stream for CallFrames {
         match step {
             Step::Notification { method, params } => {
                 let text = notification(method.as_str(), params.as_ref());
-                // Without backlog room, the notification is dropped but the answer is still sent.
+                // Without backlog room, only the answer is sent.
                 let frame = self.reader.keep(sse::message(&text));
                 Poll::Ready(Some(frame.unwrap_or(sse::COMMENT)))
             }

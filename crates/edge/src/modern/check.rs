@@ -16,7 +16,6 @@ pub(super) struct Checked {
     pub(super) revision: Revision,
     pub(super) capabilities: RawJson,
     pub(super) log: LogFilter,
-    /// Whether the client and the edge support tasks.
     pub(super) tasks: bool,
 }
 
@@ -45,7 +44,6 @@ pub(super) fn request(
     }
     let params = request.params.as_ref();
     if let Some(named) = request.method.named() {
-        // A missing parameter is refused later by its method.
         if let Some(name) = params.and_then(|params| params.member_text(named.as_str())) {
             expect_equal("Mcp-Name", sent(headers, &names::NAME), &name)?;
         }
@@ -60,7 +58,6 @@ pub(super) fn request(
     })
 }
 
-/// Whether a request requires the tasks extension.
 pub(super) fn needs_tasks(caller: &Caller, request: &Request, dispatcher: &dyn Dispatcher) -> bool {
     let params = request.params.as_ref();
     match request.method {
@@ -90,7 +87,7 @@ pub(super) fn arguments(
     dispatcher.check_param_headers(caller, params, &|name| mirrored(headers, name))
 }
 
-/// Checks the version of a notification, which is all that the specification requires over HTTP.
+/// The specification requires only the version of a notification.
 pub(super) fn notification_version(
     version: VersionHeader<'_>,
     meta: &RequestMeta,
@@ -134,8 +131,8 @@ fn missing(key: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("params._meta must hold {key:?}: {what}"))
 }
 
-/// Lists every served revision, newest first. A client that shares only a legacy one can still fall
-/// back to `initialize`.
+/// Lists every revision, newest first. A client that shares only a legacy one can fall back to
+/// `initialize`.
 fn unsupported(requested: &str, why: &str) -> RpcError {
     let requested = shown(requested, 64);
     let data = serde_json::json!({ "supported": supported_versions(), "requested": requested });

@@ -35,7 +35,6 @@ pub(super) async fn serve(
         .map_err(Refusal::Modern)?;
     let permit = edge.load.admit_stream(&visit.principal, limits)?;
     let reader = visit.reader();
-    // The filter stays in memory until the stream ends.
     let kept = match asked.bytes() {
         0 => None,
         bytes => Some(reader.hold(bytes).map_err(Refusal::AnswerNotKept)?),
@@ -82,7 +81,6 @@ struct ListenFrames {
     subscription: Subscription,
     tasks: TaskWatch,
     facts: Arc<ServerFacts>,
-    /// Ready when the client's token is no longer valid.
     over: BoxFuture<'static, AuthError>,
     drained: BoxFuture<'static, ()>,
     ended: bool,
@@ -115,7 +113,6 @@ impl Stream for ListenFrames {
         }
         if let Poll::Ready(task) = self.tasks.poll_told(cx) {
             let mut params = RawObject::of(&task).unwrap_or_default();
-            // The notification is not a result.
             params.remove("resultType");
             let text = notify(&Method::TaskChanged, params, &self.id);
             return Poll::Ready(self.frame(&text));

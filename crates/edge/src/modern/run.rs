@@ -26,7 +26,6 @@ pub(super) struct CallRun {
     state: RunState,
     /// Whether the call may run again. Assumed not until the plan is known.
     repeat: Repeat,
-    /// The means to make the call a task, if it may become one.
     candidate: Option<Box<Candidate>>,
     places: CallPlaces,
 }
@@ -50,9 +49,8 @@ pub(super) enum Step {
 
 pub(super) struct Ending {
     pub(super) outcome: Outcome,
-    /// The HTTP status, if this is the whole answer.
     pub(super) status: StatusCode,
-    /// When to retry, if a limit was reached or the node does not know all pools yet.
+    /// Set if a limit was reached or a pool is not known yet.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -167,7 +165,6 @@ impl CallRun {
                         }
                         // Only resumable streams are worth closing early.
                         Some(CallEventKind::CloseStream { .. }) => {}
-                        // The client was not asked.
                         Some(CallEventKind::Withdrawn { .. }) => {}
                         Some(CallEventKind::State { ask, .. }) => {
                             drop(running.control.answer(ask, Outcome::Error(no_session())));
@@ -243,7 +240,7 @@ impl Drop for CallRun {
         let places = self.places.take();
         match std::mem::replace(&mut self.state, RunState::Ended) {
             RunState::Running(running) => cancel(running, places),
-            // A running start cannot be undone, so it is awaited and then cancelled.
+            // A running start cannot be undone.
             RunState::Starting(starting) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {

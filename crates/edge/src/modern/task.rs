@@ -35,7 +35,6 @@ pub(super) async fn serve(
     if let Some(record) = &permit.record {
         record.answered(&text);
     }
-    // An owner's refusal gets the same status as an edge's.
     if let Some(error) = RawJson::from_valid(text.clone()).member("error") {
         return Err(Refusal::Modern(RpcError::from_json(&error)).into());
     }

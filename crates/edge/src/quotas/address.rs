@@ -7,10 +7,8 @@ use http::request::Parts;
 
 use crate::connection::Connection;
 
-/// A constant, because the header is looked up often.
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Maximum proxies of a chain that are examined.
 const LONGEST_CHAIN: usize = 32;
 
 /// Proxies whose `X-Forwarded-For` is trusted.
@@ -56,17 +54,15 @@ impl TrustedProxies {
         self.0.iter().any(within)
     }
 
-    /// The nearest address that is not a trusted proxy's, or `None` without a known connection.
+    /// The nearest address that is not a trusted proxy's, if the connection is known.
     pub(crate) fn address_of(&self, head: &Parts) -> Option<IpAddr> {
         let peer = Connection::of(&head.extensions)?.peer.address?;
         let mut nearest = peer.ip().to_canonical();
-        // Most requests do not come from a trusted proxy and skip the header.
         if !self.trusts(nearest) {
             return Some(nearest);
         }
         let lines = head.headers.get_all(FORWARDED_FOR).iter().rev();
-        // Splits bytes, because a client's invalid text must not hide the addresses that proxies
-        // added.
+        // A client's invalid text must not hide the addresses that proxies added.
         let parts = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
         let mut before = parts.take(LONGEST_CHAIN);
         while self.trusts(nearest) {

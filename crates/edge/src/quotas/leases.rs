@@ -19,7 +19,7 @@ const LIFE: Duration = Duration::from_secs(2);
 const EMPTY: Duration = Duration::from_secs(1);
 /// An edge may hold one in this many cells of a bucket.
 const SHARE: u32 = 10;
-/// Maximum bytes of one quota's leases, and the bytes of a lease besides its name.
+/// Bytes of one quota's leases, and of a lease besides its name.
 const MOST_BYTES: usize = 16 << 20;
 const LEASE: usize = 240;
 
@@ -38,21 +38,18 @@ pub(super) struct Lease {
     /// The size of the last request for cells.
     size: u32,
     since: Instant,
-    /// An empty bucket: the cells that were requested, when they are available, and when to ask
-    /// again.
+    /// The cells asked for, when they are available, and when to ask again.
     empty: Option<(u32, Instant, Instant)>,
     asking: bool,
     news: Arc<Notify>,
 }
 
-/// The result of requesting cells.
 pub(super) enum Step {
     Spent,
     /// Enough cells are available after this time.
     Refused(Duration),
     /// Another request is asking the store. Try again after the notification.
     Wait(OwnedNotified),
-    /// Ask the store for `want` cells and return the `unused` ones.
     Ask {
         rate: CellRate,
         want: u32,
@@ -74,7 +71,6 @@ impl Leases {
         })
     }
 
-    /// Returns the cells of a request that was refused.
     pub(super) fn put_back(&self, subject: &QuotaSubject, cells: u32) {
         if let Some(lease) = self.0.lock().all.get_mut(subject) {
             lease.cells += cells;
@@ -119,8 +115,7 @@ impl Entries {
     fn insert(&mut self, subject: QuotaSubject, now: Instant) -> &mut Lease {
         let bytes = bytes_of(&subject);
         if self.bytes + bytes > MOST_BYTES {
-            // A dropped lease is asked for again when needed. The bucket regains its cells with
-            // time.
+            // The bucket regains a dropped lease's cells with time.
             let Self { all, bytes } = self;
             all.retain(|subject, lease| {
                 let needed = lease.asking || lease.places.any();
@@ -167,7 +162,6 @@ impl Lease {
         };
         self.size = size.clamp(1, (rate.burst() / SHARE).max(1)).max(need);
         self.asking = true;
-        // The rest is returned and requested again.
         let unused = std::mem::take(&mut self.cells);
         let want = self.size;
         Step::Ask { rate, want, unused }
@@ -178,7 +172,7 @@ fn bytes_of(subject: &QuotaSubject) -> usize {
     LEASE + subject.bytes()
 }
 
-/// Marks that a request asks for cells. Dropping it notifies the waiting requests in any case.
+/// Dropping it notifies the waiting requests.
 pub(super) struct Asking<'a> {
     leases: &'a Leases,
     subject: &'a QuotaSubject,
@@ -271,7 +265,6 @@ mod tests {
     #[test]
     fn a_sweep_forgets_nothing_that_is_held() {
         let leases = Leases::default();
-        // The next sweep drops unneeded leases.
         let old = Instant::now() - LIFE;
         let inside = AtomicUsize::new(0);
         let call = || {

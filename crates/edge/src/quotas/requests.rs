@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use shoal_protocol::{Body, Message, Method};
 
-/// The requests of a message, with their tools if quotas ask for tools.
 pub(super) enum Requests<'a> {
     One(Option<Tool<'a>>),
     Batch(Vec<Tool<'a>>),

@@ -53,8 +53,7 @@ impl Rule {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Takes places for concurrent calls, up to `limit`, and then cells, which may have to be
-    /// waited for.
+    /// Takes places up to `limit`, and then cells, which may have to be waited for.
     pub(super) fn take(
         &self,
         subject: &QuotaSubject,

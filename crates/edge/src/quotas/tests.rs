@@ -126,7 +126,6 @@ async fn three_edges_let_through_what_one_bucket_holds_with_few_questions() {
         passed += admitted(edge, 1_000).await;
     }
     assert!(passed <= 1_000);
-    // The other edges' cells are returned.
     for edge in &edges {
         edge.close().await;
     }
@@ -309,7 +308,6 @@ async fn arrivals(edge: &Quotas, addresses: u32) -> usize {
     let mut passed = 0;
     for mut arriving in all.into_iter().map(Box::pin) {
         passed += usize::from(arriving.as_mut().now_or_never().is_some());
-        // The question to the store still runs.
         tokio::task::yield_now().await;
     }
     passed

@@ -29,20 +29,19 @@ struct Running {
     unanswered: Unanswered,
 }
 
-/// Why a message got no answer on its connection. The span gets an event instead of an error,
-/// because a session's call continues without its connection.
+/// Why a message got no answer on its connection. This is an event and not an error, because a
+/// session's call continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
     Left,
     /// The stream was closed, and the client can resume.
     Closed,
-    /// The stream broke off.
     Cut,
 }
 
 impl Operation {
-    /// Begins the span as a child of the context in `_meta`. The HTTP headers' context is linked,
-    /// and is the parent only without `_meta`, because proxies add theirs unasked.
+    /// The parent is the context in `_meta`. The HTTP headers' context is only linked if `_meta`
+    /// has one, because proxies add theirs unasked.
     pub(crate) fn begin(came: &Came<'_>) -> Self {
         if !trace::enabled() && !metrics::enabled() {
             return Self(None);
@@ -75,7 +74,6 @@ impl Operation {
         self.0.as_ref()?.span.context()
     }
 
-    /// The called tool, if traces or metrics are kept.
     pub(crate) fn tool(&self) -> Option<&str> {
         match self.0.as_ref()?.target.as_ref()? {
             Target::Tool(name) => Some(name),
@@ -83,7 +81,6 @@ impl Operation {
         }
     }
 
-    /// Notes the opened session and the negotiated revision.
     pub(crate) fn opened(&mut self, session: &SessionId, revision: Option<Revision>) {
         let Some(running) = &mut self.0 else {
             return;
@@ -110,7 +107,6 @@ impl Operation {
         }
     }
 
-    /// Ends a message without an answer on its connection.
     pub(crate) fn leave(self, took: Duration) {
         if let Some(mut running) = self.0 {
             let why = running.unanswered;
@@ -183,8 +179,7 @@ fn revision_of(headers: &HeaderMap) -> Option<&'static str> {
     said.parse().ok().map(Revision::as_str)
 }
 
-/// The trace context in the client's `_meta`. A search shows cheaply that most messages have no
-/// such context.
+/// A search shows cheaply that most messages have no trace context.
 fn in_meta(params: Option<&RawJson>) -> Option<TraceContext> {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("traceparent"));
     SEARCH.find(params?.as_bytes())?;

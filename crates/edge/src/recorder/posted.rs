@@ -15,9 +15,7 @@ use crate::refusal::Refusal;
 /// A posted body. Client responses and batches of notifications have no record.
 pub(crate) struct Posted {
     began: Instant,
-    /// For a body with requests. Ends on its own.
     pub(crate) record: Option<RequestRecord>,
-    /// For a notification.
     told: Option<Operation>,
 }
 
@@ -54,7 +52,7 @@ impl Posted {
         }
     }
 
-    /// Ends the record when the POST is answered, which is the end of a notification.
+    /// A notification ends when the POST is answered.
     pub(crate) fn answered(self, refused: Option<&Refusal>) {
         if let Some(told) = self.told {
             let failure = refused.map(|why| Failure::Code(why.error().code));

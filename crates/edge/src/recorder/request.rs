@@ -20,15 +20,12 @@ use super::said::{Said, said};
 use super::{Ended, Recorder};
 use crate::refusal::Refusal;
 
-/// Maximum characters of an error message.
 const LONGEST_MESSAGE: usize = 400;
-/// The member of a failed tool's result.
 const IS_ERROR: &str = "isError";
 const UNSAID: &str = "the tool did not say why";
-/// Maximum characters of a target.
 const LONGEST_TARGET: usize = 160;
 
-/// A request whose end is awaited. Counts as cancelled if it is dropped earlier. A cheap handle.
+/// A request whose end is awaited. Counts as cancelled if dropped earlier.
 #[derive(Clone)]
 pub(crate) struct RequestRecord(Arc<Pending>);
 
@@ -36,7 +33,6 @@ struct Pending {
     recorder: Recorder,
     began: Instant,
     subject: Subject,
-    /// Taken when the request is settled.
     operation: Mutex<Option<Operation>>,
 }
 
@@ -48,7 +44,6 @@ struct Subject {
 }
 
 impl RequestRecord {
-    /// The record of a body with requests, or `None` without requests.
     pub(crate) fn of(
         recorder: &Recorder,
         began: Instant,
@@ -91,7 +86,6 @@ impl RequestRecord {
         }
     }
 
-    /// Sets the reason to report if the request ends without an answer.
     pub(crate) fn expect_none(&self, why: Unanswered) {
         if let Some(operation) = &mut *self.0.operation.lock() {
             operation.expect_none(why);
@@ -115,7 +109,7 @@ impl RequestRecord {
         }
     }
 
-    /// Notes the whole answer in any form: a response, a batch, or an empty body.
+    /// Notes a response, a batch, or an empty body.
     pub(crate) fn answered(&self, text: &[u8]) {
         self.wrote(text);
         self.0.settle(Ended::Ok, None, None);
@@ -147,7 +141,7 @@ impl Pending {
         }
     }
 
-    /// Settles the request. Only the first end counts. `failure` is the text of a failed tool.
+    /// Only the first end counts. `failure` is the text of a failed tool.
     fn settle(&self, ended: Ended, error: Option<&RpcError>, failure: Option<String>) {
         let Some(operation) = self.operation.lock().take() else {
             return;
@@ -193,8 +187,7 @@ impl Pending {
     }
 }
 
-/// Whether the text may contain a true `isError`. Most results do not, and searching is much
-/// cheaper than parsing.
+/// Most results have no true `isError`, and searching is cheaper than parsing.
 fn may_say_failed(text: &[u8]) -> bool {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
     SEARCH.find_iter(text).any(|at| {
@@ -231,7 +224,6 @@ impl Subject {
         self.params.as_ref()?.member(named.as_str())?.string()
     }
 
-    /// The error report. `trace` is the recorded trace.
     fn report(&self, wrong: ErrorReport, trace: Option<String>) -> ErrorReport {
         let traceparent = RequestMeta::of(self.params.as_ref()).traceparent;
         ErrorReport {
@@ -268,7 +260,6 @@ fn now_ms() -> u64 {
     now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The trace id in a W3C `traceparent`, or `None` if it is malformed.
 pub(super) fn trace_id(traceparent: &str) -> Option<&str> {
     let id = traceparent.split('-').nth(1)?;
     let fit = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());

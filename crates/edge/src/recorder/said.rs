@@ -10,7 +10,7 @@ pub(crate) enum Said {
     Other,
 }
 
-/// Classifies a message. Reads only up to the member after the id, because results can be long.
+/// Reads only up to the member after the id, because results can be long.
 pub(crate) fn said(text: &[u8]) -> Said {
     let after = text.strip_prefix(HEAD).and_then(after_id);
     match after {

@@ -13,11 +13,9 @@ use shoal_telemetry::metrics::{NameKind, metrics};
 
 use super::{Counters, Ended, STEP};
 
-/// Maximum tools.
 pub(super) const MOST: usize = 1_000;
 /// At least twice as many slots, so that searches are short.
 const SLOTS: usize = 2_048;
-/// Reported windows, including the current one.
 const WINDOWS: usize = 6;
 const STEPS: usize = 12;
 const WINDOW: Duration = Duration::from_secs(STEP.as_secs() * STEPS as u64);
@@ -70,11 +68,9 @@ impl Tools {
         self.steps.store(ended, Ordering::Relaxed);
     }
 
-    /// The calls of the reported windows.
     pub(super) fn recent(&self, name: &str) -> RecentCalls {
         let counted = self.find(name, || false);
         if counted.is_none() && self.taken.load(Ordering::Relaxed) >= MOST {
-            // The tool may have been called without being counted.
             return RecentCalls::default();
         }
         let mut recent = RecentCalls {
@@ -104,7 +100,7 @@ impl Tools {
         self.steps.load(Ordering::Relaxed) / STEPS % WINDOWS
     }
 
-    /// Finds a tool. A new one takes the first free slot if `may` returns true.
+    /// Finds a tool. A new one takes a free slot if `may` returns true.
     fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&Tool> {
         let first = self.hasher.hash_one(name) as usize % SLOTS;
         let mut may = Some(may);

@@ -15,7 +15,6 @@ pub(crate) struct Filter {
     pub(crate) resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) resource_subscriptions: Vec<String>,
-    /// Tasks of the tasks extension.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) task_ids: Vec<String>,
 }
@@ -25,7 +24,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Filter {
-    /// Reads the request's filter. Each of its two lists may have at most `max_names` names.
+    /// Each of the filter's two lists may have `max_names` names.
     pub(crate) fn of(params: Option<&RawJson>, max_names: usize) -> Result<Self, RpcError> {
         let filter = params
             .and_then(RawObject::of)
@@ -61,13 +60,11 @@ impl Filter {
         Ok(filter)
     }
 
-    /// The bytes that stay in memory as long as the stream.
     pub(crate) fn bytes(&self) -> usize {
         let names = self.resource_subscriptions.iter().chain(&self.task_ids);
         names.map(String::len).sum()
     }
 
-    /// The part that a server with these capabilities can send.
     pub(crate) fn supported_by(mut self, capabilities: &RawJson) -> Self {
         let declared = |capability: &str, flag: &str| {
             RawObject::of(capabilities)

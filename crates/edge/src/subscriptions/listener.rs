@@ -87,8 +87,7 @@ impl Listener {
         self.waker.wake();
     }
 
-    /// Queues an update. A client with too many waiting updates does not read, so its stream is cut
-    /// and it may subscribe again.
+    /// A client with too many waiting updates does not read, so its stream is cut.
     pub(super) fn resource_updated(&self, uri: &str, params: Option<&RawJson>) {
         let mut waiting = self.waiting.lock();
         let known = waiting
@@ -123,7 +122,6 @@ impl Listener {
         self.waker.wake();
     }
 
-    /// The next news, or `None` if the listener was cut.
     pub(crate) fn poll_news(&self, cx: &mut Context<'_>) -> Poll<Option<News>> {
         // Registered first, so that concurrent news wakes the task.
         self.waker.register(cx.waker());

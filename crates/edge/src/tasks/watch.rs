@@ -24,11 +24,9 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
 use super::task_of;
 use crate::visit::Visit;
 
-/// Concurrent questions per listener.
 const AT_ONCE: usize = 4;
 /// How often each task is polled, because signals may be lost.
 const ASKED_EVERY: Duration = Duration::from_secs(10);
-/// The pause before an unreachable owner is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct TaskWatch {
@@ -37,7 +35,6 @@ pub(crate) struct TaskWatch {
     asker: SessionRef,
     /// Tasks that are not reported as over, with a fingerprint of the last report.
     tasks: HashMap<Arc<str>, Option<u64>>,
-    /// Tasks to ask for, each once.
     due: VecDeque<Arc<str>>,
     asked: HashSet<Arc<str>>,
     answers: FuturesUnordered<BoxFuture<'static, (Arc<str>, Answer)>>,
@@ -46,14 +43,12 @@ pub(crate) struct TaskWatch {
 
 enum Answer {
     Task(RawJson),
-    /// There is no task that the caller may see.
     Unknown,
-    /// The owner is unreachable.
     Away,
 }
 
 impl TaskWatch {
-    /// Watches the tasks of `ids` that the caller may see, and removes the others from `ids`.
+    /// Watches the visible tasks of `ids`, and removes the others.
     pub(crate) async fn begin(visit: &Visit<'_>, ids: &mut Vec<String>) -> Self {
         let start = Instant::now() + ASKED_EVERY;
         let mut again = interval_at(start, ASKED_EVERY);
@@ -79,7 +74,6 @@ impl TaskWatch {
             gateway: Arc::clone(gateway),
             asker: asker(SessionId::new("")),
             tasks: found.iter().map(|id| (Arc::clone(id), None)).collect(),
-            // The statuses are not kept, because they may be large.
             due: found.into(),
             asked: HashSet::new(),
             answers: FuturesUnordered::new(),
@@ -93,7 +87,6 @@ impl TaskWatch {
         }
     }
 
-    /// Whether all tasks are over or gone.
     pub(crate) fn is_over(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -116,8 +109,7 @@ impl TaskWatch {
         }
     }
 
-    /// Asks for due tasks. A task with an open question waits, because the open answer may be older
-    /// than the news.
+    /// A task with an open question waits, because that answer may be older than the news.
     fn ask_due(&mut self) {
         for _ in 0..self.due.len() {
             let Some(id) = self.due.pop_front() else {
@@ -139,7 +131,7 @@ impl TaskWatch {
         }
     }
 
-    /// The report of a task if it changed. A finished task is reported once and then dropped.
+    /// A finished task is reported once and then dropped.
     fn news(&mut self, id: &Arc<str>, answer: Answer) -> Option<RawJson> {
         let task = match answer {
             Answer::Task(task) => task,

@@ -29,9 +29,7 @@ pub(super) struct Client {
     pub(super) edge: Arc<EdgeState>,
     pub(super) head: Parts,
     pub(super) principal: Principal,
-    /// The client's current grant, if there is more than the principal.
     pub(super) grant: Mutex<Option<Arc<Grant>>>,
-    /// Whether the client gets ids and can resume.
     pub(super) resumable: bool,
 }
 
@@ -70,7 +68,6 @@ impl Client {
         answer::refusal_text(refused)
     }
 
-    /// Applies news of the client's token.
     pub(super) fn hear_of_grant(&self, news: GrantNews) -> Result<(), End> {
         match news {
             GrantNews::Renewed(grant) => *self.grant.lock() = Some(grant),
@@ -92,18 +89,17 @@ impl Client {
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) events: EventStream,
-    /// Set if the client cannot resume: a drain waits for its running work, and the session ends
+    /// Set if the client cannot resume. A drain waits for its running work, and its session ends
     /// with the connection.
     pub(super) single: Option<(SingleStream, OpenedSession)>,
 }
 
 impl Session {
-    /// Fires when a drain ends the stream of a client that cannot resume.
     pub(super) fn sent_away(&self) -> Option<CancellationToken> {
         self.single.as_ref().map(|(single, _)| single.end())
     }
 
-    /// Ends the session of a client that cannot resume. Ready when its last messages are sent.
+    /// Ends such a session. Ready when its last messages are sent.
     pub(super) fn end(&self) -> Option<BoxFuture<'static, ()>> {
         self.single.as_ref().map(|(_, opened)| opened.end())
     }

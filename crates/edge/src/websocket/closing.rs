@@ -20,15 +20,14 @@ use super::receiving::{Arrived, CONTROL_FRAME, hand_over};
 use crate::body_budget::BodyPermit;
 use crate::upgrade::Duplex;
 
-/// How long, and how much, the client may still send after the close frame. Closing at once would
-/// reset the connection and lose the reason.
+/// How long, and how much, the client may still send. Closing at once would reset the connection
+/// and lose the reason.
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
 /// Maximum bytes of the reason in a close frame.
 const LONGEST_REASON: usize = 123;
 
 pub(super) enum End {
-    /// The client has left or is unreachable.
     Gone,
     Close(CloseCode, Cow<'static, str>),
 }
@@ -71,11 +70,9 @@ pub(super) const OTHERWISE: End = End::close(
 );
 
 impl Connection {
-    /// Sends the reason and ends the connection without losing it.
     pub(super) async fn end(mut self, end: End) {
         let _ = timeout(LINGER, async {
             match end {
-                // The answer to the client's own close frame may still be on its way.
                 End::Gone => {
                     let _ = self.socket.flush().await;
                     io::Result::Ok(())
@@ -102,8 +99,7 @@ impl Connection {
         self.socket.close(Some(why)).await
     }
 
-    /// Passes the client's last messages to its session, which lives on. The answers are events
-    /// that the client reads when it resumes.
+    /// Passes on the client's last messages. The client reads the answers when it resumes.
     async fn hear_the_rest(&mut self) {
         let Some(Session {
             id, single: None, ..

@@ -25,12 +25,11 @@ use crate::upgrade::Duplex;
 
 /// Maximum concurrent handovers of one client. At the limit, reading stops.
 const HANDED_OVER_AT_ONCE: usize = 64;
-/// The size of each connection's read buffer.
 pub(super) const READ_AT_ONCE: usize = 8 << 10;
 /// Unanswered pings after which the client counts as dead.
 const UNHEARD: u32 = 2;
-/// Maximum buffered bytes: one frame. Without it, pongs for a client that does not read would pile
-/// up. With it, only the newest ping is answered (RFC 6455, 5.5.3).
+/// One frame. The limit keeps pongs for a client that does not read from piling up: only the newest
+/// ping is answered (RFC 6455, 5.5.3).
 const WRITTEN_AT_ONCE: usize = 2 * PIECE;
 
 pub(super) type Said = Result<Option<Bytes>, End>;
@@ -96,7 +95,6 @@ impl Connection {
         pings.reset();
         let mut sent_away: BoxFuture<'_, ()> = Box::pin(Arc::clone(&self.client).sent_away());
         let mut late = Box::pin(sleep(timing.body));
-        // Runs after a drain ends a client that cannot resume.
         let mut ending: Option<BoxFuture<'_, ()>> = None;
         loop {
             let (opened, resumable) = (self.session.is_some(), self.client.resumable);
@@ -129,8 +127,7 @@ impl Connection {
     }
 
     async fn ping(&mut self) -> Result<(), End> {
-        // Silence does not count while reading is paused, and data of a long message counts as
-        // life.
+        // Silence does not count while reading is paused.
         let silent = !self.socket.get_mut().heard() && self.reads();
         self.unheard = if silent { self.unheard + 1 } else { 0 };
         if self.unheard > UNHEARD {

@@ -23,9 +23,7 @@ use crate::refused::Refused;
 use crate::upgrade::Upgrade;
 use crate::visit::Visit;
 
-/// The subprotocol for plain MCP messages.
 const PLAIN: &str = "mcp";
-/// The subprotocol with ids, which lets the client resume.
 const RESUMABLE: &str = "mcp.resume";
 /// The subprotocol prefix for the token of clients that cannot set headers.
 pub(super) const AUTH: &str = "mcp.auth.";
@@ -96,8 +94,7 @@ impl Offer {
     }
 }
 
-/// Answers the handshake. A session that cannot be resumed is refused here, because HTTP can carry
-/// the reason.
+/// A session that cannot be resumed is refused here, because HTTP can carry the reason.
 pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let offer = Offer::of(&visit.head.headers)?;
@@ -126,7 +123,6 @@ pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
     let mut head = visit.head.clone();
     let token = named_once(&visit.head.headers, AUTH, TOKEN_ONCE)?;
     if let Some(token) = token.and_then(|token| format!("Bearer {token}").parse().ok()) {
-        // Pools that ask for the client's token get it in either form.
         let said = head.headers.entry(header::AUTHORIZATION);
         said.or_insert(token);
     }
@@ -172,8 +168,7 @@ fn has_body(headers: &HeaderMap) -> bool {
     headers.contains_key(header::TRANSFER_ENCODING) || length.is_some_and(|length| length != "0")
 }
 
-/// Whether this is Base64 of 16 bytes (RFC 6455, 4.1): 22 digits, of which the last has two bits,
-/// and padding.
+/// Base64 of 16 bytes (RFC 6455, 4.1): 22 digits, of which the last has two bits.
 fn is_key(text: &[u8]) -> bool {
     let digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     match text {

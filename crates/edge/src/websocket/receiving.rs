@@ -29,7 +29,6 @@ use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::visit::request_id;
 
-/// The session's member in the answer to `initialize`.
 const SESSION_MEMBER: &str = "mcpSessionId";
 /// Bytes of a client's control frame besides its payload.
 pub(super) const CONTROL_FRAME: usize = 6;
@@ -89,8 +88,7 @@ impl Connection {
         };
         let asks = message.asks();
         let mut handing_over = Box::pin(hand_over(client, session, message));
-        // The first step runs before the next message is read, which preserves the order in a
-        // session of this node.
+        // The first step runs before the next message is read, which preserves the order.
         if let Poll::Ready(said) = poll!(handing_over.as_mut()) {
             return self.say(said?).await;
         }
@@ -130,7 +128,6 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// Whether the message needs an answer.
     pub(super) const fn asks(&self) -> bool {
         !matches!(
             self.body,
@@ -138,8 +135,7 @@ impl Arrived {
         )
     }
 
-    /// Counts and parses a message. A refused message is still read for its id, so that its client
-    /// can tell which one was refused.
+    /// A refused message is still read for its id, so that its client can tell which one it was.
     pub(super) fn read(
         client: &Client,
         began: Instant,
@@ -167,7 +163,6 @@ impl Arrived {
     }
 }
 
-/// Opens a session with `initialize`.
 async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Refused> {
     let Arrived {
         mut body,

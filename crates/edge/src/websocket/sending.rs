@@ -12,13 +12,10 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use super::closing::{AWAY, End, MOVED, NOT_TEXT, OVER, UNREAD};
 use super::connection::Connection;
 
-/// The event id's member in messages of the server.
 const EVENT_MEMBER: &str = "mcpEventId";
-/// Maximum bytes of a server's frame.
 pub(super) const PIECE: usize = 64 << 10;
 
 impl Connection {
-    /// Writes what the session says.
     pub(super) async fn tell(&mut self, item: Option<StreamItem>) -> Result<(), End> {
         match item {
             Some(StreamItem::Event { id, data }) => {
@@ -37,7 +34,6 @@ impl Connection {
                 }
                 Ok(())
             }
-            // A message outside the log may be lost.
             Some(StreamItem::Passing { data }) => match self.client.reader().keep(data) {
                 Ok(text) => self.write(text).await,
                 Err(_) => Ok(()),
@@ -48,7 +44,6 @@ impl Connection {
                 if !edge.drain.is_cancelled() {
                     return Err(MOVED);
                 }
-                // The session's node is also this node, which ends.
                 sleep(edge.share_of_return()).await;
                 Err(AWAY)
             }
@@ -79,7 +74,7 @@ impl Connection {
         written.map_err(|_| End::Gone)
     }
 
-    /// Writes in pieces, because the socket's buffer would keep the size of the largest frame.
+    /// The socket's buffer would keep the size of the largest frame.
     async fn write_in_pieces(&mut self, text: &Bytes) -> Result<(), Error> {
         let mut rest = text.clone();
         let mut kind = Data::Text;
@@ -92,15 +87,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes a frame. Buffered frames such as pongs go first, because the buffer holds one frame.
+    /// Flushes first, because the buffer holds one frame.
     pub(super) async fn put(&mut self, frame: Message) -> Result<(), Error> {
         self.socket.flush().await?;
         self.socket.send(frame).await
     }
 }
 
-/// Adds a member in front of a message, or of each message of a batch. `value` must need no
-/// escapes.
+/// Adds a member in front of each message. `value` must need no escapes.
 pub(super) fn with_member(name: &str, value: &str, text: &Bytes) -> Bytes {
     let Some(at) = memchr::memchr(b'{', text) else {
         return text.clone();

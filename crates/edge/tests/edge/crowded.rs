@@ -15,7 +15,6 @@ use crate::gateway::id;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 
 const LARGE: usize = 256 << 10;
-/// The limit for all bodies.
 const LIMIT: usize = 4 * LARGE;
 /// Longer than any test, so that the machine's speed does not matter.
 const PATIENT: Duration = Duration::from_secs(60);

@@ -17,25 +17,21 @@ use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcErr
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub(crate) const UPDATES: usize = 16;
-/// Bytes of the results of `large` and `large-write`, more than the buffers of two sockets.
+/// More than the buffers of two sockets.
 pub(crate) const LARGE: usize = 32 << 20;
 
 pub(crate) struct FakeDispatcher {
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
-    /// The failure of a node that knows no pools yet.
     pub(crate) not_ready: Mutex<Option<CallFailure>>,
-    /// The reason why the facts may be incomplete.
     pub(crate) lacks: Mutex<Option<CallFailure>>,
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
     pub(crate) subscriptions: watch::Sender<HashMap<String, usize>>,
     pub(crate) calls: Mutex<Vec<Call>>,
     pub(crate) acknowledged: Mutex<Vec<(WorkerId, CallId)>>,
     pub(crate) cancelled: watch::Sender<Vec<String>>,
-    /// Whether an answer is on its way to a tool.
     pub(crate) under_way: watch::Sender<bool>,
     running: mpsc::UnboundedSender<RunningFake>,
     started: tokio::sync::Mutex<mpsc::UnboundedReceiver<RunningFake>>,
-    /// Lets `slow-start` begin.
     pub(crate) gate: Arc<tokio::sync::Semaphore>,
 }
 

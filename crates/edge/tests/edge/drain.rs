@@ -21,7 +21,6 @@ async fn a_standalone_stream_ends_with_a_hint() {
     let stream = server.gateway.stream().await;
     stream.send(event(1, "{}")).await.unwrap();
     server.drain.cancel();
-    // Pending events are sent first.
     assert!(
         events
             .block()

@@ -27,17 +27,15 @@ pub(crate) const CUT_OFF: &str = "cut-off";
 
 pub(crate) struct FakeGateway {
     pub(crate) delivered: Mutex<Vec<(String, Body)>>,
-    /// The edge's plan for each delivered request.
     pub(crate) plans: Mutex<Vec<(DeliveryId, Option<Arc<EdgePlan>>)>>,
     pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
     pub(crate) closed: watch::Sender<Vec<String>>,
     pub(crate) task: Mutex<(RawJson, usize)>,
     /// A failure that `tasks/get` returns once.
     pub(crate) getting: Mutex<Option<GatewayError>>,
-    /// The failure of `open`, if any.
     pub(crate) opening: Mutex<Option<GatewayError>>,
     pub(crate) opens: AtomicUsize,
-    /// Whether all messages go on the session's single stream, except the answer to a `ping`.
+    /// The session's single stream carries everything but the answer to a `ping`.
     single: AtomicBool,
     streams: mpsc::UnboundedSender<LazySender<StreamItem>>,
     opened: tokio::sync::Mutex<mpsc::UnboundedReceiver<LazySender<StreamItem>>>,

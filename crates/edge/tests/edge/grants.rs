@@ -138,7 +138,6 @@ async fn every_stream_ends_whose_token_is_taken_back() {
         setting.open(setting.task()).await,
         setting.open(server.tool("slow")).await,
         setting.open(server.tool("long-write")).await,
-        // From now on the fake has one stream for everything.
         setting.open(setting.http_sse()).await,
     ];
     setting.tokens.end(AuthError::Invalid);

@@ -165,8 +165,7 @@ async fn delete_ends_the_session() {
     server.gateway.was_closed(LIVE).await;
 }
 
-/// The edge's plan goes along with a request. The session's node plans requests that must wait or
-/// have no worker here.
+/// The session's node plans requests that must wait or have no worker here.
 #[tokio::test]
 async fn a_request_is_planned_before_it_goes_to_its_session() {
     let server = Server::start().await;
@@ -200,14 +199,13 @@ async fn a_request_is_planned_before_it_goes_to_its_session() {
     );
 }
 
-/// The session's node cannot reach the worker, and only the edge knows that the call was not sent.
+/// Only the edge knows that the call was not sent.
 #[tokio::test]
 async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     let server = Server::start().await;
     let body = rpc("tools/call", &json!({ "name": "write" }));
     let request = server.post(body.to_string());
     let answered = request.header("mcp-session-id", CUT_OFF).send();
-    // The answer is a stream, because the session's owner planned the call.
     let (answer, stream) = tokio::join!(answered, server.gateway.stream());
     assert_eq!(answer.unwrap().status(), 200);
     drop(stream);
@@ -222,7 +220,7 @@ async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     assert!(plans.iter().all(|(delivery, _)| *delivery == plans[0].0));
 }
 
-/// The worker can then forget the answer. A stream is acknowledged by its session's owner.
+/// A stream is acknowledged by its session's owner.
 #[tokio::test]
 async fn an_answer_that_is_whole_is_acknowledged_to_the_worker() {
     let server = Server::start().await;

@@ -185,7 +185,6 @@ async fn a_client_that_waits_is_asked_once_on_each_connection() {
     drop(first);
     let mut second = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     assert_eq!(message(&mut second).await, question());
-    // The next owner asks again.
     is_now(&server, &json!({"status": "working"}));
     changed(&server).await;
     is_now(&server, &asking());

@@ -114,7 +114,6 @@ async fn subscriptions_end_with_the_stream() {
     while server.load.open_streams() > 0 {
         tokio::task::yield_now().await;
     }
-    // The hub reads news again for the next listener.
     let filter = json!({"resourceSubscriptions": ["file:///a"]});
     let (mut events, _) = listen(&server, filter).await;
     update(&server, "file:///a", json!({"uri": "file:///a"}));
@@ -203,7 +202,6 @@ async fn a_task_is_told_of_when_its_status_is_another_and_never_after_its_end() 
     let (mut events, _) = listen_to_tasks(&server, &[TASK]).await;
     assert_eq!(events.message().await["params"]["status"], "working");
 
-    // This change is not reported.
     let asked = server.gateway.task.lock().1;
     task_is(&server, &json!({"status": "working", "ttlMs": 7}));
     task_changed(&server).await;

@@ -114,7 +114,6 @@ impl Server {
             .header("mcp-protocol-version", "2025-11-25")
     }
 
-    /// A valid modern request.
     pub(crate) fn modern(&self, method: &str, params: Value) -> RequestBuilder {
         let params = with_meta(params, json!({}));
         self.post(rpc(method, &params).to_string())
@@ -157,7 +156,6 @@ pub(crate) fn rpc(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
 }
 
-/// Adds the `_meta` that modern requests need, with `more` in it.
 pub(crate) fn with_meta(mut params: Value, more: Value) -> Value {
     let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

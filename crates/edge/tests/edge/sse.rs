@@ -25,7 +25,6 @@ impl Events {
         }
     }
 
-    /// The next block, without its closing empty line, or `None` at the end.
     pub(crate) async fn block(&mut self) -> Option<String> {
         loop {
             let end = self.read.windows(2).position(|pair| pair == b"\n\n");

@@ -164,7 +164,6 @@ async fn neither_who_does_not_ask_for_tasks_nor_a_tool_that_forbids_them_gets_on
     ] {
         let call = tokio::spawn(json_of(request));
         let mut running = server.dispatcher.call().await;
-        // A call that began later is a task by now.
         let opened = server.gateway.opens.load(Ordering::Relaxed);
         let later = tokio::spawn(json_of(declared(&server, "tools/call", tool("long-write"))));
         let _running = server.dispatcher.call().await;
@@ -214,7 +213,6 @@ async fn only_a_tasks_own_id_finds_it() {
     let get = declared(&server, "tasks/get", json!({"taskId": TASK}));
     let (_, body) = json_of(get.header("mcp-name", "other-task")).await;
     assert_eq!(body["error"]["code"], -32020, "{body}");
-    // Legacy clients cannot use a task as a session.
     let legacy = server
         .post(rpc("ping", &json!({})).to_string())
         .header("mcp-session-id", TASK);

@@ -151,7 +151,6 @@ async fn the_first_message_is_initialize_and_not_of_the_modern_era() {
     let supported = &refused["error"]["data"]["supported"];
     assert_eq!(supported[0], "2025-11-25");
     assert!(!supported.as_array().unwrap().contains(&"2026-07-28".into()));
-    // The client falls back to the handshake.
     assert_eq!(client.ask(INITIALIZE).await["id"], 0);
 }
 

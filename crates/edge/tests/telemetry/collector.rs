@@ -20,7 +20,7 @@ use tonic::{Request, Response, Status};
 
 use crate::page::BOUND;
 
-/// A collector that keeps every span, on a runtime that outlives those of the tests.
+/// Its runtime outlives those of the tests.
 pub(crate) struct Collector {
     pub(crate) endpoint: String,
     spans: Arc<Mutex<Vec<Span>>>,

@@ -126,7 +126,6 @@ async fn a_call_without_an_answer_is_counted_with_the_reason() {
     while events.block().await.is_some() {}
     cut.reaches(1.0).await;
 
-    // An answer that passed before the end counts.
     let (mut events, feed) = open().await;
     feed.send(event(1, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#))
         .await

@@ -51,8 +51,7 @@ impl Series {
         series
     }
 
-    /// Like [`of`](Self::of), counted from zero for gauges, because other tests' connections may
-    /// still be closing.
+    /// Counted from zero, because other tests' connections may still be closing.
     pub(crate) fn level(name: &'static str, labels: &[(&str, &str)]) -> Self {
         let label = |(key, value): &(&str, &str)| format!("{key}=\"{value}\"");
         Self {

@@ -9,8 +9,7 @@ use super::ExpressionError;
 /// Maximum nesting of macros. The collections that they walk are limited as well.
 const DEEPEST: usize = 2;
 const LONGEST_PATTERN: usize = 256;
-/// Maximum nesting of an expression. Each level takes stack during evaluation, especially in an
-/// unoptimised build.
+/// Each level takes stack during evaluation, especially in an unoptimised build.
 const LEVELS: usize = 24;
 
 const VARIABLES: &[&str] = &[
@@ -44,7 +43,6 @@ const FUNCTIONS: &[&str] = &[
     "double",
     "bool",
 ];
-/// Allowed operators, including those that macros expand to.
 const OPERATORS: &[&str] = &[
     "_?_:_",
     "_&&_",
@@ -67,10 +65,8 @@ const OPERATORS: &[&str] = &[
     "@not_strictly_false",
 ];
 
-/// Boolean fields of `target`.
 const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
 
-/// Functions and operators without a boolean result.
 const NO_CONDITIONS: &[&str] = &[
     "size", "string", "int", "double", "_-_", "_+_", "_*_", "_/_", "_%_", "-_",
 ];
@@ -98,7 +94,6 @@ pub(super) fn check(program: &Program) -> Result<Checked, ExpressionError> {
 struct Check<'p> {
     program: &'p Program,
     found: Checked,
-    /// Names that macros bind.
     bound: Vec<&'p str>,
     walks: usize,
     level: usize,
@@ -198,7 +193,6 @@ impl<'p> Check<'p> {
         Ok(())
     }
 
-    /// Checks a field of an object with fixed fields.
     fn field(&self, id: u64, of: &str, field: &str) -> Result<(), ExpressionError> {
         let fields = match of {
             _ if self.bound.contains(&of) => return Ok(()),
@@ -225,7 +219,6 @@ impl<'p> Check<'p> {
             let reason = format!("a pattern has no more than {LONGEST_PATTERN} bytes");
             return Err(self.wrong(id, reason));
         }
-        // Compiled the same way as at evaluation.
         let compiled = regex::Regex::new(text.inner());
         let unusable = |error| {
             let reason = format!("the pattern of matches cannot be used: {error}");
@@ -234,8 +227,7 @@ impl<'p> Check<'p> {
         compiled.map(drop).map_err(unusable)
     }
 
-    /// Refuses an expression that cannot be boolean. The types of claims are known only at
-    /// evaluation.
+    /// Refuses an expression that cannot be boolean. Claims have types only at evaluation.
     fn condition(&self, node: &IdedExpr) -> Result<(), ExpressionError> {
         let is_condition = match &node.expr {
             Expr::Literal(literal) => matches!(literal, LiteralValue::Boolean(_)),

@@ -44,7 +44,6 @@ fn by(principal: &str) -> Subject<'_> {
 
 fn decided(policy: &Policy, subject: &Subject<'_>, target: &Target<'_>) -> (bool, Option<String>) {
     let decision = policy.decide(&policy.subject(subject), target);
-    // The cached decision equals the evaluated one.
     let again = policy.decide(&policy.subject(subject), target);
     assert_eq!(decision, again);
     (
@@ -106,7 +105,6 @@ fn a_rule_that_asks_stands_between_those_that_deny_and_allow() {
     ] {
         assert_eq!(of(&all), (false, false, "deny".to_owned()));
     }
-    // Conditions fail closed.
     let broken = rule("ask", "when = 'claims.x == 1'");
     assert_eq!(
         of(std::slice::from_ref(&broken)),

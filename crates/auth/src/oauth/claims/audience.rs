@@ -9,7 +9,6 @@ use crate::refused;
 
 const AUD: &str = "aud";
 
-/// Checks that a token is for this server and from an allowed client.
 pub(super) fn expect(
     issuer: &ResolvedIssuer,
     claims: &Map<String, Value>,

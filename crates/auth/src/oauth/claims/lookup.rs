@@ -8,11 +8,9 @@ use shoal_ports::TokenFault;
 
 use crate::refused;
 
-/// The form of a date, for messages.
 pub(super) const DATE: &str = "a number of seconds since 1970";
 
-/// Finds a claim that is not `null`. If no claim has the dotted name, the name is a path into
-/// objects.
+/// Finds a claim that is not `null`. An unknown dotted name is a path into objects.
 pub(super) fn find<'c>(claims: &'c Map<String, Value>, claim: &str) -> Option<&'c Value> {
     if let Some(value) = claims.get(claim) {
         return (!value.is_null()).then_some(value);
@@ -34,14 +32,13 @@ pub(super) fn name(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The texts of a claim that is a text or a list.
 pub(super) fn texts(value: &Value) -> impl Iterator<Item = &str> {
     let several = value.as_array().into_iter().flatten();
     let one = value.as_str();
     one.into_iter().chain(several.filter_map(Value::as_str))
 }
 
-/// Parses a date (RFC 7519, 2), which may have a fraction. Some issuers write a text.
+/// A date (RFC 7519, 2), which may have a fraction. Some issuers write a text.
 pub(super) fn date(name: &str, came: &Value) -> Result<Duration, TokenFault> {
     let read = match came {
         Value::String(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {

@@ -12,8 +12,7 @@ const LONGEST: usize = 512;
 /// Claims of a user's login. A token with one is not its client's own.
 const LOGIN_CLAIMS: [&str; 3] = ["sid", "session_state", "auth_time"];
 
-/// The principal, by the first of these claims that the token has. `qualifier` is the prefix of
-/// each name.
+/// Reads the first of these claims that the token has. `qualifier` is a prefix.
 pub(super) fn of(
     claims: &Map<String, Value>,
     by: &[String],
@@ -61,8 +60,7 @@ fn is_named_by(text: &str, claim: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// Refuses a user's token without a user's name, because all users of the client would share one
-/// principal.
+/// All users of the client would otherwise share one principal.
 fn expect_nobody_logged_in(claims: &Map<String, Value>, by: &[String]) -> Result<(), TokenFault> {
     let login = LOGIN_CLAIMS
         .into_iter()

@@ -19,7 +19,6 @@ async fn fake() -> Fake {
     fake
 }
 
-/// A user's access token, which has no audience.
 fn user() -> Value {
     json!({
         "sub": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "client_id": "1example23456789", "cognito:groups": ["testgroup"],
@@ -36,7 +35,6 @@ async fn a_token_without_an_audience_is_bound_to_the_clients_that_are_listed() {
         ..fake.settings(IssuerKind::Cognito)
     })
     .await;
-    // The header has no type.
     let header = json!({ "kid": "first", "alg": "RS256" });
     let name = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
     assert_eq!(

@@ -32,7 +32,6 @@ pub(crate) struct Fake {
 pub(crate) struct Trusting(OAuth);
 
 impl Fake {
-    /// Puts the issuer and its metadata at different paths.
     pub(crate) async fn at(path: &str, metadata: &str) -> Self {
         let key: &SigningKey = &FIRST;
         let server = AuthorizationServer::start(&[key]).await;
@@ -53,7 +52,6 @@ impl Fake {
         }
     }
 
-    /// Signs a token with these claims, the issuer and valid times.
     pub(crate) fn token(&self, claims: Value) -> String {
         self.signed(
             &json!({ "typ": "JWT", "alg": "RS256", "kid": "first" }),
@@ -120,7 +118,6 @@ pub(crate) fn with(claims: &Value, changes: Value) -> Value {
     claims
 }
 
-/// An answer that is not metadata.
 pub(crate) fn refusal(status: u16) -> Told {
     Told::new(status, r#"{"message":"there is nothing here"}"#)
 }

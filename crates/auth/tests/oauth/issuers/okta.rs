@@ -15,7 +15,6 @@ async fn scopes_are_a_list_and_the_audience_is_that_of_the_authorization_server(
         ..fake.settings(IssuerKind::Okta)
     })
     .await;
-    // The header has no type.
     let header = json!({ "kid": "first", "alg": "RS256" });
     let user = json!({
         "ver": 1, "jti": "AT.0mP4JKAZX1iACIT4vbEDF7LpvDVjxypPMf0D7uX39RE", "aud": "api://default", "cid": "0oa1",

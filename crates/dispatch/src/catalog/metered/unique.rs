@@ -28,7 +28,6 @@ pub(super) fn is_unique(items: &[Value]) -> bool {
     })
 }
 
-/// Charges several times for a value and its content.
 fn charge_for(value: &Value) {
     charge(FEW as u64);
     match value {
@@ -70,7 +69,6 @@ fn write_string(string: &str, form: &mut Vec<u8>) {
     form.extend_from_slice(string.as_bytes());
 }
 
-/// Writes an integer in one form, independent of its spelling.
 fn write_number(number: &Number, form: &mut Vec<u8>) {
     let whole = number.as_i128().or_else(|| number.as_f64().and_then(whole));
     match (whole, number.as_f64()) {
@@ -86,7 +84,7 @@ fn write_number(number: &Number, form: &mut Vec<u8>) {
 }
 
 fn whole(float: f64) -> Option<i128> {
-    // JSON integers beyond this bound are read as floats, so each has one form.
+    // Larger integers are read as floats, so each has one form.
     let within = float.abs() <= 2_f64.powi(64);
     (within && float.fract() == 0.0).then_some(float as i128)
 }

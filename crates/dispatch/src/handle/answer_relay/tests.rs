@@ -91,7 +91,6 @@ proptest! {
                     waiting.push(tokio::spawn(relay.answer(AskId(given), answer())));
                 }
                 if dropped {
-                    // The callers that gave the answers stop waiting.
                     waiting.drain(..).for_each(|it: tokio::task::JoinHandle<bool>| it.abort());
                 }
                 tokio::task::yield_now().await;
@@ -123,7 +122,6 @@ async fn an_answer_of_an_unknown_fate_is_settled_when_the_way_is_mended_or_given
     let never = relay.answer(AskId(3), answer());
     relay.closed();
     assert!(!never.await);
-    // The closed relay keeps no answers for the next control.
     relay.follow(Link::of(&tool, Fate::Arrive), true);
     assert_eq!(tool.answered.lock().len(), 2);
 }

@@ -13,24 +13,19 @@ use crate::config::PoolConfig;
 use crate::pools::rollout::{Versions, same};
 use crate::remembered::Memorable;
 
-/// A pool whose catalog is known.
 #[derive(Default)]
 pub(super) struct Listed {
     pub(super) versions: Versions,
     pub(super) compiled: Option<Arc<CompiledPool>>,
-    /// The settings of the last compilation.
     pub(super) settings: PoolConfig,
-    /// When the last worker left.
     pub(super) vacant_since: Option<Instant>,
-    /// Whether the last worker had announced the pool's removal.
     pub(super) removed: bool,
     /// Whether the catalog was recalled and is still unconfirmed by a worker.
     pub(super) recalled: bool,
 }
 
 impl Registry {
-    /// Lists a pool by the catalog of its last worker, if the pool may scale to zero. Returns
-    /// whether this is news.
+    /// Lists a pool that may scale to zero by its last catalog. Returns whether this is news.
     pub(crate) fn recall(&mut self, pool: &str, catalog: Arc<PoolCatalog>) -> bool {
         if self.settings.scale_to_zero(pool).is_none()
             || self.gone.contains(pool)
@@ -53,7 +48,6 @@ impl Registry {
         true
     }
 
-    /// Returns the pools that may scale to zero and whose catalogs are unknown.
     pub(crate) fn unknown_scaled(&self) -> Vec<String> {
         let is_unknown = |name: &&String| {
             !self.pools.contains_key(name.as_str()) && !self.gone.contains(name.as_str())
@@ -78,7 +72,6 @@ impl Registry {
             .collect()
     }
 
-    /// Returns the removed pools whose catalogs the store can forget.
     pub(crate) fn to_forget(&self) -> Vec<Arc<str>> {
         self.gone.iter().cloned().collect()
     }
@@ -94,7 +87,6 @@ impl Registry {
         named(true).filter(|pool| !goes_on.contains(pool)).collect()
     }
 
-    /// Drops the settings of pools that are neither named nor offered.
     pub(super) fn forget_dropped(&mut self) {
         let is_over = |name: &&String| {
             let mut workers = self.workers.values();
@@ -112,9 +104,9 @@ impl Registry {
 
     /// Updates the compiled pools, and returns whether any changed.
     ///
-    /// A pool keeps its last catalog while its workers are not ready, so that its tools do not
-    /// flicker. A pool without workers keeps it for the lingering time, unless the pool was
-    /// `removed` or the configuration no longer names it.
+    /// A pool keeps its catalog while its workers are not ready, so that its tools do not flicker.
+    /// Without workers, it keeps it for the lingering time, unless it was `removed` or is no longer
+    /// named.
     pub(super) fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
         let workers = self.workers.values();
@@ -172,7 +164,6 @@ impl Registry {
         changed
     }
 
-    /// How long a pool that has just lost its last worker stays listed.
     pub(crate) fn lingers(&self, pool: &str) -> Option<Duration> {
         let listed = self.pools.get(pool)?;
         listed

@@ -81,7 +81,6 @@ impl Registry {
         (View::new(catalog, fleet), facts)
     }
 
-    /// Returns the pools and the owners whose lists differ from the shared ones.
     fn own_pools(&self) -> OwnPools {
         let mut own = OwnPools::default();
         // A listed pool counts even while all of its workers refuse calls.
@@ -107,12 +106,10 @@ impl Registry {
         own
     }
 
-    /// Returns the versions of the lists. They are equal on every node that sees the same pools, so
-    /// a session that moves sees no false changes. An announced change without effect counts on
-    /// this node only.
+    /// List versions, equal on every node with the same pools, so that a session that moves sees no
+    /// false changes. An announced change without effect counts on this node only.
     fn versions(&self, catalog: &Catalog, config: &Config) -> [u64; 3] {
         let mut versions = catalog.versions;
-        // Other rules may give some callers other lists.
         let policy = config.policies.as_ref().map(|it| it.current());
         let policy = policy.map(|policy| policy.fingerprint());
         for (version, count) in versions.iter_mut().zip(self.announced) {

@@ -33,8 +33,8 @@ impl Target {
     }
 }
 
-/// The span's name. It excludes names that a client made up: an unknown tool or prompt is named
-/// only after it gave a result.
+/// The span's name, without names that a client made up: an unknown tool is named only after it
+/// gave a result.
 pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     let kind = match (method, target) {
         (Method::Other(_), _) => return OTHER.to_owned(),

@@ -83,7 +83,6 @@ pub(super) async fn tokens(page: &mut Page) {
     let later = server.post(ping()).header("authorization", "Bearer later");
     page.check("access token while the authorization server is away", later)
         .await;
-    // The grant suffices for one request, but not for another.
     let strong = |request: reqwest::RequestBuilder| request.bearer_auth("strong");
     let welcome = strong(server.tool("echo")).send().await.unwrap();
     assert_eq!(welcome.status(), 200);

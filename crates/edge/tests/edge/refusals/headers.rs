@@ -60,7 +60,6 @@ pub(super) async fn ambiguous(page: &mut Page) {
     let repeated = format!("{host}{version}MCP-Protocol-Version: 2025-11-25\r\n");
     assert_eq!(send(&repeated).await.status, 200);
 
-    // List headers may have several lines.
     for several in ["Accept: text/plain", "X-Anything: 1", "Cookie: a=b"] {
         let lines = format!("{host}Mcp-Session-Id: live\r\n{several}\r\n{several}\r\n");
         assert_eq!(send(&lines).await.status, 200, "{several}");

@@ -13,7 +13,6 @@ use crate::gateway::LIVE;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 use crate::tasks::declared;
 
-/// A modern request with exactly this `_meta`.
 fn bare(server: &Server, params: &Value) -> RequestBuilder {
     let headers = modern_headers("server/discover", &json!({}));
     server

@@ -20,7 +20,6 @@ pub(super) struct Row {
 /// The HTTP server's tests cover these rows.
 const NOT_OF_THE_EDGE: &str = "Refused by the HTTP server\n";
 
-/// The rows of every table with the columns what, HTTP, code and message.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     let sections = PAGE.split("\n## ");
@@ -87,7 +86,6 @@ impl Page {
         rows.filter(|row| !self.seen.contains(&row.what)).collect()
     }
 
-    /// Like `check`, for a request whose id could be read.
     pub(super) async fn check_id(&mut self, what: &str, request: RequestBuilder) -> Value {
         let body = self.check(what, request).await;
         assert_eq!(body["id"], 7, "{what}");

@@ -89,7 +89,6 @@ async fn what_a_client_said_before_it_heard_that_it_is_sent_away_arrives() {
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let stream = server.gateway.stream().await;
     server.drain.cancel();
-    // The close frame has arrived, and the client has not read it.
     let peek = async { client.socket.get_mut().peek(&mut [0]).await.unwrap() };
     timeout(SOON, peek).await.unwrap();
     stream.closed().await;
@@ -219,7 +218,6 @@ async fn answers_to_pings_that_nobody_reads_do_not_pile_up() {
             other => panic!("no answer: {other:?}"),
         }
     }
-    // The buffers of both sockets hold some pongs.
     assert!(pongs < PINGS / 2, "{pongs} answers were kept");
 }
 

@@ -26,7 +26,6 @@ async fn it_is_off_unless_it_is_turned_on() {
     let (status, why) = refused(&server, &["mcp"], &[]).await;
     assert_eq!(status, 400);
     assert!(why.contains("server.websocket = true"), "{why}");
-    // A GET for Streamable HTTP still works.
     assert_eq!(server.listen().send().await.unwrap().status(), 200);
 }
 
