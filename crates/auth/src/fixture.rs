@@ -1,5 +1,4 @@
-//! An authorization server for tests: keys, metadata and introspection over HTTP on loopback. Tests
-//! sign tokens themselves.
+//! An authorization server for tests, over HTTP on loopback. Tests sign tokens themselves.
 #![allow(clippy::unwrap_used, reason = "a failed step is the report of a test")]
 
 use std::collections::HashMap;
@@ -37,14 +36,12 @@ pub struct AuthorizationServer {
 #[derive(Default)]
 struct Shared {
     issuer: Mutex<String>,
-    /// The answer instead of the keys, unless empty.
     keys: Mutex<String>,
     is_down: Mutex<bool>,
     fetches: AtomicUsize,
     introspections: AtomicUsize,
     told: Mutex<HashMap<String, Told>>,
     asked: Mutex<Vec<String>>,
-    /// The prefix of tokens whose introspection hangs.
     silent_about: Mutex<Option<String>>,
     tokens: Mutex<HashMap<String, Value>>,
 }

@@ -1,4 +1,4 @@
-//! Access tokens of authorization servers: Shoal as an OAuth 2.1 resource server.
+//! Access tokens: Shoal as an OAuth 2.1 resource server.
 //!
 //! A token is checked in this order: length, form, claimed issuer, algorithm, key, signature, and
 //! then its claims, which are untrusted before. A valid token is cached. Each request also checks
@@ -77,7 +77,7 @@ struct TrustedIssuer {
     name: String,
     algorithms: Vec<SigningAlgorithm>,
     rules: Arc<ClaimRules>,
-    /// The keys for its JWTs, or `None` if the issuer is asked about them.
+    /// `None` if the issuer is asked about tokens.
     keys: Option<KeySource>,
     asked: Option<Introspector>,
     takes_opaque: bool,
@@ -159,10 +159,7 @@ impl OAuth {
 }
 
 impl AccessTokens {
-    /// Verifies a token at `now`.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Verifies a token at `now`. Cancel safe.
     async fn read(
         &self,
         token: &[u8],

@@ -13,13 +13,13 @@ use crate::config::Token;
 use crate::tokens::Principals;
 
 const LOOK: Duration = Duration::from_secs(2);
-/// Maximum bytes of the file, enough for some hundred thousand tokens.
+/// Enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// Required, because an emptied file is still being written and must not revoke tokens.
+    /// Required, because an emptied file must not revoke tokens.
     tokens: Vec<Token>,
 }
 

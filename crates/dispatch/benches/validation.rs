@@ -1,5 +1,4 @@
-//! Measures argument validation: a call to a worker that answers at once, with and without a
-//! realistic schema.
+//! Measures argument validation, with and without a realistic schema.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 

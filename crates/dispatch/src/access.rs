@@ -1,7 +1,6 @@
-//! Decides by the policy rules what a caller may use.
+//! Applies the policy rules to a caller.
 //!
-//! Lists hide what a caller is not allowed to use, and a request for a hidden item is answered like
-//! a request for an unknown one.
+//! Lists hide what a caller may not use, and a hidden item looks unknown.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -33,11 +32,9 @@ struct Asked {
     allows: Option<Cell<Option<Arc<str>>>>,
 }
 
-/// Selects the decisions that are counted and recorded in the audit trail.
 enum Tells {
     Each,
     Denials,
-    /// The last decision, when [`tell`](Access::tell) is called.
     Later(RefCell<Option<Held>>),
 }
 
@@ -87,7 +84,7 @@ impl Access {
         self.0.as_ref()?.allows.as_ref()?.take()
     }
 
-    /// Records only denials, because an earlier decision about this request is already recorded.
+    /// Records only denials, because an earlier decision is already recorded.
     pub(crate) fn once_more(self) -> Self {
         self.telling(Tells::Denials)
     }
@@ -101,7 +98,6 @@ impl Access {
         Self(self.0.map(|asked| Asked { tells, ..asked }))
     }
 
-    /// Records the decision that was held back.
     pub(crate) fn tell(&self) {
         let Some(asked) = &self.0 else {
             return;
@@ -121,7 +117,7 @@ impl Access {
         }
     }
 
-    /// Allows everything, for work that was allowed when the caller asked for it.
+    /// For work that was allowed when the caller asked for it.
     pub(crate) fn granted() -> Self {
         Self(None)
     }

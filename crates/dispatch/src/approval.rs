@@ -22,7 +22,6 @@ use crate::pools::View;
 pub(crate) use asking::Next;
 pub(crate) use retry::{Answered, AskedCall, input_required, read_retry, refused_before};
 
-/// Maximum characters of a name or title in a question.
 const LONGEST_NAME: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -52,7 +52,6 @@ pub(crate) fn ended(
     });
 }
 
-/// Records that another node owns the session or the call's reader has left.
 pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     audit::record(Kind::Call, |event| {
         event.set(attributes::OUTCOME, "left");

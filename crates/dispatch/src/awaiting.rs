@@ -1,5 +1,4 @@
-//! Counts and limits the calls that wait for a worker of their pool. An autoscaler reads the
-//! counts.
+//! Counts and limits the calls that wait for a worker. An autoscaler reads the counts.
 
 use std::collections::HashMap;
 use std::sync::Arc;

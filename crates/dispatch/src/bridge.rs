@@ -1,4 +1,4 @@
-//! Bridges the protocol's eras: shows a caller of either era a call to a backend of either kind.
+//! Bridges the protocol's eras.
 //!
 //! | client ↓ backend → | asks mid-call | returns `InputRequiredResult` |
 //! |---|---|---|
@@ -34,7 +34,6 @@ pub(crate) trait Bridge: Send + 'static {
     fn next(&mut self) -> impl Future<Output = Option<CallEvent>> + Send;
 }
 
-/// Runs the bridge inside the event stream that the caller reads.
 pub(crate) fn running<B: Bridge>(
     worker_call: WorkerCall,
     bridge: impl FnOnce(WorkerCall) -> B,

@@ -1,4 +1,4 @@
-//! The merged catalog of all pools: which pool offers which item under which name.
+//! The merged catalog of all pools.
 
 mod budget;
 mod checker;
@@ -52,7 +52,6 @@ pub(crate) use tool::Tool;
 use crate::access::Access;
 use crate::shape::Shaping;
 
-/// The spellings as which servers may read a URI.
 pub(crate) struct Readings {
     pub(crate) whole: Vec<String>,
     /// The lower-case spellings that some servers read.
@@ -85,7 +84,7 @@ pub(crate) struct Catalog {
     extension_pools: Vec<ExtensionPool>,
     pub(crate) requires_tasks: bool,
     lists: Lists,
-    /// Digests of the tools, resources and prompts, equal on every node with the same offer.
+    /// Digests of tools, resources and prompts, equal on every node with the same offer.
     pub(crate) versions: [u64; 3],
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) degraded: Vec<Degraded>,
@@ -169,7 +168,6 @@ impl Catalog {
         found.map(|(_, pool)| pool)
     }
 
-    /// Finds the pool that lists a call's target.
     pub(crate) fn lister(&self, method: &Method, named: &str) -> Option<&Arc<str>> {
         match method {
             Method::ToolsCall => Some(&self.tool(named)?.pool),
@@ -179,7 +177,7 @@ impl Catalog {
         }
     }
 
-    /// Estimates the catalog's size in bytes, without data that it shares with its pools.
+    /// Without data that the catalog shares with its pools.
     pub(crate) fn bytes(&self) -> usize {
         const EACH: usize = 256;
         let tools = self.tools.keys().map(|name| 3 * name.len() + EACH);
@@ -258,13 +256,11 @@ impl Catalog {
         }
     }
 
-    /// The names of all tools, both the clients' and the backends'.
     pub(crate) fn tool_names(&self) -> impl Iterator<Item = &str> {
         let tools = self.tools.iter();
         tools.flat_map(|(name, offered)| [name.as_str(), &offered.tool.name])
     }
 
-    /// The names of all prompts, both the clients' and the backends'.
     pub(crate) fn prompt_names(&self) -> impl Iterator<Item = &str> {
         let prompts = self.prompts.iter();
         prompts.flat_map(|(name, offered)| [name.as_str(), &offered.name])

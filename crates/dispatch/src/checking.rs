@@ -1,4 +1,4 @@
-//! Runs slow argument checks on a few blocking threads, with a share for each principal.
+//! Runs slow argument checks on a few blocking threads.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -23,7 +23,7 @@ pub(crate) const AT_ONCE: Budget = Budget {
 /// Limits on a blocking thread, besides steps. Processor time.
 const STACK: usize = 1 << 20;
 const TIME: Duration = Duration::from_secs(5);
-/// Maximum checks that run or wait, in total and per principal.
+/// In total and per principal.
 const MOST: usize = 64;
 const MOST_OF_PRINCIPAL: usize = 16;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ struct CheckPermit {
 }
 
 impl Check {
-    /// Checks within the quick budget, or returns `None` if that is too small.
+    /// `None` if the quick budget is too small.
     pub(crate) fn at_once(&self) -> Option<Result<(), CallOutcome>> {
         match self.run(AT_ONCE) {
             Ok(Verdict::TooComplex) => None,

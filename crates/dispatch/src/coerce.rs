@@ -1,6 +1,6 @@
-//! Coerces the arguments of pools that ask for it. Shoal rewrites the client's message first of
-//! all, so that approvals, sealed states, the journal, the audit trail and the server see the same
-//! text (ADR 49).
+//! Coerces arguments for pools that ask for it. Shoal rewrites the client's message first, so that
+//! approvals, sealed states, the journal, the audit trail and the server see the same text (ADR
+//! 49).
 
 use shoal_protocol::{Body, Message, Method, RawJson, RawObject};
 

@@ -257,7 +257,6 @@ impl PoolSettings {
         (settings.scale_to_zero.as_ref()).filter(|_| !self.is_dropped(name))
     }
 
-    /// The pools that may scale to zero.
     pub(crate) fn may_be_vacant(&self) -> impl Iterator<Item = &String> {
         let names = self.pools.keys();
         names.filter(|name| self.scale_to_zero(name).is_some())

@@ -20,7 +20,6 @@ pub(crate) fn is_askable_task(call: &Call) -> bool {
     session.is_some_and(SessionId::is_task) && can_be_asked(&call.caller.capabilities)
 }
 
-/// Whether a call may have to wait for its client between two requests.
 pub(crate) fn may_be_parked(call: &Call) -> bool {
     call.caller.revision.era() == Era::Modern
         && call.method.may_require_input()

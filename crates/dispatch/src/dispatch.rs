@@ -1,4 +1,4 @@
-//! The public interface: workers join and leave, and calls run on them.
+//! The public interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

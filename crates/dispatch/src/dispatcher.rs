@@ -27,7 +27,6 @@ use crate::route::unknown_resource;
 use crate::start::{Resumed, instead};
 use crate::subscriptions::Subscriptions;
 
-/// How long a subscription waits for the caller's own lists.
 const LISTS_WITHIN: Duration = Duration::from_secs(10);
 
 #[async_trait]

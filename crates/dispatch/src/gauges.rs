@@ -1,4 +1,4 @@
-//! Gauges that metrics read from a dispatcher, and the names that they may use.
+//! Gauges of a dispatcher, and the names that telemetry may use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -9,7 +9,6 @@ use crate::catalog::Catalog;
 use crate::pools::{CircuitState, Member, View};
 use crate::shared::Shared;
 
-/// Keeps the gauges registered. They report no values once the dispatcher is gone.
 pub(crate) struct Gauges {
     _registrations: [Registration; 6],
 }

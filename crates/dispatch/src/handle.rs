@@ -22,12 +22,12 @@ pub(crate) struct CallHandle {
     changed: Notify,
     /// Where a call without a session first ran for this caller.
     bound: OnceLock<Bound>,
-    /// The call's time limit, if open questions pause it.
+    /// Set if open questions pause the call's time.
     allowance: OnceLock<Arc<Allowance>>,
 }
 
 struct HandleState {
-    /// The path to the worker, or `None` if another reader controls the call.
+    /// `None` if another reader controls the call.
     below: Option<Arc<AnswerRelay>>,
     /// Subtracted from ask ids for the worker, because every round has its own range.
     base: u64,
@@ -93,7 +93,7 @@ impl CallHandle {
         }
     }
 
-    /// Gives up control to another reader. Answers on their way stay unconfirmed.
+    /// Answers on their way stay unconfirmed.
     pub(crate) fn superseded(&self) {
         if let Some(relay) = self.state.lock().below.take() {
             relay.closed();
@@ -106,7 +106,6 @@ impl CallHandle {
         }
     }
 
-    /// Offsets the worker's ask ids by `base` for the caller.
     pub(crate) fn rebase(&self, base: u64) {
         self.state.lock().base = base;
     }
@@ -119,17 +118,14 @@ impl CallHandle {
         self.state.lock().cancelled.clone()
     }
 
-    /// Waits until the caller cancels the call.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Waits until the caller cancels the call. Cancel safe.
     pub(crate) async fn cancelled(&self) {
         while !self.is_cancelled() {
             self.changed.notified().await;
         }
     }
 
-    /// Replaces the handle for the next caller, unless this one has cancelled.
+    /// Fails if this caller has cancelled.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;

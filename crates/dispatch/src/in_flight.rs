@@ -1,8 +1,7 @@
 //! The calls in flight on this node, which operators list and cancel.
 //!
-//! Every call passes [`Dispatcher::start`](shoal_ports::Dispatcher::start) or `resume`. A call
-//! enters before Shoal chooses a worker, and leaves when its last event is read or its reader
-//! stops.
+//! A call enters before Shoal chooses a worker, and leaves when its last event is read or its
+//! reader stops.
 
 mod stop;
 
@@ -34,7 +33,6 @@ pub(crate) struct InFlight(Mutex<Table>);
 #[derive(Default)]
 struct Table {
     calls: BTreeMap<Key, Arc<CallEntry>>,
-    /// Whether calls without a session are stopped, now and from now on.
     stopped: bool,
 }
 
@@ -64,7 +62,7 @@ struct CallEntryState {
     has_ended: bool,
 }
 
-/// A call's place among the calls in flight. Dropping it removes the call.
+/// Dropping it removes the call.
 pub(crate) struct InFlightCall {
     table: Arc<InFlight>,
     key: Key,
@@ -149,7 +147,7 @@ impl InFlight {
         !found.is_empty()
     }
 
-    /// Stops all calls without a session, now and from now on. Returns their number.
+    /// Also stops calls that start later. Returns the number of stopped calls.
     pub(crate) fn stop_without_session(&self) -> usize {
         let found: Vec<_> = {
             let mut table = self.0.lock();
@@ -282,7 +280,6 @@ impl InFlightCall {
         self.entry.state.lock().has_ended = true;
     }
 
-    /// Keeps the entry while events are read, and counts the end for `pool`.
     pub(crate) fn follow(self, running: RunningCall, pool: Option<Arc<str>>) -> RunningCall {
         self.entry.started(&running);
         let entry = Arc::clone(&self.entry);

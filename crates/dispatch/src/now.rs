@@ -1,7 +1,7 @@
-//! Runs a call at a worker of this process that accepts it without waiting.
+//! Runs a call at a worker of this process without waiting.
 //!
-//! Most such calls have ended when [`Dispatch::start_here`] returns. They need no control,
-//! reattachment or event stream, so the dispatcher answers them directly.
+//! Most such calls have ended when [`Dispatch::start_here`] returns, so they need no control or
+//! event stream.
 
 use std::sync::Arc;
 

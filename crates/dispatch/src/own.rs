@@ -1,16 +1,14 @@
-//! Lists that differ by caller: a server may list other items to each caller, and a session's own
-//! process may have changed its lists.
+//! Lists that differ by caller, because of the server or of a session's own process.
 //!
-//! Workers announce which callers have their own lists. For such a caller, Shoal calls the list
-//! methods in the caller's name and keeps the answers for that caller. All other items come from
-//! the shared catalog.
+//! Workers announce which callers have their own lists. Shoal calls the list methods in such a
+//! caller's name and keeps the answers. All other items come from the shared catalog.
 //!
 //! | file | its part |
 //! |---|---|
-//! | `sight` | which callers have their own lists, and which lists |
+//! | `sight` | which callers have which own lists |
 //! | `question` | asking the workers, once for all waiting requests |
-//! | `known` | the answers, and the caller's catalog made from them |
-//! | `views` | the bounded cache for all callers |
+//! | `known` | the answers, and the caller's catalog |
+//! | `views` | the bounded cache |
 //! | `plan` | the queries of planning and listing |
 
 mod known;

@@ -1,8 +1,7 @@
-//! Tracks whether this node knows all pools, so that an unknown name is certain not to exist.
+//! Tracks whether this node knows all pools.
 //!
-//! Workers connect to each node in their own time, so a starting node knows some pools before
-//! others. Until all are known, unknown names are refused as safe to retry, and lists wait. Both
-//! end after a limited time, even if an expected pool was removed for good.
+//! Workers connect in their own time, so a starting node knows some pools before others. Until all
+//! are known, unknown names are refused as safe to retry, and lists wait, both for a limited time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,12 +20,11 @@ pub(crate) const NOT_WHOLE: &str = "this node does not know every pool yet; try 
 
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
-    /// The limits on unknown names and on waiting lists.
     learns_until: Instant,
     settles_until: Instant,
     /// When a pool last announced its first catalog.
     newest: Option<Instant>,
-    /// Pools that other nodes know, and until when this node expects each.
+    /// Pools that other nodes know, with a time limit.
     expected: Arc<BTreeMap<Arc<str>, Instant>>,
 }
 
@@ -75,7 +73,6 @@ impl Picture {
         self.expected.get(pool).copied()
     }
 
-    /// The reason why an unknown name may still exist.
     pub(crate) fn why_not(
         &self,
         now: Instant,
@@ -96,7 +93,6 @@ impl Picture {
         })
     }
 
-    /// How long to wait until the lists count as whole.
     pub(crate) fn unsettled(
         &self,
         now: Instant,

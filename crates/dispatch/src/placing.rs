@@ -108,7 +108,6 @@ impl Shared {
         (self.patiently(pool, principal, Some(call.deadline), look)).await
     }
 
-    /// Retries `look` at each change while it fails with [`ShedReason::NoWorker`].
     async fn patiently<T>(
         &self,
         pool: &Arc<str>,

@@ -1,7 +1,7 @@
-//! Plans a call: settles everything before the call is journaled or started.
+//! Plans a call before it is journaled or started.
 //!
-//! Planning seldom waits. It may wait for the lists of a starting node, a slow check of arguments,
-//! or a worker for a journaled call, because the journal must name the worker.
+//! Planning may wait for the lists of a starting node, a slow check of arguments, or a worker for a
+//! journaled call, because the journal must name it.
 
 use std::sync::Arc;
 

@@ -41,7 +41,6 @@ pub(crate) struct Fleet {
     pub(crate) settings: Arc<PoolSettings>,
     pub(crate) own: OwnPools,
     pub(crate) offered: Arc<[Pool]>,
-    /// The nodes' agreement on which pools keep contested names.
     agreed: Arc<AgreedNames>,
     by_id: HashMap<WorkerId, Arc<Member>, RandomState>,
     picture: Picture,
@@ -61,9 +60,9 @@ pub(crate) struct PoolView {
     /// Workers that take no calls.
     pub(crate) waiting: Vec<Arc<Member>>,
     pub(crate) announced: bool,
-    /// Whether all workers have announced the pool's removal and only finish their calls.
+    /// All workers have announced the pool's removal and only finish their calls.
     pub(crate) removed: bool,
-    /// Whether the pool takes no calls because the configuration does not name it.
+    /// The configuration does not name the pool.
     pub(crate) unnamed: bool,
 }
 
@@ -71,10 +70,10 @@ pub(crate) struct Member {
     pub(crate) id: WorkerId,
     pub(crate) pool: Arc<str>,
     pub(crate) worker: Arc<dyn Worker>,
-    /// Why the worker is not ready, or which of its items are degraded.
+    /// Also set for a ready worker with degraded items.
     pub(crate) detail: Option<String>,
     pub(crate) circuit: Arc<Circuit>,
-    /// The names of its tools, if they differ from the pool's list.
+    /// Set if they differ from the pool's list.
     tools: Option<Arc<HashSet<String>>>,
     headers: Arc<[Arc<str>]>,
     seed: u64,
@@ -109,7 +108,7 @@ impl Member {
         self.worker.announcement().borrow().is_leaving()
     }
 
-    /// The caller with only the headers that the worker asks for.
+    /// Keeps only the headers that the worker asks for.
     pub(crate) fn told(&self, caller: &Arc<Caller>) -> Arc<Caller> {
         if caller.headers.is_empty() {
             return Arc::clone(caller);
@@ -139,7 +138,7 @@ impl Member {
         self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
     }
 
-    /// Whether the worker can take the call, regardless of its circuit.
+    /// Ignores the circuit.
     fn can_take(&self, tool: Option<&str>) -> bool {
         self.is_reachable() && self.has(tool)
     }
@@ -199,7 +198,6 @@ impl View {
         }
     }
 
-    /// The keepers of contested names among one caller's pools, consistent with the shared catalog.
     pub(crate) fn keepers_of(&self, pools: &[Pool]) -> Keepers {
         let now = Instant::now();
         let is_missing = |name: &str| {
@@ -228,7 +226,6 @@ impl View {
         self.pools.values().flat_map(PoolView::members)
     }
 
-    /// Whether a pool that may scale to zero has no worker.
     pub(crate) fn is_vacant(&self, pool: &str) -> bool {
         !self.has_worker(pool) && self.settings.scale_to_zero(pool).is_some()
     }
@@ -255,8 +252,7 @@ impl View {
             .ok_or_else(|| CallFailure::not_executed(view.why_not(pool, wanted)))
     }
 
-    /// Why [`choose`](Self::choose) found no worker: there is none, or the caller's calls failed
-    /// too often.
+    /// Why [`choose`](Self::choose) found no worker.
     pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
         let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);
         match ready.iter().any(|member| member.can_take(wanted.tool)) {
@@ -293,7 +289,7 @@ impl View {
         self.picture.unsettled(now, |pool| self.knows(pool))
     }
 
-    /// Whether a pool's server is still starting, which may take minutes.
+    /// A start may take minutes.
     pub(crate) fn starts(&self) -> bool {
         self.pools.values().any(PoolView::starts)
     }
@@ -316,7 +312,6 @@ impl View {
 }
 
 impl PoolView {
-    /// Whether the pool has announced its catalog or will not do so.
     fn is_settled(&self) -> bool {
         self.announced || self.removed || self.unnamed
     }

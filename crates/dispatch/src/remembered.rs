@@ -1,4 +1,4 @@
-//! Catalogs of pools that may scale to zero, for nodes that start while such a pool has no worker.
+//! Catalogs of pools at zero, for nodes that start.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! Rounds of a call whose backend returns `InputRequiredResult`: their ids and event numbers.
+//! Rounds of a call whose backend returns `InputRequiredResult`.
 //!
 //! Every round is a separate call at the worker. Its id derives from the call's id and the round,
-//! so any node that continues the call starts the same round, which the worker runs once. Event
-//! numbers contain the round above the worker's own number, so the last seen number tells where to
-//! continue.
+//! so any node that continues the call starts the same round, which runs once. Event numbers
+//! contain the round above the worker's own number.
 
 use sha2::{Digest as _, Sha256};
 use shoal_ports::CallId;
@@ -41,7 +40,7 @@ impl Position {
     }
 }
 
-/// The id of a round. The first round has the call's id.
+/// The first round has the call's id.
 pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
     if round == 0 {
         return call;

@@ -1,4 +1,4 @@
-//! Checks a call before a worker sees it, and finds its pool.
+//! Checks a call and finds its pool.
 
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
     RpcError::new(code, format!("unknown resource: {uri}")).with_data(data.to_json())
 }
 
-/// An item is missing: the call's error, unless the catalog is incomplete.
+/// The call's error, unless the catalog is incomplete.
 fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
     match view.unannounced(access.has_rules()) {
         Some(failure) => RouteError::NotReady(failure),
@@ -272,7 +272,6 @@ fn completion(view: &View, access: &Access, edit: &mut Edit) -> Result<Arc<str>,
     }
 }
 
-/// Parsed parameters that are serialised again only if they change.
 struct Edit<'a> {
     given: Option<&'a Index<'a>>,
     changed: Option<RawObject>,
@@ -293,7 +292,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// An optional member. Some clients write absent members as null, which servers refuse.
+    /// Some clients write absent members as null, which servers refuse.
     fn given(&mut self, name: &str) -> Option<RawJson> {
         let value = self.get(name)?;
         if value.is_null() {

@@ -1,4 +1,4 @@
-//! Delays answers about the whole catalog until this node knows all pools.
+//! Delays answers about the whole catalog until all pools are known.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::dispatch::Dispatch;
 use crate::picture::{NOT_WHOLE, not_ready};
 
-/// How long a request waits for expected pools.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a request waits for a starting server. Clients and proxies time out after a minute.

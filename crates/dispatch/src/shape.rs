@@ -1,4 +1,4 @@
-//! Shapes a result for its caller's era by splicing members into the backend's own text.
+//! Shapes a result for its caller's era within the backend's own text.
 
 mod legacy;
 
@@ -151,7 +151,7 @@ impl Shaping {
     }
 }
 
-/// Replaces a backend's error code that means something else to a caller of `revision`.
+/// Replaces a code that means something else to a caller of `revision`.
 fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
     let is_modern = revision.era() == Era::Modern;
     match error.code {
@@ -185,7 +185,6 @@ fn offset_in(text: &Bytes, value: &Bytes) -> usize {
     value.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// Drops the extra comma if the object was empty.
 fn put_rest(out: &mut BytesMut, rest: &[u8], any: bool) {
     if !any && out.last() == Some(&b',') {
         out.truncate(out.len() - 1);

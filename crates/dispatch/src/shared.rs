@@ -1,4 +1,4 @@
-//! The state that all calls, watchers and subscriptions of one dispatcher share.
+//! The shared state of one dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -27,7 +27,6 @@ use crate::subscriptions::Subscriptions;
 
 const NOTHING: [u64; 3] = [0; 3];
 
-/// Resource updates that a receiver may fall behind before it is told so.
 const UPDATES: usize = 1024;
 
 pub(crate) struct Shared {
@@ -35,7 +34,6 @@ pub(crate) struct Shared {
     pub(crate) keys: KeyRing,
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
-    /// The list versions to tell them next.
     newest: Arc<Mutex<[u64; 3]>>,
     pub(crate) lot: Arc<ParkingLot>,
     pub(crate) checking: Arc<Checking>,
@@ -92,7 +90,7 @@ impl Shared {
         self.view.read().clone()
     }
 
-    /// Wakes when the view has changed or a worker is reachable again.
+    /// Also wakes when a worker is reachable again.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }

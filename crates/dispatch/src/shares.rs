@@ -1,4 +1,4 @@
-//! Counts for a limit that all principals share and for a limit per principal.
+//! Counts for a total limit and for a limit per principal.
 
 use shoal_ports::{Principal, PrincipalCounts};
 

@@ -1,4 +1,4 @@
-//! Starts a planned call, and resumes a call that an earlier session owner began.
+//! Starts planned calls, and resumes those of earlier session owners.
 
 use std::sync::Arc;
 
@@ -208,7 +208,6 @@ impl Dispatch {
         }))
     }
 
-    /// Answers a call that has already ended and needs no follow-up.
     fn ended(
         &self,
         caller: &Caller,
@@ -278,7 +277,6 @@ impl Dispatch {
         self.start_anywhere(call, asks).await
     }
 
-    /// Starts a call that is safe to repeat, after approval if needed.
     async fn start_anywhere(&self, mut call: Call, asks: bool) -> Result<Resumed, CallFailure> {
         if !asks {
             call.asks_first = false;
@@ -424,7 +422,6 @@ impl Dispatch {
         offered.map_or_else(|| "this server".into(), |offered| offered.pool.clone())
     }
 
-    /// The route of a running call, whose target may have left the catalog.
     pub(crate) fn known_route(&self, call: &Call, pool: &Arc<str>) -> Route {
         let (view, trusted) = (self.view_of(&call.caller), Arguments::Trusted);
         let params = call.params.as_ref().map(RawJson::index);

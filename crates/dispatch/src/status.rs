@@ -7,7 +7,6 @@ use crate::awaiting::Awaiting;
 use crate::catalog::{Conflict, Degraded};
 use crate::pools::{CircuitState, Member, PoolView, View};
 
-/// Maximum bytes of a pool's `left_out` and of its `cut`.
 const TOLD: usize = 64 * 1024;
 
 /// The dispatcher's state at one moment.

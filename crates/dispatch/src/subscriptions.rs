@@ -1,4 +1,4 @@
-//! Resource subscriptions, counted per URI and held at every worker of the pool.
+//! Resource subscriptions, counted per URI and held at every worker of a pool.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -110,8 +110,7 @@ impl Subscriptions {
     }
 }
 
-/// One operation on a subscription. Dropping the last entry removes a subscription without
-/// subscribers.
+/// Dropping the last entry removes a subscription without subscribers.
 struct SubscriptionEntry {
     shared: Arc<Shared>,
     uri: String,
@@ -233,7 +232,7 @@ impl Drop for SubscriptionEntry {
     }
 }
 
-/// Unsubscribes workers if the operation that subscribes them is dropped.
+/// Unsubscribes workers if the subscribing operation is dropped.
 struct UnsubscribeGuard<'e> {
     entry: &'e SubscriptionEntry,
     answered: bool,

@@ -1,5 +1,4 @@
-//! Follows one worker: passes its announcements to the registry and its resource updates to
-//! listeners.
+//! Follows one worker's announcements and resource updates.
 
 use std::sync::{Arc, Weak};
 

@@ -1,4 +1,4 @@
-//! A call at its worker: chooses the worker and recovers when the connection breaks.
+//! A call at its worker, and the recovery from a broken connection.
 
 mod attempts;
 mod origin;
@@ -52,15 +52,15 @@ impl Superseded {
 /// elsewhere, unless its caller was asked a question. Otherwise the outcome is unknown.
 pub(crate) struct WorkerCall {
     shared: Arc<Shared>,
-    /// The call's own id. Later rounds have other ids.
+    /// Later rounds have other ids.
     call: CallId,
-    /// Boxed, because a call moves often before it is read.
+    /// Boxed, because a call moves often.
     origin: Box<Origin>,
     position: Position,
     events: CallEvents,
     ahead: VecDeque<CallEvent>,
     member: Arc<Member>,
-    /// The worker's id for this reader, or `None` before the first event.
+    /// `None` before the first event.
     reader: Option<u64>,
     pub(crate) handle: Arc<CallHandle>,
     shown: Shown,
@@ -108,7 +108,6 @@ impl WorkerCall {
         Self::new(shared, call, origin, running, member, position)
     }
 
-    /// Follows a call after an attach, from `position` on.
     pub(crate) fn attached(
         shared: Arc<Shared>,
         mut origin: Origin,
@@ -159,7 +158,6 @@ impl WorkerCall {
         }
     }
 
-    /// Takes the end of a call that has already ended for its caller too.
     pub(crate) fn take_end(&mut self) -> Option<(CallOutcome, Typed)> {
         let method = &self.origin.call.method;
         let typed = complete(method, self.events.ended()?)?;
@@ -189,7 +187,7 @@ impl WorkerCall {
         self.origin.call.params.as_ref()
     }
 
-    /// Ends the present caller's control. Returns `false` if that caller has cancelled the call.
+    /// `false` if the caller has cancelled the call.
     pub(crate) fn detach(&mut self) -> bool {
         match self.handle.hand_over() {
             Some(next) => {
@@ -349,7 +347,6 @@ impl WorkerCall {
         kind
     }
 
-    /// Whether the call may run again elsewhere after it ended this way.
     fn may_repeat_after(&self, failure: &CallFailure) -> bool {
         if self.origin.call.worker.is_some() || self.handle.is_cancelled() {
             return false;

@@ -23,7 +23,7 @@ impl Access {
         }
     }
 
-    /// Checks both headers. Returns the origin, whose page may read the answer.
+    /// Returns the origin, whose page may read the answer.
     pub(crate) fn check(&self, head: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         let host = head.headers.get(header::HOST);
         let authority = head.uri.authority().map(|authority| authority.as_str());

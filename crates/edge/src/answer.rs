@@ -35,7 +35,7 @@ pub(crate) fn empty(status: StatusCode) -> Response {
     response
 }
 
-/// Sets `Retry-After` in whole seconds, at least 1.
+/// In whole seconds, at least 1.
 pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
     let seconds = seconds(wait);
     if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {
@@ -43,7 +43,6 @@ pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
     }
 }
 
-/// The refusal as a JSON-RPC error, with the request's id if it is known.
 pub(crate) fn refusal_text(refused: &Refused) -> Bytes {
     let why = &*refused.why;
     let status = why.status();

@@ -1,4 +1,4 @@
-//! Writes audit events about requests before they are calls: authentication and exhausted quotas.
+//! Audit events about authentication and exhausted quotas.
 
 use std::net::IpAddr;
 
@@ -53,7 +53,7 @@ pub(crate) fn not_enough(
     });
 }
 
-/// Records an exhausted quota. The principal is unknown if the quota counts addresses.
+/// The principal is unknown if the quota counts addresses.
 pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<&Principal>) {
     audit::record(Kind::Quota, |event| {
         event.set(attributes::OUTCOME, "refused");

@@ -44,7 +44,7 @@ pub(crate) async fn authenticate(
     authenticated
 }
 
-/// Whether to record this authentication. A connection shows the same token with each request.
+/// A connection shows the same token with each request, which is recorded once.
 fn is_news(
     last: &LastToken,
     from: Option<IpAddr>,

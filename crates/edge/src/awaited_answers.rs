@@ -1,5 +1,4 @@
-//! Calls whose answers go out on their session's single stream, with the quota places that they
-//! hold.
+//! Calls that are answered on their session's single stream, and their quota places.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use crate::places::Places;
 type Key = (SessionId, RequestId);
 type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;
 
-/// The calls that await their answers. A cheap handle: clones share the calls.
+/// A cheap handle: clones share the calls.
 #[derive(Clone, Default)]
 pub(crate) struct AwaitedAnswers(Arc<Calls>);
 

@@ -1,11 +1,10 @@
 //! Limits the bytes of answers that wait to be written, per node and per principal.
 //!
-//! A client that does not read would otherwise keep its answers in memory as long as its connection
-//! lives. When a limit is reached, Shoal drops answers that made no progress for [`STILL`], the
-//! longest-stalled first: the principal's own at its limit, and those of the largest holder at the
-//! node's limit. If that frees too little, the new answer is dropped and its client gets an error.
+//! At a limit, Shoal drops answers that made no progress for [`STILL`], the longest-stalled first:
+//! the principal's own, or those of the node's largest holder. If that frees too little, the new
+//! answer is dropped and its client gets an error.
 //!
-//! Requests have a separate budget (`body_budget.rs`), so unread answers do not block requests.
+//! Requests have a separate budget (`body_budget.rs`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,9 +19,8 @@ use crate::load::Load;
 use crate::refusal::BacklogFull;
 use crate::writing::Writing;
 
-/// Smaller answers are not counted. The number of running requests limits them.
+/// Limited by the number of requests instead.
 pub(crate) const SMALL: usize = 16 << 10;
-/// How long an answer must have stalled before it may be dropped.
 const STILL: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
@@ -134,7 +132,6 @@ impl WaitingAnswers {
         true
     }
 
-    /// Drops the principal's longest-stalled answer, if it has stalled long enough.
     fn give_up_one(&mut self, principal: &Principal) -> bool {
         let still = |answer: &Answer| Some(answer.writing.as_ref()?.still_for());
         let own = self.answers.iter();

@@ -1,5 +1,4 @@
-//! Reads a request's body within limits of size and time. Large bodies also need room in the shared
-//! budget.
+//! Reads a request's body within its limits and the shared budget.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,12 +1,9 @@
 //! Limits the bytes of large requests per edge and per principal.
 //!
-//! A body of up to [`SMALL`] bytes needs no room: it fits the connection's buffer, and
-//! `limits.requests` bounds the number of requests. So large bodies do not delay small calls.
-//!
-//! A larger body takes room for its announced length, or for the maximum, before it is read: first
-//! from its principal's share, then from the node's. Each is taken in one step, so requests cannot
-//! deadlock. A request without room waits in turn, unread, so that TCP slows the sender down. After
-//! `Timing::body_room` the edge refuses it.
+//! A body of up to [`SMALL`] bytes needs no room, so large bodies do not delay small calls. A
+//! larger one takes room before it is read: first from its principal's share, then from the node's,
+//! each in one step, so that requests cannot deadlock. A request without room waits unread, so that
+//! TCP slows the sender down, and is refused after `Timing::body_room`.
 //!
 //! The room is held until the request is answered. Answers have a separate budget (`backlog.rs`).
 
@@ -25,7 +22,6 @@ use crate::refusal::Refusal;
 /// Bytes of a body that needs no room.
 pub(crate) const SMALL: usize = 16 << 10;
 
-/// Room is counted in pieces of this many bytes.
 const PIECE: usize = 1024;
 
 pub(crate) struct BodyBudget {

@@ -1,4 +1,4 @@
-//! An operator's settings of an edge, with defaults that are safe on a laptop.
+//! The settings of an edge, with defaults that are safe on a laptop.
 
 use std::net::SocketAddr;
 use std::time::Duration;

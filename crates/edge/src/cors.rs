@@ -11,10 +11,9 @@ const DEFAULT_HEADERS: HeaderValue = HeaderValue::from_static(
     "Content-Type, Accept, Authorization, DPoP, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, \
      Mcp-Method, Mcp-Name",
 );
-/// Seconds for which a browser may cache a preflight.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Answers OPTIONS after the origin check. [`allow`] adds the origin.
+/// The origin is already checked, and [`allow`] adds it.
 pub(crate) fn preflight(request: &HeaderMap) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -1,4 +1,4 @@
-//! Reports streams that end because their caller's token is no longer valid.
+//! Reports streams whose token is no longer valid.
 
 use std::sync::Arc;
 

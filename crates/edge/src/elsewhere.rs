@@ -1,8 +1,7 @@
-//! Answers paths without MCP: load balancers check the port, and clients probe for other servers'
-//! paths.
+//! Answers paths without MCP, for load balancers and probing clients.
 //!
-//! Every answer is JSON that any page may read, because clients parse it whatever its status. It is
-//! not a JSON-RPC error, which clients would take for an MCP endpoint.
+//! Every answer is JSON that any page may read, but not a JSON-RPC error, which clients would take
+//! for an MCP endpoint.
 
 use axum::response::Response;
 use bytes::Bytes;

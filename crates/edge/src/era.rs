@@ -14,7 +14,6 @@ pub(crate) enum VersionHeader<'a> {
 }
 
 pub(crate) enum Selected {
-    /// 2026-07-28: without a session, described by its `_meta`.
     Modern(RequestMeta),
     Legacy,
 }
@@ -43,7 +42,6 @@ impl<'a> VersionHeader<'a> {
         matches!(self, Self::Known(revision) if revision.era() == Era::Modern)
     }
 
-    /// Refuses an unknown revision, for requests of a session or without a body.
     pub(crate) fn expect_known(&self) -> Result<(), Refusal> {
         match self {
             Self::Unknown(text) => Err(Refusal::UnsupportedVersionHeader(shown(text, 64))),

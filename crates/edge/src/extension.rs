@@ -1,4 +1,4 @@
-//! Notifications of extensions, which go to the server that declares the extension.
+//! Notifications of extensions.
 
 use bytes::Bytes;
 use shoal_ports::CallId;

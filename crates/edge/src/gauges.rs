@@ -4,7 +4,6 @@ use shoal_telemetry::metrics::{NameKind, Registration, metrics};
 
 use crate::load::{Load, REQUESTS_PER_PRINCIPAL, STREAMS_PER_PRINCIPAL};
 
-/// Observes the load whenever metrics are collected, until the registrations are dropped.
 pub(crate) fn observe(load: &Load) -> Vec<Registration> {
     let all = metrics();
     let quotas = [STREAMS_PER_PRINCIPAL, REQUESTS_PER_PRINCIPAL];

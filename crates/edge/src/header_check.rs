@@ -1,7 +1,7 @@
-//! Refuses ambiguous headers before any are read.
+//! Refuses ambiguous headers before any are read, because a proxy, a filter and this server must
+//! read the same request.
 //!
-//! A proxy, a filter and this server must read the same request. Headers that clients set in two
-//! places may repeat with the same value. The HTTP server checks message framing.
+//! The HTTP server checks message framing.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Version, header};

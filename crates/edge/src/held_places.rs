@@ -1,4 +1,4 @@
-//! Quota places that a call holds until its tool has stopped, even after its client has left.
+//! Quota places that a call holds until its tool has stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,9 +38,7 @@ pub(crate) struct SessionPlaces {
     expected: Option<Expected>,
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
-    /// `None` means any request of the session.
     requests: Option<Vec<RequestId>>,
-    /// Whether the answer may be a task, whose call runs on.
     may_be_task: bool,
     deadline: Duration,
 }

@@ -1,5 +1,5 @@
-//! Checks the names under which the server is reached. Other names are refused, because a foreign
-//! page can make a browser send requests here under its own name (DNS rebinding).
+//! Checks the server's host names, because a foreign page can make a browser send requests here
+//! under its own name (DNS rebinding).
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Handles a client's message from its bytes to its answer, for every transport.
+//! Handles a client's message, for every transport.
 
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ impl Incoming {
         Ok((Self { posted, id }, body))
     }
 
-    /// Ends the message's record. A refusal gets the request's id, whichever layer refused it.
+    /// A refusal gets the request's id, whichever layer refused it.
     pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
         let Self { posted, id } = self;
         let record = posted.record.clone();

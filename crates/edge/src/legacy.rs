@@ -36,7 +36,7 @@ use crate::refused::Refused;
 use crate::visit::{Visit, request_id};
 use crate::{answer, extension, media, names, sse};
 
-/// Longer ids are not Shoal's and need no lookup in the store.
+/// Longer ids are not Shoal's, so the store is not asked.
 const MAX_SESSION_ID: usize = 128;
 
 /// Clients without a session may send an empty header.
@@ -50,7 +50,7 @@ fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue
     headers.get(name).filter(|value| !value.is_empty())
 }
 
-/// Parses a session id. A task's session is hidden from legacy clients.
+/// Hides a task's session from legacy clients.
 pub(crate) fn parse_session_id(text: &str) -> Result<SessionId, Refusal> {
     if !is_session_id(text) {
         return Err(Refusal::InvalidSessionId);
@@ -137,7 +137,6 @@ fn internal(what: &str) -> GatewayError {
 pub(crate) struct HandedOver {
     id: Option<RequestId>,
     ids_of_batch: Vec<RequestId>,
-    /// Whether the body must not be repeated.
     once: bool,
 }
 
@@ -168,7 +167,7 @@ impl HandedOver {
         }
     }
 
-    /// Answers for a client that cannot resume when the edge shuts down first.
+    /// For a client that cannot resume when the edge shuts down.
     fn answers_of_drain(&self) -> impl Iterator<Item = Bytes> {
         let why = "its edge was shut down before it ended";
         let failure = match self.once {
@@ -183,7 +182,6 @@ impl HandedOver {
         ids.map(move |id| error_response(id, &error))
     }
 
-    /// Counts the session's answer in the backlog until it is written.
     pub(crate) fn keep(&self, visit: &Visit<'_>, text: Bytes) -> Result<Bytes, Refusal> {
         match (visit.reader().keep(text), &self.id) {
             (Err(full), Some(id)) if self.once => Ok(error_response(id, &full.after_effect())),
@@ -227,7 +225,6 @@ pub(crate) async fn hand_over(
     Ok((handed, delivered))
 }
 
-/// Hands a body to its session, or an answer to the task that asked.
 async fn pass(
     visit: &Visit<'_>,
     session: SessionId,
@@ -302,7 +299,7 @@ async fn deliver(
     })
 }
 
-/// GET: the session's standalone stream, or any of its streams after an event.
+/// GET: the session's standalone stream, or a resumed one.
 pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let session = addressed(visit)?;
@@ -327,7 +324,7 @@ pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// The session of a request without a body. The modern era has only POST.
+/// The modern era has only POST.
 fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
     let headers = &visit.head.headers;
     let version = VersionHeader::of(headers);

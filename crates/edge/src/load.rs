@@ -37,7 +37,6 @@ struct Counts {
     streams_of: PrincipalPlaces,
     single_streams: SingleStreams,
     closed: AtomicBool,
-    /// Fires when clients that wait for a task should wait elsewhere.
     waits_end: CancellationToken,
 }
 
@@ -79,7 +78,7 @@ impl Load {
         self.0.waits_end.clone()
     }
 
-    /// Refuses a message that begins a call after [`stop_calls`](Self::stop_calls).
+    /// Refuses new calls after [`stop_calls`](Self::stop_calls).
     pub(crate) fn expect_open(&self, body: &Body) -> Result<(), Refusal> {
         let closed = self.0.closed.load(Ordering::Relaxed);
         match closed && begins_call(body) {

@@ -1,4 +1,4 @@
-//! Metrics of HTTP requests, and spans of requests without an MCP message.
+//! Metrics and spans of HTTP requests.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -22,7 +22,7 @@ use crate::upgrade;
 
 pub(crate) const ELSEWHERE: &str = OTHER;
 
-/// Interns a configured path as a route name. A process has few of them.
+/// Interns a configured path, of which a process has few.
 pub(crate) fn route(path: &str) -> &'static str {
     static ROUTES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut routes = ROUTES.lock();

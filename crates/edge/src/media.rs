@@ -15,19 +15,19 @@ struct Accepted {
 pub(crate) enum AnswerForm {
     /// JSON, or a stream if other messages come first or the call takes a while.
     JsonOrStream,
-    /// JSON, however long the call takes. The call's notifications are dropped.
+    /// JSON without notifications, however long the call takes.
     Json,
-    /// Empty, because the answer goes out on the session's single stream (HTTP+SSE, WebSocket).
+    /// The answer goes out on the session's single stream (HTTP+SSE, WebSocket).
     SessionStream,
 }
 
-/// The `Accept` headers of the official clients, which need no parsing.
+/// The official clients' headers, which need no parsing.
 const USUAL: [&[u8]; 2] = [
     b"application/json, text/event-stream",
     b"text/event-stream, application/json",
 ];
 
-/// Chooses the form of the answer to a POST. Every client must accept JSON.
+/// Every client must accept JSON.
 pub(crate) fn answer_form(headers: &HeaderMap, json_only: bool) -> Result<AnswerForm, Refusal> {
     match Accepted::of(headers) {
         Accepted { json: false, .. } => Err(Refusal::NotAcceptable(
@@ -46,7 +46,6 @@ pub(crate) fn expect_event_stream(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// Requires a body of JSON without content encoding.
 pub(crate) fn expect_json_body(headers: &HeaderMap) -> Result<(), Refusal> {
     let content_type = headers
         .get(header::CONTENT_TYPE)
@@ -68,7 +67,7 @@ fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
-/// Whether the list has only identity encodings. Some clients put the charset here.
+/// Some clients put the charset here.
 fn is_identity(encodings: &[u8]) -> bool {
     encodings.split(|&byte| byte == b',').all(|encoding| {
         let is = |none: &[u8]| encoding.trim_ascii().eq_ignore_ascii_case(none);

@@ -1,8 +1,7 @@
-//! Reads messages of any length off a connection, within the room for large bodies
-//! (`body_budget.rs`).
+//! Reads messages off a connection, within the room for large bodies (`body_budget.rs`).
 //!
-//! A fragmented message does not announce its length. After more than [`SMALL`] bytes, it takes
-//! room for the maximum. Reading stops until there is room, so that TCP slows the sender down.
+//! After more than [`SMALL`] bytes, a message takes room for the maximum, because a fragmented one
+//! does not announce its length. Until there is room, TCP slows the sender down.
 
 use std::io;
 use std::pin::Pin;
@@ -22,7 +21,6 @@ use crate::upgrade::Duplex;
 
 pub(crate) struct MessageBounds {
     pub(crate) bytes: usize,
-    /// The time limit of a large message, once it has room.
     pub(crate) within: Duration,
     pub(crate) budget: Arc<BodyBudget>,
     pub(crate) principal: Principal,
@@ -55,7 +53,7 @@ impl Metered {
         }
     }
 
-    /// Ends a message of `bytes` bytes, and returns its room if it is large.
+    /// Returns the message's room if it is large.
     pub(crate) fn took(&mut self, bytes: usize) -> Option<BodyPermit> {
         self.read = 0;
         match std::mem::replace(&mut self.room, Room::None) {

@@ -13,5 +13,5 @@ pub(crate) static LAST_EVENT_ID: HeaderName =
 pub(crate) static DPOP: HeaderName = HeaderName::from_static("dpop");
 pub(crate) static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
-/// Tells nginx and similar proxies not to buffer an event stream.
+/// Tells nginx and similar proxies not to buffer.
 pub(crate) static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

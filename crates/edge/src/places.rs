@@ -30,7 +30,7 @@ impl PlaceCount {
         })
     }
 
-    /// Whether places are taken. Otherwise the count may be dropped and created anew.
+    /// An unused count may be dropped.
     pub(crate) fn any(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
@@ -63,7 +63,7 @@ impl PrincipalPlaces {
     }
 }
 
-/// A request's places in all quotas. A single one needs no allocation.
+/// A single place needs no allocation.
 #[derive(Default)]
 pub(crate) struct Places {
     first: Option<Place>,

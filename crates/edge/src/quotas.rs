@@ -1,7 +1,7 @@
-//! Quotas: counted limits on requests, checked before any work is done.
+//! Quotas: limits on requests, checked before any work is done.
 //!
-//! Most requests are counted locally (`leases.rs`), because an edge leases cells of a rate in
-//! advance. Without quotas, a request costs one flag check.
+//! Most requests are counted locally, because an edge leases cells of a rate in advance
+//! (`leases.rs`). Without quotas, a request costs one flag check.
 
 mod address;
 mod leases;
@@ -32,13 +32,11 @@ use self::rule::Rule;
 pub(crate) use crate::places::Places;
 use crate::refusal::Refusal;
 
-/// How long a request waits for the store before this edge counts it alone.
+/// After this, the edge counts a request alone.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How long the store is not asked after a failure. Then one request probes it.
+/// After a failure of the store, one request per pause probes it.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The interval of the search for unused cells.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Time limit and batch size of returning all cells.
 const CLOSE: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 64;
 /// Limits the load that many addresses put on the store and this process.
@@ -162,7 +160,7 @@ impl Quotas {
         let _ = timeout(CLOSE, giving).await;
     }
 
-    /// Counts a request by its address, or a message of a connection without requests.
+    /// Counts by address a request, or a message of a connection.
     pub(crate) async fn arrive(
         &self,
         from: Option<IpAddr>,
@@ -200,7 +198,7 @@ impl Quotas {
             .await
     }
 
-    /// Counts requests by all rules or by none. `counted` returns a rule's subject and number.
+    /// By all rules or by none. `counted` returns a rule's subject and number.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],

@@ -1,9 +1,8 @@
-//! Records the number, outcome and duration of requests, and the recent errors.
+//! Records the number, outcome and duration of requests, and recent errors.
 //!
-//! A request is counted once, when its answer is known: a JSON answer when it is written, a
-//! streamed one when its response passes or is lost. Only posted MCP requests count, without
-//! notifications and held-open streams. A tool's failure (`isError`) counts as a tool error. Over
-//! HTTP+SSE, a request counts as answered when it is accepted.
+//! A posted request is counted once, when its answer is known: a JSON answer when it is written, a
+//! streamed one when its response passes or is lost. A tool's failure (`isError`) counts as a tool
+//! error. Over HTTP+SSE, an accepted request counts as answered.
 
 mod came;
 mod operation;
@@ -43,7 +42,7 @@ struct RecorderInner {
     now: Counters,
     steps: Ring<Step>,
     errors: Ring<ErrorReport>,
-    /// Separate from the errors, because frequent tool failures would displace them.
+    /// Separate, because tool failures would displace errors.
     failures: Ring<ErrorReport>,
     tools: Tools,
 }

@@ -1,7 +1,6 @@
-//! Every refusal of an edge, with its text, HTTP status, JSON-RPC code, metrics reason and retry
-//! time.
+//! Every refusal of an edge.
 //!
-//! `docs/errors.md` documents them for users, and `tests/edge/refusals.rs` compares the two.
+//! `docs/errors.md` documents them, and `tests/edge/refusals.rs` compares the two.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,7 +140,6 @@ pub(crate) enum Refusal {
     ShuttingDown,
     #[error("{0}")]
     NotReady(CallFailure),
-    /// A modern request that was refused before the dispatcher.
     #[error("{0}")]
     Modern(RpcError),
     #[error("{0}")]
@@ -155,7 +153,7 @@ struct Row {
     retry_after: Option<Duration>,
 }
 
-/// A refusal that a retry does not help.
+/// A retry does not help.
 const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
     Row {
         status,
@@ -174,7 +172,7 @@ const OF_NODE: Row = Row {
     )
 };
 
-/// A limit of the principal, or a quota. Only these refusals use 429.
+/// Only these refusals use 429.
 const OF_PRINCIPAL: Row = Row {
     retry_after: Some(SOON),
     ..row(

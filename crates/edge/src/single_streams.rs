@@ -1,5 +1,4 @@
-//! Open streams that cannot be resumed and are their client's only stream: HTTP+SSE, and WebSocket
-//! without ids.
+//! Streams that cannot be resumed: HTTP+SSE, and WebSocket without ids.
 
 use std::collections::HashMap;
 use std::sync::Arc;

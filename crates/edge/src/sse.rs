@@ -1,8 +1,7 @@
 //! Server-sent events, written only as fast as the client reads them.
 //!
-//! The connection polls the body for the next frame when it can take one. Data waits only in the
-//! bounded channel and the socket's buffer, and streams need no tasks. Frames that are ready
-//! together leave in one piece.
+//! Data waits only in the bounded channel and the socket's buffer. Frames that are ready together
+//! leave in one piece.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -20,7 +19,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::names;
 
-/// A comment, which keeps proxies from closing the connection.
+/// Keeps proxies from closing the connection.
 pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 /// At this size a piece takes no more frames. A longer frame is sent alone and not copied.
 const PIECE: usize = 16 * 1024;
@@ -31,7 +30,7 @@ const NO_BUFFERING: HeaderValue = HeaderValue::from_static("no");
 const MESSAGE: &[u8] = b"event: message\n";
 const ENDPOINT: &[u8] = b"event: endpoint\n";
 
-/// Answers with a stream of `frames`. `held` is dropped with the stream.
+/// `held` is dropped with the stream.
 pub(crate) fn response<S, H>(frames: S, keep_alive: Duration, held: H) -> Response
 where
     S: Stream<Item = Bytes> + Send + Unpin + 'static,
@@ -65,7 +64,7 @@ pub(crate) fn endpoint(url: &str) -> Bytes {
     frame(ENDPOINT, None, url.as_bytes())
 }
 
-/// An event that only gives the client an id to resume from (2025-11-25, SEP-1699).
+/// Only gives the client an id to resume from (2025-11-25, SEP-1699).
 pub(crate) fn prime(id: EventId) -> Bytes {
     format!("id: {id}\ndata: \n\n").into()
 }

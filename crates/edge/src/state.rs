@@ -57,13 +57,13 @@ impl Routes {
 }
 
 impl EdgeState {
-    /// The reconnect delay of a drained stream's client, randomised to spread clients.
+    /// Randomised, to spread the clients of a drained node.
     pub(crate) fn reconnect_after(&self) -> Duration {
         let timing = &self.config.timing;
         timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
     }
 
-    /// How long a drained call's stream stays open, also randomised.
+    /// Randomised, like [`reconnect_after`](Self::reconnect_after).
     pub(crate) fn share_of_return(&self) -> Duration {
         self.config.timing.reconnect_after.mul_f64(rand::random())
     }

@@ -1,4 +1,4 @@
-//! Streamable HTTP for both eras: messages by POST, a session's streams by GET, its end by DELETE.
+//! Streamable HTTP: messages by POST, a session's streams by GET, its end by DELETE.
 
 use std::time::Instant;
 

@@ -1,5 +1,4 @@
-//! The listeners of this edge. One task receives changes of resources, tasks and lists, and tells
-//! all listeners.
+//! The listeners of this edge. One task tells them all about changes.
 
 mod filter;
 mod listener;
@@ -20,7 +19,7 @@ use tokio::sync::{Notify, broadcast, watch};
 pub(crate) use self::filter::Filter;
 pub(crate) use self::listener::{Listener, News};
 
-/// The listeners of this edge. Free while there are none.
+/// Free while there are no listeners.
 pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
     bus: Arc<dyn ClusterBus>,
@@ -44,7 +43,6 @@ pub(crate) struct Subscription {
     uris: Vec<Watched>,
 }
 
-/// A resource that the backends watch, until it is dropped.
 struct Watched {
     dispatcher: Arc<dyn Dispatcher>,
     uri: Arc<str>,
@@ -115,7 +113,7 @@ impl Hub {
         }
     }
 
-    /// Starts the task. The current state is the listeners' baseline.
+    /// The current state is the listeners' baseline.
     fn watch(self: &Arc<Self>) {
         let updates = self.dispatcher.resource_updates();
         let cluster = self.bus.subscribe();
@@ -205,7 +203,7 @@ impl Hub {
         }
     }
 
-    /// Ends every stream without a result, which makes clients subscribe again.
+    /// Ending a stream without a result makes its client subscribe again.
     fn cut_all(&self, why: &str) {
         let mut listeners = self.listeners.lock();
         if !listeners.all.is_empty() {

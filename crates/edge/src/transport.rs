@@ -1,15 +1,14 @@
 //! The interface of client transports. `docs/transports.md` explains how to add one.
 //!
 //! Each transport is one file, with a row in [`transports!`] below. Behind the layers
-//! (`layers.rs`), it sees only requests with an allowed host, origin, caller and method. All
-//! transports share these steps:
+//! (`layers.rs`), it sees only allowed requests. All transports share these steps:
 //!
 //! | step | where |
 //! |---|---|
 //! | count a stream or a message | [`Load::admit_stream`](crate::Load), [`RequestPermit::admit`](crate::permit::RequestPermit) |
 //! | parse, record and trace a message | [`Incoming`](crate::incoming::Incoming) |
 //! | pass the body to its session | [`legacy::hand_over`](crate::legacy::hand_over) |
-//! | read the session's [`StreamItem`](shoal_ports::StreamItem)s, with ids to resume from | [`SessionGateway::listen`](shoal_ports::SessionGateway::listen) |
+//! | read the session's [`StreamItem`](shoal_ports::StreamItem)s | [`SessionGateway::listen`](shoal_ports::SessionGateway::listen) |
 //! | count waiting answers | [`Visit::reader`] |
 
 use axum::body::Body as HttpBody;
@@ -73,7 +72,7 @@ impl Mount {
     }
 }
 
-/// Lists all transports. The first one that claims a request serves it.
+/// The first transport that claims a request serves it.
 macro_rules! transports {
     ($($transport:ident),+ $(,)?) => {
         #[derive(Clone, Copy, Debug)]

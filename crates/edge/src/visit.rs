@@ -31,7 +31,6 @@ pub(crate) struct Visit<'a> {
     /// When its head or message came, for all counting.
     pub(crate) came: Instant,
     pub(crate) principal: Principal,
-    /// The caller's grant, if there is more than the principal.
     pub(crate) grant: Option<Arc<Grant>>,
     /// `None` on a connection that is watched as a whole.
     pub(crate) token: Option<&'a [u8]>,
@@ -74,7 +73,6 @@ impl Visit<'_> {
         Ok(text)
     }
 
-    /// The values of the headers that pools ask for.
     pub(crate) fn forwarded(&self) -> ForwardedHeaders {
         let wanted = self.edge.dispatcher.facts().borrow().headers.clone();
         let given = &self.head.headers;
@@ -113,7 +111,7 @@ impl Visit<'_> {
         self.until_cut_off(|watch| watch.over().boxed())
     }
 
-    /// Ready when the token is revoked, but not when it expires.
+    /// Does not count expiry.
     pub(crate) fn until_revoked(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.revoked().boxed())
     }

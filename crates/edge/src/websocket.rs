@@ -1,12 +1,9 @@
-//! WebSocket (RFC 6455) at the MCP endpoint, after the community's draft SEP-1288: a session whose
-//! messages go both ways on one connection. `docs/websocket.md` describes the protocol for clients.
+//! WebSocket (RFC 6455) at the MCP endpoint, after the community's draft SEP-1288.
+//! `docs/websocket.md` describes the protocol for clients.
 //!
-//! All messages of the session go on its single stream, as with HTTP+SSE, so one event id describes
-//! what the client has received. A client that asks for ids can reconnect to any edge and continue
-//! after the last id.
-//!
-//! A message is one or more text frames. A limited number of messages is handed over concurrently.
-//! A message that has been read is handed over even if the connection ends.
+//! All messages of a session go on its single stream, so one event id describes what the client has
+//! received. A client that asks for ids can continue at any edge. A message that has been read is
+//! handed over even if the connection ends.
 //!
 //! | file | content |
 //! |---|---|

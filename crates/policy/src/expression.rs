@@ -1,5 +1,4 @@
-//! Conditions in CEL. Their cost is bounded when they are loaded, so that a client cannot exceed a
-//! limit later.
+//! Conditions in CEL, whose cost is bounded when they are loaded.
 
 mod check;
 mod values;
@@ -16,7 +15,7 @@ use crate::target::{Annotations, Target};
 
 /// Maximum bytes of an expression.
 const LONGEST: usize = 4096;
-/// A stack size that suffices for any expression of that length.
+/// Suffices for any expression of that length.
 const PARSER_STACK: usize = 256 << 20;
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));

@@ -18,7 +18,6 @@ use crate::subject::{KnownSubject, Reads, Subject, SubjectKey, SubjectWeight};
 use crate::target::{Annotations, Target, TargetKind};
 
 const MOST_RULES: usize = 1000;
-/// Cache sizes in bytes, for callers and for decisions.
 const SUBJECT_BYTES: u64 = 16 << 20;
 const DECISION_BYTES: u64 = 16 << 20;
 
@@ -43,7 +42,6 @@ pub struct Decision {
     pub allowed: bool,
     /// Whether a person must approve each use.
     pub asks: bool,
-    /// The rule's index, or `None` if no rule applied.
     rule: Option<u32>,
     /// Whether a rule could not be evaluated.
     pub failed: bool,

@@ -11,7 +11,6 @@ use crate::expression::Expression;
 use crate::subject::KnownSubject;
 use crate::target::{Annotations, Target, TargetKind};
 
-/// Maximum entries of a rule's lists together.
 const MOST_ENTRIES: usize = 10_000;
 
 #[derive(Debug)]

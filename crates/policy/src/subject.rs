@@ -10,7 +10,6 @@ use shoal_protocol::RawJson;
 
 /// Expressions that read larger claims fail.
 pub(crate) const CLAIMS_BYTES: usize = 32 << 10;
-/// Maximum entries of a list or object in claims.
 const ENTRIES: usize = 256;
 const CLIENT_BYTES: usize = 8 << 10;
 

@@ -2,7 +2,7 @@
 
 use super::resolved::{Tenancy, Tenant};
 
-/// The placeholder for a tenant's id in Microsoft's documents.
+/// Microsoft's placeholder for a tenant's id.
 const TENANT: &str = "{tenantid}";
 /// Names in metadata URLs that do not occur in tokens.
 const SEVERAL: [&str; 3] = [TENANT, "common", "organizations"];
@@ -42,7 +42,6 @@ impl<'a> Parts<'a> {
         format!("{}{tenant}{}", self.before, self.after)
     }
 
-    /// The issuer's name in tokens of the other version.
     fn other_version(&self) -> String {
         let host = self.host.to_ascii_lowercase();
         match HOSTS.iter().find(|(_, old)| *old == host) {
@@ -62,7 +61,6 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether an issuer stands for several tenants and is itself none of them.
 pub(super) fn names_several_tenants(issuer: &str) -> bool {
     let microsoft = |host: &str| {
         let mut hosts = HOSTS.iter().flat_map(|(new, old)| [new, old]);
@@ -73,7 +71,7 @@ pub(super) fn names_several_tenants(issuer: &str) -> bool {
             .is_some_and(|parts| microsoft(parts.host) && SEVERAL.contains(&parts.tenant))
 }
 
-/// Parses an issuer's URL. `aliases` are further names with tenant placeholders.
+/// `aliases` are further names with tenant placeholders.
 pub(super) fn tenancy(
     issuer: &str,
     tenants: &[String],

@@ -1,4 +1,4 @@
-//! The defaults of each `issuer_kind`, and refusals of issuers whose tokens could not be accepted.
+//! The defaults of each `issuer_kind`.
 
 use url::Url;
 
@@ -136,7 +136,7 @@ fn host_ends(url: &Url, with: &str) -> bool {
     url.host_str().is_some_and(|host| host.ends_with(with))
 }
 
-/// Refuses audience claims that name the client, unless clients are restricted.
+/// With a client's claim as the audience, any client would do.
 pub(super) fn expect_bound(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let mut claims = resolved.audience_claims.iter();
     let of_client = claims.find(|claim| CLIENT_CLAIMS.contains(&claim.as_str()));

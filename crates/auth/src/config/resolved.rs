@@ -11,9 +11,7 @@ use super::{asked_url, entra};
 
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedIssuer {
-    /// The URL that its metadata is found by and that clients are told.
     pub(crate) server: String,
-    /// The issuer that its metadata must name.
     pub(crate) described_as: String,
     /// The accepted issuers: one, unless several tenants share the keys.
     pub(crate) tenants: Vec<Tenant>,
@@ -57,7 +55,6 @@ impl Asked {
         self.tokens != AskedTokens::Opaque
     }
 
-    /// Whether the issuer is asked about tokens that do not name their issuer.
     pub(crate) fn takes_opaque(&self) -> bool {
         self.tokens != AskedTokens::Jwt
     }

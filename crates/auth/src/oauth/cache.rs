@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use super::claims::Verified;
 
-/// Approximate bytes of an entry besides its claims, and of an average entry.
+/// Approximate, besides the claims, and of an average entry.
 const ENTRY: usize = 512;
 const AVERAGE: usize = 2 << 10;
 
-/// Verified tokens, limited in bytes. Tokens in use stay longest.
+/// Tokens in use stay longest.
 pub(crate) struct VerifiedTokens(Cache<TokenDigest, Verified, Bytes, RandomState>);
 
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Checks the claims that a token must have, and reads those that Shoal uses.
+//! Checks and reads a token's claims.
 
 mod audience;
 mod lookup;
@@ -22,7 +22,7 @@ use crate::refused;
 
 /// Maximum bytes of claims.
 pub(crate) const CLAIMS: usize = 16 << 10;
-/// A later expiry is cut to this, to stay within the clock's range.
+/// Keeps a later expiry within the clock's range.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 #[derive(Clone, Debug)]
@@ -33,19 +33,19 @@ pub(crate) struct Verified {
     pub(crate) until: Instant,
 }
 
-/// The key or certificate of a token (RFC 7800), by its SHA-256 in base64url.
+/// By SHA-256 in base64url (RFC 7800).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
-    /// A key, proved in each request (RFC 9449).
+    /// Proved in each request (RFC 9449).
     Key(String),
-    /// The certificate of the connection (RFC 8705).
+    /// Of the connection (RFC 8705).
     Certificate(String),
 }
 
 pub(crate) struct ClaimRules {
     issuer: ResolvedIssuer,
     names: IssuerNames,
-    /// Whether principals' names begin with their issuer, so that they differ between issuers.
+    /// Principals' names begin with their issuer, so that they differ between issuers.
     is_qualified: bool,
     skew: Duration,
     cached_for: Duration,
@@ -55,7 +55,7 @@ pub(crate) struct ClaimRules {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     ByToken,
-    /// The issuer's answer, which need not repeat the issuer or the expiry.
+    /// The answer need not repeat the issuer or the expiry.
     ByIssuer,
 }
 
@@ -81,7 +81,7 @@ impl ClaimRules {
         &self.names
     }
 
-    /// The tenant of a token with this `iss`, if several tenants share the keys.
+    /// Set if several tenants share the keys.
     pub(crate) fn tenant(&self, iss: &str) -> Option<&str> {
         let tenant = self.names.named(iss)?;
         self.issuer.has_several_tenants.then_some(&**tenant)
@@ -105,7 +105,6 @@ impl ClaimRules {
         until.map(|_| ())
     }
 
-    /// Checks claims at a time since 1970.
     fn read_at(&self, text: &[u8], told: Told, now: Duration) -> Result<Verified, TokenFault> {
         if text.len() > CLAIMS {
             return Err(TokenFault::TooLong);
@@ -162,7 +161,6 @@ impl ClaimRules {
         Ok(())
     }
 
-    /// When the token ends, by the monotonic clock.
     fn expect_in_time(
         &self,
         claims: &Map<String, Value>,
@@ -216,7 +214,7 @@ impl ClaimRules {
     }
 }
 
-/// The claims for later users such as rules. A missing issuer is added.
+/// Adds a missing issuer.
 fn told_further(
     text: &[u8],
     mut claims: Map<String, Value>,

@@ -16,7 +16,6 @@ use super::keys::PublicKey;
 use super::replays::{Proof, Replays, SLICE, Shown};
 use crate::config::{Auth, Dpop, SigningAlgorithm};
 
-/// Maximum bytes of a proof, and of its id.
 const PROOF: usize = 4 << 10;
 const NAME: usize = 256;
 /// Maximum age besides the clock skew, for transport and waiting.

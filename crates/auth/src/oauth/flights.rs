@@ -1,4 +1,4 @@
-//! Runs one attempt per key at a time, shared by all waiters.
+//! Shares one running attempt per key among all waiters.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,7 +17,7 @@ where
 
 struct Open<K, V: Clone> {
     attempts: HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>,
-    /// Counts attempts, to tell successive ones of a key apart.
+    /// Tells successive attempts of a key apart.
     begun: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::config::{Issuer, ResolvedIssuer, asked_url};
 
 /// Maximum bytes of a document. 70 keys with their certificates need half of it.
 pub(crate) const DOCUMENT: usize = 1 << 20;
-/// Some servers begin documents with it, although JSON forbids it (RFC 8259, 8.1).
+/// Some servers begin with it, although JSON forbids it (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const SHOWN: usize = 200;
 const IDLE: Duration = Duration::from_secs(90);
@@ -27,7 +27,7 @@ pub(crate) struct HttpAsker {
     timeout: Duration,
 }
 
-/// The reason for a missing answer. It excludes everything that was sent.
+/// Excludes everything that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoAnswer {
     #[error("{0}")]
@@ -74,7 +74,7 @@ impl HttpAsker {
         asked_url(text, self.allow_http).map_err(NoAnswer::Failed)
     }
 
-    /// Reads a JSON document, after at most one redirect on the same origin.
+    /// Follows at most one redirect, on the same origin.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, NoAnswer> {
         // Both requests share one timeout.
         let reading = tokio::time::timeout(self.timeout, self.read(url));

@@ -25,10 +25,9 @@ use super::metadata::{Endpoint, discover};
 use crate::config::{Asked, Protocol, ResolvedIssuer};
 use crate::refused;
 
-/// How long a refusal and the endpoint are cached.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
-/// Maximum concurrent questions, for tokens that were active before and for others.
+/// For tokens that were active before, and for others.
 const KNOWN_AT_A_TIME: usize = 32;
 const OTHERS_AT_A_TIME: usize = 32;
 const REFUSALS: usize = 4096;
@@ -50,7 +49,7 @@ struct AskedIssuer {
     rules: Arc<ClaimRules>,
     endpoint: Mutex<Option<(String, Instant)>>,
     finding: Flights<(), Result<String, NoAnswer>>,
-    /// Places for formerly active tokens, which made-up tokens cannot take.
+    /// Made-up tokens cannot take these places.
     of_known: Semaphore,
     of_others: Semaphore,
     known: ByToken<()>,
@@ -120,7 +119,6 @@ impl AskedIssuer {
         (Instant::now() < until).then_some(fault)
     }
 
-    /// Checks whether a token could be active at all.
     fn expect_issued(&self, token: &str, claims: Option<&[u8]>) -> Result<(), TokenFault> {
         // RFC 6750, 2.1.
         let text = token.trim_end_matches('=');
@@ -198,7 +196,7 @@ impl AskedIssuer {
         }
     }
 
-    /// Shoal's name and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
+    /// Encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
     fn client(&self) -> Result<(String, String), String> {
         let file = &self.asked.client_secret_file;
         let secret = read_text(file, LONGEST_SECRET);

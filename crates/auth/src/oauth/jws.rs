@@ -13,7 +13,6 @@ use crate::oauth::keys::{Jwk, PublicKey};
 pub(crate) struct Jws<'a> {
     pub(crate) header: Header,
     payload: Vec<u8>,
-    /// The signed part: header and claims, as received.
     signed: &'a str,
     signature: &'a str,
 }
@@ -53,7 +52,7 @@ impl<'a> Jws<'a> {
         allowed.contains(&algorithm).then_some(algorithm)
     }
 
-    /// Whether the header's type is one of these, in lower case and without `application/`.
+    /// In lower case and without `application/`.
     pub(crate) fn is_of_type(&self, types: &[&str]) -> bool {
         let typ = self.header.typ.as_deref().unwrap_or("jwt");
         let typ = typ.to_ascii_lowercase();
@@ -73,7 +72,6 @@ impl<'a> Jws<'a> {
         &self.payload
     }
 
-    /// Deserializes the payload, which must be an object.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
         // serde would also read a struct from a list.
         let is_object = self.payload.trim_ascii_start().first() == Some(&b'{');

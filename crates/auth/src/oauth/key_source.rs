@@ -1,7 +1,7 @@
 //! Fetches and caches the keys of an issuer.
 //!
-//! One task fetches, so that all waiting requests share a fetch. An unknown key triggers an early
-//! fetch, at most once per interval.
+//! One task fetches for all waiting requests. An unknown key triggers an early fetch, at most once
+//! per interval.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,13 @@ use super::http::{HttpAsker, NoAnswer};
 use super::keys::KeySet;
 use super::metadata::{Endpoint, discover};
 
-/// Maximum requests that wait for a fetch. Their callers are not authenticated yet.
+/// The waiting callers are not authenticated yet.
 const WAITING: usize = 256;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub(crate) struct KeyConfig {
     pub(crate) issuer: String,
-    /// The issuer that its metadata must name.
     pub(crate) described_as: String,
     /// Found in the metadata if unset.
     pub(crate) jwks_url: Option<String>,
@@ -34,7 +33,7 @@ pub(crate) struct KeyConfig {
     pub(crate) timeout: Duration,
 }
 
-/// Keeps the keys of an issuer. Dropping it ends the fetching.
+/// Dropping it ends the fetching.
 pub(crate) struct KeySource {
     config: KeyConfig,
     known: watch::Receiver<Known>,
@@ -47,7 +46,6 @@ pub(crate) struct KeySource {
 pub(crate) struct Known {
     keys: Option<Arc<KeySet>>,
     came: Option<Instant>,
-    /// The count of fetches, and the time of the last one.
     pub(crate) attempts: u64,
     attempted: Option<Instant>,
     pub(crate) trouble: Option<String>,

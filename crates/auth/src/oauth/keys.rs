@@ -10,13 +10,12 @@ use crate::config::{SigningAlgorithm, same};
 
 /// Most issuers have a few keys, and multi-tenant issuers 70 or more.
 pub(crate) const MOST_KEYS: usize = 256;
-/// Maximum signature checks per token, because any caller can cause them.
+/// Any caller can cause these signature checks.
 const CANDIDATES: usize = 128;
-/// Maximum checks of keys with the token's key id.
 const OF_ONE_ID: usize = 4;
 const ANY_TENANT: &str = "{tenantid}";
 
-/// A JSON key. Only the type is read of unsupported keys.
+/// Only the type is read of unsupported keys.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Jwk {
     kty: String,
@@ -63,7 +62,7 @@ enum KeyKind {
 }
 
 impl PublicKey {
-    /// Converts a JWK, if it can check signatures. Symmetric keys are refused.
+    /// Symmetric keys are refused.
     pub(crate) fn of(jwk: &Jwk) -> Option<Self> {
         let verifies = |operations: &Vec<String>| operations.iter().any(|one| one == "verify");
         if jwk
@@ -133,7 +132,7 @@ impl Jwk {
         self.d.is_some()
     }
 
-    /// The thumbprint (RFC 7638) that names the key in tokens.
+    /// RFC 7638.
     pub(crate) fn thumbprint(&self) -> Option<[u8; 32]> {
         let text = |part: &Option<String>| serde_json::to_string(part.as_ref()?).ok();
         let canonical = match self.kty.as_str() {
@@ -218,6 +217,6 @@ impl KeySet {
 
 pub(crate) struct Candidates<'k> {
     pub(crate) keys: Vec<&'k PublicKey>,
-    /// Whether a key has the token's key id, which excludes all other keys.
+    /// Excludes all other keys.
     pub(crate) are_named: bool,
 }

@@ -95,7 +95,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     found.ok_or_else(|| format!("it has metadata without `{member}`"))
 }
 
-/// The possible places of an issuer's metadata, in the specification's order.
+/// In the specification's order.
 fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![

@@ -1,7 +1,6 @@
 //! Checks the token of an open stream again, as often as a request would.
 //!
-//! All streams and requests with a token share one answer of its issuer. When the answer expires,
-//! the first of them asks for all.
+//! All streams and requests with a token share one answer of its issuer.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,7 +17,7 @@ use super::claims::{Binding, Verified};
 
 /// The minimum time between two checks.
 const SELDOM: Duration = Duration::from_secs(1);
-/// The maximum pause before a retry while the issuer is unreachable.
+/// Applies while the issuer is unreachable.
 const RETRY: Duration = Duration::from_secs(5);
 
 struct Watched {
@@ -56,7 +55,7 @@ pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authentica
 }
 
 impl Watched {
-    /// The next grant, or the reason for its end. `None` without an authenticator.
+    /// `None` without an authenticator.
     async fn next(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
         loop {
             sleep_until(self.until).await;

@@ -17,10 +17,10 @@ use tokio::time::Instant;
 
 /// The time span of a slice.
 pub(crate) const SLICE: Duration = Duration::from_secs(10);
-/// Approximate bytes of a proof, and of a principal per slice and in total.
+/// Per proof, and per principal.
 const PROOF: usize = 24;
 const OWNER: usize = 80;
-/// A principal may hold one part in this many of the free memory.
+/// The divisor for one principal's share of the free memory.
 const PART: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ struct Seen {
 struct Slice {
     proofs: HashSet<u64, Fast>,
     bytes_of: HashMap<u64, usize, Fast>,
-    /// When all proofs have expired, by the monotonic clock.
+    /// By the monotonic clock.
     until: Instant,
 }
 

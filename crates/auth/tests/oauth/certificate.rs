@@ -11,7 +11,6 @@ use shoal_ports::{
 
 use crate::setting::Setting;
 
-/// The connection has another certificate than `own`, or none.
 async fn show(
     mode: Dpop,
     scheme: Scheme,

@@ -20,7 +20,6 @@ async fn over(watch: GrantWatch) -> AuthError {
     timeout(SOON, watch.over()).await.expect("it goes on")
 }
 
-/// An issuer's answer is cached for a second.
 async fn asking(name: &str) -> Setting {
     let setting = setting_with(name, |auth| auth.cached_for = Period::seconds(1)).await;
     setting.server.say("opaque", active());

@@ -1,5 +1,4 @@
-//! Formats arguments for a person to read: indented, bounded, and with invisible characters
-//! escaped.
+//! Formats arguments for a person: indented, bounded, and with invisible characters escaped.
 
 use std::fmt::Write as _;
 

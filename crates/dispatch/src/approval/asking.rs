@@ -1,9 +1,7 @@
-//! A legacy call that waits for a person's approval. The caller sees a running call, but no worker
-//! has started it.
+//! A legacy call that waits for a person's approval, before a worker has started it.
 //!
-//! The call's events begin with the question, and continue with the tool's events after an
-//! approval. The question always has the same id, and the event number just before the call's first
-//! event, so a session owner that resumes there asks again.
+//! The question always has the same id and the event number before the call's first event, so a
+//! session owner that resumes there asks again.
 
 use std::sync::Arc;
 
@@ -43,7 +41,6 @@ struct Asking {
     until: Instant,
     control: Arc<AskControl>,
     phase: Phase,
-    /// Set until the call runs and has its own place.
     place: Option<InFlightCall>,
 }
 
@@ -245,7 +242,6 @@ impl AskControl {
         }
     }
 
-    /// Refuses further answers and returns the one that has come.
     fn close(&self) -> Option<Outcome> {
         let mut state = self.state.lock();
         state.closed = true;

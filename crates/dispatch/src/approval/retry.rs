@@ -1,10 +1,9 @@
 //! A modern call that waits for a person's approval: the question ends the request, and the
 //! client's retry brings the answer.
 //!
-//! Shoal keeps no state meanwhile. The sealed state names the id and the worker of the approved
-//! call. The worker runs a call id once, so a replayed state does not start a second run. After a
-//! refusal, Shoal tells the worker that the call must not begin, so the state is dead on every
-//! edge. The seal binds the state to the principal, the tool and the arguments.
+//! Shoal keeps no state meanwhile. The sealed state names the call's id and worker, and binds the
+//! principal, the tool and the arguments. The worker runs an id once, so a replay has no effect.
+//! After a refusal, the worker will not begin the call.
 
 use std::time::Duration;
 
@@ -152,7 +151,6 @@ impl Dispatch {
     }
 }
 
-/// Answers an approval that comes after another answer to the same question.
 pub(crate) fn refused_before() -> CallOutcome {
     CallOutcome::Refused(RpcError::invalid_params(
         "requestState is not valid any more: the call that it is for was refused or cancelled; send the request without it to \

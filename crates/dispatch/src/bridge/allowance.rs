@@ -1,5 +1,4 @@
-//! Limits the time of a task's call. The worker keeps a later deadline, which leaves time for a
-//! person's answers.
+//! The time limit of a task's call, which leaves time for a person's answers.
 
 use std::time::Duration;
 
@@ -12,7 +11,6 @@ use tokio::time::{Instant, sleep_until};
 /// Measures a call's time, which pauses while a question is open, and limits each question.
 pub(crate) struct Allowance {
     started: Instant,
-    /// When the call ends if it asks no question.
     deadline: Instant,
     answer_within: Duration,
     questions: Mutex<Questions>,
@@ -76,7 +74,6 @@ impl Allowance {
         }
     }
 
-    /// The end of the time, and whether a question's limit sets it.
     fn due(&self) -> (Instant, bool) {
         let questions = self.questions.lock();
         match questions.open.first() {

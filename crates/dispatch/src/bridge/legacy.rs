@@ -1,4 +1,4 @@
-//! A legacy caller's view of a call: rounds of `InputRequiredResult` become requests on its stream.
+//! A legacy caller's view of a call: rounds of `InputRequiredResult` become requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -266,7 +266,6 @@ fn check_capability(
     }
 }
 
-/// Builds `inputResponses` for a round, or `None` if the backend asked no question.
 fn responses(
     keys: &[(AskId, String)],
     mut answers: HashMap<AskId, Outcome>,

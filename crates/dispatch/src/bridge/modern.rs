@@ -1,4 +1,4 @@
-//! A modern caller's view of a call: a question to the client ends the request and parks the call.
+//! A modern caller's view of a call: a question ends the request and parks the call.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,7 +17,6 @@ use crate::worker_call::WorkerCall;
 /// How long Shoal collects questions before it parks a call.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// Answers a request whose question an earlier request has answered.
 pub(crate) fn answered_before() -> CallOutcome {
     CallOutcome::Refused(RpcError::invalid_params(
         "requestState is not valid any more: another request has brought an answer to the same question, goes on with the call \
@@ -27,12 +26,11 @@ pub(crate) fn answered_before() -> CallOutcome {
 
 pub(crate) struct ModernBridge {
     request: Modern,
-    /// `None` once the call is parked or has ended.
     worker_call: Option<WorkerCall>,
     queue: VecDeque<CallEventKind>,
     questions: Vec<Question>,
     given: Given,
-    /// The worker's sequence number of the last event.
+    /// The worker's number of the last event.
     seen: u64,
 }
 
@@ -111,7 +109,6 @@ impl ModernBridge {
         }
     }
 
-    /// Waits for the rest of a bundle of questions, then parks the call.
     async fn park(&mut self) {
         while let Some(worker_call) = &mut self.worker_call {
             let Some(kind) = worker_call.next_soon(GATHER).await else {

@@ -1,4 +1,4 @@
-//! The parking lot: calls that wait at their workers for a modern client's answers.
+//! Calls that wait at their workers for a modern client's answers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -29,9 +29,9 @@ pub(super) struct Question {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locator {
     pub(super) call: CallId,
-    /// The worker's sequence number of the last event before the first open question.
+    /// The worker's number of the event before the first open question.
     pub(super) after: u64,
-    /// The worker's sequence number of the last event that the client received.
+    /// The worker's number of the client's last event.
     pub(super) seen: u64,
     pub(super) worker: WorkerId,
 }
@@ -83,7 +83,6 @@ impl Parked {
     }
 }
 
-/// Holds parked calls within a limit of number and time.
 pub(crate) struct ParkingLot {
     places: Mutex<ParkedCalls>,
     total: usize,

@@ -1,4 +1,4 @@
-//! One request of a modern caller: filters the call's events and shapes its result.
+//! One request of a modern caller: its events and the shape of its result.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -24,7 +24,7 @@ const PARKING_RETRY: Duration = Duration::from_secs(10);
 pub(crate) struct Modern {
     pub(crate) shared: Arc<Shared>,
     pub(crate) shaping: Arc<Shaping>,
-    /// The request's own id. The call that it continues has another id.
+    /// The request's own id, not that of the call that it continues.
     pub(crate) call: CallId,
     pub(crate) method: Method,
     pub(crate) params: Option<RawJson>,
@@ -34,7 +34,7 @@ pub(crate) struct Modern {
     pub(crate) deadline: Option<Instant>,
     /// Whether the request answers an earlier one. The last of several continues the call.
     pub(crate) is_answer: bool,
-    /// Set for a retry, whose progress token and log level differ from the call's.
+    /// A retry's progress token and log level may differ.
     pub(crate) retry: Option<RetryStream>,
 }
 
@@ -139,7 +139,6 @@ impl Modern {
         Ok(())
     }
 
-    /// Adapts a notification to this request, or drops one that an earlier request received.
     pub(super) fn notification(
         &self,
         sequence: u64,

@@ -1,4 +1,4 @@
-//! Judges a backend's result: complete, a question to the client, or unreadable for clients.
+//! Judges a backend's result.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,6 @@ pub(super) enum Judged {
     Required(InputRequired),
 }
 
-/// Whether a call that ended so at its worker has also ended for its caller.
 pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> {
     match outcome {
         CallOutcome::Result(result) => match judge(method, result) {

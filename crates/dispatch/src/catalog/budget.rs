@@ -1,8 +1,8 @@
 //! Limits the cost of one validation.
 //!
 //! The validator cannot be told to stop. So each access to a value [charges](charge) the budget,
-//! and an exhausted budget unwinds the stack to [`within`]. This is safe because the validator
-//! keeps no state between runs.
+//! and an exhausted budget unwinds to [`within`]. The validator keeps no state that this could
+//! break.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -50,7 +50,6 @@ thread_local! {
 
 struct Exhausted;
 
-/// Restores the previous budget when a validation ends in any way.
 struct Restore(Left, SearchCosts);
 
 impl Drop for Restore {
@@ -83,7 +82,7 @@ pub(super) fn within<T>(
     }
 }
 
-/// Charges steps, and unwinds if too few are left.
+/// Unwinds if too few steps are left.
 #[inline]
 pub(super) fn charge(steps: u64) {
     let left = LEFT.get();
@@ -136,7 +135,7 @@ fn look_at_clock() {
     }
 }
 
-/// The thread's processor time so far. Without such a clock, only the steps count.
+/// Without such a clock, only the steps count.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
@@ -147,7 +146,6 @@ fn exhausted() -> ! {
     resume_unwind(Box::new(Exhausted))
 }
 
-/// The approximate address of the top of the stack.
 #[inline]
 fn here() -> usize {
     let local = 0_u8;

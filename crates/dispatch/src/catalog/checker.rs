@@ -1,4 +1,4 @@
-//! Checks a tool's arguments and skips long strings whose content the schema ignores.
+//! Checks a tool's arguments, and skips long strings that the schema ignores.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -12,7 +12,6 @@ use super::metered::MeteredNode;
 use super::schema::{self, Compiled, SchemaError, bounded};
 use crate::config::ArgumentPolicy;
 
-/// Minimum bytes of a string that is worth skipping.
 const LONG: usize = 4 << 10;
 
 /// Keywords about the content or length of strings. A property with such a name only costs time.
@@ -29,7 +28,7 @@ const ABOUT_CONTENT: &[&str] = &[
     "uniqueItems",
 ];
 
-/// A model cannot fix more problems at once, so more would only cost tokens.
+/// More problems would only cost tokens.
 const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
 /// Describing problems can take far longer than finding that there are some.
@@ -49,15 +48,10 @@ pub(crate) enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Checker {
     compiled: Compiled,
-    /// Whether the schema ignores the content of strings.
     any_string: bool,
 }
 
 impl Checker {
-    /// Compiles a schema.
-    ///
-    /// # Errors
-    /// The schema cannot be used.
     pub(crate) fn of(schema: &Value) -> Result<Self, SchemaError> {
         Ok(Self {
             compiled: schema::compile(schema)?,
@@ -158,7 +152,7 @@ impl Checker {
         })
     }
 
-    /// Passes the errors to `f`, or returns `None` if finding them takes too long.
+    /// `None` if finding the errors takes too long.
     fn errors<T>(
         &self,
         arguments: &Value,
@@ -179,7 +173,7 @@ impl Checker {
 
 type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
 
-/// Describes the first errors, or returns `None` if one is not about the arguments.
+/// `None` if an error is not about the arguments.
 fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
     for error in (&mut *errors).take(MAX_PROBLEMS) {
@@ -237,7 +231,6 @@ fn outline(text: &[u8]) -> Option<Vec<u8>> {
     Some(outline)
 }
 
-/// Finds the closing quote, and whether the string has no escapes.
 fn end_of_string(text: &[u8], start: usize) -> Option<(usize, bool)> {
     let (mut at, mut plain) = (start, true);
     loop {

@@ -1,4 +1,4 @@
-//! One pool's catalog, read and compiled once for all of its workers.
+//! One pool's catalog, compiled once for all of its workers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::config::PoolConfig;
 
 #[derive(Debug)]
 pub(crate) struct CompiledPool {
-    /// The source. An equal source is not compiled again.
+    /// An equal source is not compiled again.
     pub(crate) source: Arc<PoolCatalog>,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) prompts: Vec<(String, RawJson)>,
     pub(crate) resources: Vec<(String, RawJson)>,
     pub(crate) templates: Vec<(UriTemplate, RawJson)>,
-    /// Items that are hidden or changed, by their own name, with the reason.
+    /// Hidden or changed items, with the reason.
     pub(crate) left_out: Vec<(String, String)>,
 }
 

@@ -1,7 +1,7 @@
-//! Finds the pool for a method of an extension.
+//! Finds the pool for an extension's method.
 //!
-//! Servers declare extensions but not their methods, so any method unknown to MCP may belong to an
-//! extension.
+//! Servers do not declare their extensions' methods, so any method unknown to MCP may belong to
+//! one.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use super::rules::MethodRules;
 use super::{Catalog, Pool};
 use crate::config::PoolSettings;
 
-/// Capabilities whose members are names of extensions.
 const DECLARED_IN: [&str; 2] = ["extensions", "experimental"];
 
 #[derive(Debug)]
@@ -32,8 +31,7 @@ impl ExtensionPool {
         declaring.filter(|it| !it.names.is_empty()).collect()
     }
 
-    /// Whether the method starts or ends like an extension's name. For example, `skills/list`
-    /// matches `io.modelcontextprotocol/skills`.
+    /// For example, `skills/list` matches the extension `io.modelcontextprotocol/skills`.
     fn is_named_by(&self, method: &str) -> bool {
         let begins = |name: &str| {
             let rest = method.strip_prefix(name);

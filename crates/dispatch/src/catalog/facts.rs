@@ -9,7 +9,7 @@ use crate::config::{Config, ServerInfo};
 /// Shoal itself serves tasks.
 const TASKS: &str = "tasks";
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// Capabilities that Shoal derives from the offers, not from the servers' declarations.
+/// Capabilities that follow from the offers.
 const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
 
 const OF_OBJECTS: [&str; 2] = ["experimental", "extensions"];
@@ -71,7 +71,7 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     merged.to_json()
 }
 
-/// Adds a capability: merges two objects, and otherwise keeps the first value.
+/// Merges two objects, and otherwise keeps the first value.
 fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
     let Some(added) = RawObject::of(value) else {
         merged.set(name, merged.get(name).unwrap_or_else(|| value.clone()));

@@ -1,5 +1,4 @@
-//! Adapts items to clients' parsers. One member of the wrong type in one item makes clients refuse
-//! a whole list.
+//! Adapts items to clients' parsers, which refuse a whole list for one member of the wrong type.
 
 use shoal_protocol::{RawJson, RawObject};
 
@@ -16,7 +15,6 @@ enum Shape {
     Object,
     Schema,
     ListOf(&'static Shape),
-    /// An object with rules for some members. Other members may be anything.
     Members(&'static [MemberRule]),
 }
 

@@ -1,4 +1,4 @@
-//! Decides which pool keeps a name that several pools offer.
+//! Decides which pool keeps a contested name.
 //!
 //! A pool keeps a name until it withdraws the item or leaves for good. Nodes share these decisions
 //! in the store, so that a starting node does not serve another pool's item before the keeper
@@ -56,7 +56,6 @@ impl Keepers {
         Self(offers.into_iter().filter_map(keeper).collect())
     }
 
-    /// The keeper of an item of `pool`, unless that is `pool` itself.
     pub(super) fn instead_of(&self, pool: &str, kind: ItemKind, name: &str) -> Option<&Arc<str>> {
         if self.0.is_empty() {
             return None;
@@ -88,7 +87,6 @@ fn key(kind: ItemKind, name: &str) -> String {
     format!("{kind}: {name}")
 }
 
-/// The contested names and their keepers, for the nodes to agree on.
 pub(crate) fn contested(conflicts: &[Conflict]) -> AgreedNames {
     let between_pools = conflicts.iter().filter(|it| it.kept != it.hidden);
     let named = between_pools.map(|it| (key(it.kind, &it.name), it.kept.clone()));

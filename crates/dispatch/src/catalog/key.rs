@@ -4,13 +4,12 @@ use shoal_protocol::{RawJson, RawObject};
 
 use super::conflict::ItemKind;
 
-/// Maximum characters of a tool's or prompt's name (2025-11-25 and later, Tools, Tool Names).
+/// From 2025-11-25, Tools, Tool Names.
 const NAME_CHARACTERS: usize = 128;
 /// Maximum bytes of a URI or a template.
 const URI_BYTES: usize = 8 * 1024;
-/// Maximum items of one pool that the status names as left out.
+/// Maximum items that the status names.
 const TOLD: usize = 64;
-/// Maximum characters of such an item's name in the status.
 const SHOWN: usize = 64;
 
 #[derive(Debug)]
@@ -54,7 +53,6 @@ pub(super) fn of(kind: ItemKind, item: &RawJson) -> Result<String, Unfit> {
     })
 }
 
-/// Whether a terminal or text layout interprets this character instead of showing it.
 fn is_obeyed(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,4 @@
-//! Tolerates common deviations of clients from a schema: values as strings, and extra members.
+//! Tolerates clients' common deviations from a schema: values as strings, and extra members.
 
 use std::borrow::Cow;
 
@@ -78,7 +78,6 @@ pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Whether an `enum` or `const` has values of another JSON type than the argument.
 fn names_other_kind(error: &ValidationError<'_>) -> bool {
     let sent = error.instance();
     let is_other = |named: &Value| match named {

@@ -12,9 +12,9 @@ use super::{Pages, Pool};
 use crate::access::Access;
 use crate::shape::Shaping;
 
-/// Cache size for the filtered pages of one list, in bytes.
+/// Bytes of one list's filtered pages.
 const FILTERED_BYTES: u64 = 32 << 20;
-/// Cache size for which items each caller may see, in bytes.
+/// Bytes that record which items callers may see.
 const SEEN_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct List {
     pub(super) kind: TargetKind,
     pub(super) member: &'static str,
     pub(super) items: Box<[Item]>,
-    /// Indexes of items that modern clients do not get.
+    /// Items that modern clients do not get.
     pub(super) legacy_only: Box<[usize]>,
     pub(super) page_size: usize,
     pub(super) ttl: Option<u64>,
@@ -44,10 +44,9 @@ pub(super) struct Item {
     pub(super) raw: RawJson,
 }
 
-/// The items that a caller may see, one bit per item.
+/// One bit per item.
 type Seen = Arc<[u64]>;
 
-/// Filtered pages, by the set of visible items, which many callers share.
 #[derive(Debug)]
 struct Filtered {
     seen: Cache<u64, Seen, SeenWeight, RandomState>,

@@ -102,7 +102,6 @@ struct Merge {
     conflicts: Vec<Conflict>,
     degraded: Vec<Degraded>,
     tool_items: Vec<Item>,
-    /// Indexes in `tool_items` that modern clients do not get.
     legacy_only: Vec<usize>,
     prompt_items: Vec<Item>,
     resource_items: Vec<Item>,
@@ -204,7 +203,6 @@ impl Merge {
         self.tools.insert(name, offered);
     }
 
-    /// Whether the keeper's item, or a `there` item of the same pool, hides this one.
     fn is_kept_by_another(
         &mut self,
         kind: ItemKind,

@@ -1,4 +1,4 @@
-//! Adapts JSON for the validator and [charges](super::budget) each access to a value.
+//! JSON for the validator, with a [charge](super::budget) for each access to a value.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::budget::{charge, charge_length, charge_name, charge_string};
 
 mod unique;
 
-/// Steps charged for an error, which stores two locations until the validation ends.
+/// An error stores two locations until the validation ends.
 const ERROR: u64 = 50;
 
 pub(super) struct Metered;
@@ -170,7 +170,6 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The cost of comparing a value, estimated without reading its content.
 fn width(value: &Value) -> u64 {
     let width = match value {
         Value::Array(items) => items.len(),

@@ -25,7 +25,6 @@ enum Group {
     LookBehind,
 }
 
-/// Reads a pattern token by token. An invalid pattern still has some reading.
 struct Tokens<'a> {
     pattern: &'a str,
     at: usize,

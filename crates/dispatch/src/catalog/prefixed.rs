@@ -2,9 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// Maximum characters of a tool's name that model APIs accept.
+/// Maximum characters that model APIs accept.
 const LONGEST: usize = 64;
-/// Characters of the digest that distinguishes shortened names.
 const DIGEST: usize = 8;
 
 /// If the prefix makes a name too long for model APIs, a stable digest replaces its end.

@@ -53,7 +53,7 @@ impl ResourceFilter {
         }
     }
 
-    /// Whether a template is offered. Templates are compared as they are written.
+    /// Templates are compared as written.
     pub(super) fn admits_template(&self, template: &str) -> bool {
         self.admits_text(template)
     }

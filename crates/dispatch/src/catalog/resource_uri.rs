@@ -122,7 +122,6 @@ fn has_escape(decoded: &str) -> bool {
     triples.any(|it| it[0] == b'%' && it[1].is_ascii_hexdigit() && it[2].is_ascii_hexdigit())
 }
 
-/// Whether all servers read the URI's host alike.
 fn is_usual(url: &Url, uri: &str) -> bool {
     let after = uri.split_once(':').map_or("", |(_, after)| after);
     match url.scheme() {

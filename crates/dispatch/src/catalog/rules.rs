@@ -139,12 +139,10 @@ impl PromptRules {
         admits(&self.allow, &self.deny, name)
     }
 
-    /// The name that clients see, without the prefix.
     pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
         self.rename.get(name).map_or(name, String::as_str)
     }
 
-    /// Whether an unlisted item may have this name, without the prefix.
     pub(crate) fn may_show(&self, name: &str) -> bool {
         let renamed = |(own, shown): (&String, &String)| shown == name && self.admits(own);
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)

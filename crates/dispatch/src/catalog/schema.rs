@@ -1,4 +1,4 @@
-//! Reads and compiles a tool's `inputSchema`, within limits and without network access.
+//! Compiles a tool's `inputSchema`, within limits and without network access.
 
 use std::sync::Arc;
 
@@ -26,7 +26,6 @@ const IN_PLACE: &[&str] = &[
     "not",
     "oneOf",
 ];
-/// Keywords whose members are schemas under arbitrary names.
 const NAMED: &[&str] = &[
     "$defs",
     "definitions",

@@ -1,4 +1,4 @@
-//! Bounds the cost of searching a schema's patterns in advance, because a search cannot be stopped.
+//! Bounds the cost of a search in advance, because a search cannot be stopped.
 
 use serde_json::Value;
 
@@ -23,9 +23,7 @@ pub(super) struct SearchCost {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SearchCosts {
-    /// For a string, which is searched for one pattern at a time.
     pub(super) value: SearchCost,
-    /// For a member's name, which is searched for all of `patternProperties`.
     pub(super) name: SearchCost,
 }
 
@@ -44,7 +42,7 @@ impl SearchCost {
         bytes.saturating_mul(each) / BYTES_OF_STEP
     }
 
-    /// The cost of one pattern. `linear` tells whether an automaton can search for it.
+    /// `linear` tells whether an automaton can search for the pattern.
     fn of_pattern(pattern: &str, linear: &impl Fn(&str) -> bool) -> Self {
         let PatternShape { atoms, depth } = PatternShape::of(pattern);
         if linear(pattern) || reads_once(pattern, linear) {
@@ -133,7 +131,6 @@ mod tests {
 
     use super::{MAX_BACKTRACKS, SearchCost, SearchCosts};
 
-    /// Imitates the check for automata without a regex engine.
     fn linear(pattern: &str) -> bool {
         !["(?=", "(?!", "\\1"]
             .iter()

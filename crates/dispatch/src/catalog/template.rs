@@ -1,6 +1,6 @@
 //! Matches URIs against templates of RFC 6570, levels 1 to 3.
 
-/// A URI template that tells which URIs it can expand to, without binding variables.
+/// Tells which URIs a template can expand to.
 #[derive(Clone, Debug)]
 pub(crate) struct UriTemplate {
     text: String,
@@ -48,7 +48,6 @@ impl UriTemplate {
         }
     }
 
-    /// Reads a template in which `*` stands for any characters.
     pub(crate) fn pattern(text: &str) -> Self {
         let mut pattern = Self::parse(text);
         let parts = pattern.parts.into_iter().flat_map(|part| match part {

@@ -19,11 +19,11 @@ pub(crate) struct Tool {
     pub(crate) listed: Option<RawJson>,
     /// Listed as accepting any object, because its schema describes no object.
     pub(crate) takes_anything: bool,
-    /// The repairs of its schema, without which clients would refuse the whole list.
+    /// Without these repairs, clients would refuse the whole list.
     pub(crate) repairs: Vec<String>,
     pub(crate) hints: Hints,
     pub(crate) task_support: Option<TaskSupport>,
-    /// Checks arguments. A tool with an unusable schema stays callable without checks.
+    /// A tool with an unusable schema stays callable without checks.
     pub(crate) checker: Result<Checker, SchemaError>,
     /// Arguments mirrored into headers. Modern lists omit a tool with a broken annotation.
     pub(crate) headers: Result<ParamHeaders, InvalidParamHeader>,

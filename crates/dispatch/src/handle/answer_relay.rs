@@ -1,4 +1,4 @@
-//! Relays answers to a worker over a path that may break and be restored.
+//! Relays answers to a worker whose connection may break.
 
 use std::sync::Arc;
 
@@ -18,7 +18,6 @@ pub(super) struct AnswerRelay {
 
 struct RelayState {
     control: Arc<dyn CallControl>,
-    /// How often the control has been replaced.
     turn: u64,
     unsettled: Vec<Unsettled>,
     count: u64,
@@ -56,7 +55,7 @@ impl AnswerRelay {
         self.state.lock().control.clone()
     }
 
-    /// Sends an answer, and sends it again when the path is restored.
+    /// Sends the answer again when the path is restored.
     pub(super) fn answer(self: &Arc<Self>, ask: AskId, answer: Outcome) -> Answered {
         let (number, turn, control) = {
             let mut state = self.state.lock();
@@ -80,7 +79,7 @@ impl AnswerRelay {
         Box::pin(arrival(Arc::clone(self), number))
     }
 
-    /// Switches to another control. For the same run, unconfirmed answers are sent again.
+    /// For the same run, unconfirmed answers are sent again.
     pub(super) fn follow(&self, control: Arc<dyn CallControl>, same_run: bool) {
         let (turn, again) = {
             let mut state = self.state.lock();
@@ -135,7 +134,6 @@ impl AnswerRelay {
         state.unsettled.retain(|answer| answer.number != number);
     }
 
-    /// The turn in which an answer was last sent, unless it is settled.
     fn fate(&self, number: u64) -> Option<(u64, Option<Shared<Answered>>)> {
         let state = self.state.lock();
         let mut unsettled = state.unsettled.iter();

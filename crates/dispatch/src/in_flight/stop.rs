@@ -8,7 +8,7 @@ use shoal_ports::{CallFailure, Repeat};
 
 pub(super) const WHY: &str = "its edge was shut down before it ended";
 
-/// Whether a call has been stopped. At most one task waits for it.
+/// At most one task waits for it.
 #[derive(Default)]
 pub(super) struct Stop {
     stopped: AtomicBool,

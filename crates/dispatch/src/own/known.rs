@@ -1,4 +1,4 @@
-//! The lists that servers give one caller, and the catalog made of them.
+//! The lists that servers give one caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,8 @@ use crate::catalog::{Audience, Catalog, CompiledPool, Pool};
 use crate::config::Config;
 use crate::pools::View;
 
-/// How long a refusal, or the absence of an item, stays valid.
+/// How long a refusal or an absence stays valid.
 pub(crate) const BRIEFLY: Duration = Duration::from_secs(1);
-/// Bytes of an answer besides its items.
 const EACH: usize = 1024;
 
 /// The lists, in the order of [`PoolCatalog::ttl_ms`].
@@ -45,12 +44,10 @@ pub(super) struct MissingList<'a> {
 
 pub(crate) struct Known {
     pub(super) answers: Vec<Arc<Answer>>,
-    /// The caller's catalog, and the number of its base.
     merged: Mutex<Option<(u64, Arc<Catalog>)>>,
 }
 
 impl Answer {
-    /// Whether the answer is current for this part of the caller's lists.
     pub(super) fn fits(&self, pool: &str, numbers: [u64; 3]) -> bool {
         *self.pool == *pool && self.numbers == numbers
     }
@@ -97,7 +94,6 @@ impl Known {
         }
     }
 
-    /// Whether the answers are current for all of the caller's own lists.
     pub(super) fn fits(&self, sight: &Sight) -> bool {
         let told = |pool: &str, numbers| self.answers.iter().any(|it| it.fits(pool, numbers));
         let mut parts = sight.parts.iter();

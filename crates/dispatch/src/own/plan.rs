@@ -16,9 +16,9 @@ use crate::pools::View;
 use crate::shape::Typed;
 use crate::start::list;
 
-/// Maximum reads of the lists for one request, because they may change meanwhile.
+/// The lists may change meanwhile, so they are read again.
 const MOST: usize = 3;
-/// How long a list stays valid if the configuration forbids clients to cache it.
+/// Applies if the configuration forbids caching.
 const LEAST: Duration = BRIEFLY;
 
 pub(crate) enum Sees {
@@ -69,7 +69,6 @@ impl Dispatch {
         }
     }
 
-    /// The caller's view as far as it is known, or the shared view.
     pub(crate) fn view_of(&self, caller: &Caller) -> Arc<View> {
         let view = self.shared.view();
         let Some(sight) = view.own.sight(caller) else {
@@ -114,7 +113,7 @@ impl Dispatch {
         }
     }
 
-    /// Returns a list if the caller's view is known. `asked` counts the reads so far.
+    /// `asked` counts the reads so far.
     pub(crate) fn list_now(
         &self,
         view: &View,
@@ -175,7 +174,6 @@ impl Dispatch {
 }
 
 impl Sees {
-    /// Whether to ask the servers again before a name counts as unknown.
     pub(crate) fn may_be_more(&self, method: &Method, params: Option<&Index<'_>>) -> bool {
         let Self::Own(view, known) = self else {
             return false;

@@ -19,12 +19,10 @@ use crate::picture::not_ready;
 use crate::shared::Shared;
 use crate::worker_call::{NotStarted, Origin, WorkerCall};
 
-/// How long a server may take to list.
 const WITHIN: Duration = Duration::from_secs(30);
 /// Bytes of one pool's lists. A principal may see several pools.
 const BYTES: usize = OF_PRINCIPAL / 8;
 const REFUSAL: usize = 2048;
-/// The capability and the member of each list.
 const PARTS: [(&str, &str); 4] = [
     ("tools", "tools"),
     ("resources", "resources"),

@@ -18,7 +18,7 @@ pub(crate) struct OwnPart {
     pub(super) pool: Arc<str>,
     /// Versions of tools, of resources with templates, and of prompts.
     pub(super) numbers: [u64; 3],
-    /// The worker that serves the listed items, if exactly one does.
+    /// Set if exactly one worker serves the items.
     pub(super) worker: Option<WorkerId>,
 }
 
@@ -74,7 +74,6 @@ impl OwnPools {
         self.pools.is_empty() && self.owners.is_empty()
     }
 
-    /// The versions of each owner's lists, summed over all pools.
     pub(crate) fn numbers(&self) -> OwnLists {
         let sum = |parts: &[OwnPart]| {
             parts.iter().fold([0_u64; 3], |mut all, part| {
@@ -89,17 +88,15 @@ impl OwnPools {
         Arc::new(numbers)
     }
 
-    /// Whether a caller has its own lists of a pool.
     pub(crate) fn concerns(&self, pool: &str, caller: &Caller) -> bool {
         self.pools.iter().any(|(own, _)| **own == *pool) || self.part(pool, caller).is_some()
     }
 
-    /// The worker that serves a caller's own items of a pool.
     pub(crate) fn worker(&self, pool: &str, caller: &Caller) -> Option<&WorkerId> {
         self.part(pool, caller)?.worker.as_ref()
     }
 
-    /// The caller's own lists, or `None` if the caller sees the shared catalog.
+    /// `None` if the caller sees the shared catalog.
     pub(crate) fn sight(&self, caller: &Caller) -> Option<Sight> {
         if self.is_empty() {
             return None;

@@ -14,10 +14,9 @@ use super::sight::{Sight, Viewer};
 
 /// Maximum bytes for all callers.
 const ALL: usize = 128 << 20;
-/// Maximum bytes for one principal. Without authentication, all callers are one principal.
+/// Without authentication, all callers are one principal.
 pub(super) const OF_PRINCIPAL: usize = 32 << 20;
 const IDLE: Duration = Duration::from_secs(600);
-/// Bytes charged for an entry besides its lists.
 const EACH: usize = 512;
 
 #[derive(Default)]
@@ -43,7 +42,7 @@ impl Slot {
 }
 
 impl OwnViews {
-    /// The caller's lists, even if they are outdated.
+    /// May be outdated.
     pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<Known>> {
         self.0.lock().get(viewer)?.known.clone()
     }
@@ -76,7 +75,7 @@ impl OwnViews {
         asking
     }
 
-    /// Caches a caller's lists. Other entries make room, first those of the same principal.
+    /// Other entries make room, first those of the same principal.
     pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
         let bytes = known.bytes() + EACH;
         let mut views = self.0.lock();
@@ -97,7 +96,6 @@ impl OwnViews {
     }
 }
 
-/// Removes the least recently used of these entries until the rest fits.
 fn make_room(
     views: &mut HashMap<Viewer, Slot>,
     newest: &Viewer,

@@ -5,7 +5,7 @@ use shoal_protocol::RawJson;
 
 use crate::config::Affinity;
 
-/// The affinity key of calls, equal on every node.
+/// Equal on every node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AffinityKey(u64);
 

@@ -1,4 +1,4 @@
-//! Chooses a worker of a pool: by affinity key, or else the less busy of two random ones.
+//! Chooses a worker by affinity key, or the less busy of two random ones.
 
 use rand::Rng as _;
 use shoal_ports::{WorkerId, WorkerLoad};

@@ -1,4 +1,4 @@
-//! A circuit breaker per worker: keeps calls away for a while if they repeatedly fail there.
+//! Circuit breakers, which keep calls away from workers that repeatedly fail them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// How long failures are remembered, as a multiple of the longest open time.
+/// A multiple of the longest open time.
 const REMEMBERED: u32 = 2;
 
 /// Counts consecutive failures for each caller and tool: broken connections, unknown outcomes and
@@ -156,7 +156,7 @@ impl Circuit {
         former?.open_until.map(|_| CircuitState::Closed)
     }
 
-    /// Counts a failure. Returns the circuit's state for the key if it changed.
+    /// Returns the key's state if it changed.
     pub(crate) fn failed(&self, key: FailureKey, begun: CircuitMark) -> Option<CircuitState> {
         if self.limit == 0 {
             return None;

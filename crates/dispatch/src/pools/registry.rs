@@ -25,9 +25,8 @@ pub(crate) struct Registry {
     settings: Arc<PoolSettings>,
     picture: Picture,
     agreed: Arc<AgreedNames>,
-    /// Until when contested names are reserved for pools that have yet to join.
+    /// Contested names are reserved for pools that have yet to join.
     reserved_until: Option<Instant>,
-    /// Whether to merge again although no pool has changed.
     merges: bool,
     departed: Departed,
     /// Removed pools that may scale to zero, whose stored catalogs are outdated.
@@ -67,7 +66,7 @@ impl Registry {
         }
     }
 
-    /// Returns whether the expected pools changed. Names are reserved only for expected pools.
+    /// Returns whether the expected pools changed.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
         let is_news = self.picture.expect(pools, &self.settings);
         let ends = |until| is_news || Instant::now() >= until;
@@ -115,7 +114,7 @@ impl Registry {
         }
     }
 
-    /// Binds tasks to a worker: they are aborted when it leaves.
+    /// The tasks are aborted when the worker leaves.
     pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         match self.workers.get_mut(worker) {
             Some(registered) => registered.tasks.extend(tasks),
@@ -180,7 +179,6 @@ impl Registry {
         Some(appears)
     }
 
-    /// Returns whether this is news about a registered worker.
     pub(crate) fn hear_own(&mut self, worker: &Arc<dyn Worker>, own: OwnLists) -> bool {
         let id = worker.announcement().borrow().worker.clone();
         let registered = self.workers.get_mut(&id);

@@ -1,4 +1,4 @@
-//! The catalogs that a pool's workers announce. There are several while a new version rolls out.
+//! The catalogs that a pool's workers announce.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Versions {
         Some(&used.catalog)
     }
 
-    /// The names of a catalog's tools, if they may differ from the newest version's.
+    /// `None` if they equal the newest version's.
     pub(super) fn tools(&self, catalog: &PoolCatalog) -> Option<Arc<HashSet<String>>> {
         let newest = self.newest()?;
         if same(catalog, newest) {

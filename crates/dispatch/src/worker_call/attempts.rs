@@ -1,4 +1,4 @@
-//! Reports the attempts at a call to metrics and to the call's span.
+//! Reports attempts to metrics and the call's span.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use crate::pools::{CircuitState, Member};
 #[derive(Default)]
 pub(super) struct AttemptState {
     repeats: Option<RetryReason>,
-    /// The reason for the refusal if no attempt follows.
     shed: Option<ShedReason>,
 }
 
@@ -25,7 +24,7 @@ pub(crate) struct NotStarted {
 }
 
 impl NotStarted {
-    /// Gives up the call. It counts as refused if it certainly was not executed.
+    /// Counts as refused if the call certainly was not executed.
     pub(crate) fn give_up(self) -> CallFailure {
         if self.failure.retry() == Retry::Safe {
             metrics().pools.shed(&self.pool, self.reason);
@@ -60,7 +59,7 @@ impl Origin {
         self.attempt_state = AttemptState::default();
     }
 
-    /// Notes that no worker is left. An earlier worker's refusal takes precedence.
+    /// An earlier worker's refusal takes precedence.
     pub(super) fn nobody(&mut self, reason: ShedReason) {
         self.attempt_state.shed.get_or_insert(reason);
     }
@@ -81,7 +80,6 @@ impl Origin {
         });
     }
 
-    /// Counts a call that its worker gave back and no other worker takes.
     pub(super) fn turned_away(&self, failure: &CallFailure) {
         if matches!(failure, CallFailure::Overloaded { .. }) {
             metrics().pools.shed(&self.pool, ShedReason::QueueTimeout);
@@ -98,7 +96,6 @@ impl Origin {
     }
 }
 
-/// The reason to repeat the call, and the reason for refusing it otherwise.
 fn judge(failure: &CallFailure, member: &Member) -> (Option<RetryReason>, Option<ShedReason>) {
     match failure {
         CallFailure::Overloaded { .. } => (Some(RetryReason::Busy), Some(ShedReason::QueueFull)),

@@ -1,4 +1,4 @@
-//! The data that a call is started from, and the workers that it is offered to.
+//! The data that a call starts from, and its attempts.
 
 use std::sync::Arc;
 
@@ -216,7 +216,6 @@ impl Origin {
         self.circuit(member, changed);
     }
 
-    /// Begins the span of an attempt at a worker and ends the previous one.
     pub(super) fn attempt(&mut self, member: &Member) -> Option<TraceContext> {
         self.attempts += 1;
         self.begun = member.circuit.mark();

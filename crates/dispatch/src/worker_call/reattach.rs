@@ -1,4 +1,4 @@
-//! Continues a call after the connection broke or its worker failed it.
+//! Continues a call after its connection broke or its worker failed it.
 
 use std::sync::Arc;
 
@@ -123,7 +123,6 @@ impl WorkerCall {
         }
     }
 
-    /// Counts a failure of the worker whose connection broke.
     fn blame(&mut self, broken: Option<(Arc<Member>, CircuitMark)>) {
         if let Some((member, begun)) = broken {
             self.origin.failed_at(&member, begun);
@@ -241,7 +240,6 @@ fn count(
     attached
 }
 
-/// Cancels a call whose caller has left, once its worker is reachable.
 pub(super) async fn cancel(
     shared: Arc<Shared>,
     member: Arc<Member>,

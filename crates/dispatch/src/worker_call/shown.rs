@@ -1,5 +1,4 @@
-//! Tracks what a caller has seen of a call, which decides whether it can run again and which events
-//! repeat.
+//! Tracks what a caller has seen, which decides whether its call can run again.
 
 use shoal_ports::CallEventKind;
 use shoal_protocol::{Method, RawJson};

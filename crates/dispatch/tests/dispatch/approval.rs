@@ -360,7 +360,6 @@ async fn a_no_is_taken_where_its_worker_is_gone() {
     assert_eq!(worker.calls(), 0);
 }
 
-/// The yes may be read for a while, and the last reader continues the call.
 #[tokio::test(start_paused = true)]
 async fn of_two_answers_to_a_question_the_earlier_one_is_told_that_the_other_goes_on() {
     for actions in [["accept", "accept"], ["accept", "decline"]] {

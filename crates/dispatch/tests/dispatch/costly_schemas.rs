@@ -1,4 +1,4 @@
-//! Schemas that take too long to check: their calls are refused, and other calls continue.
+//! Schemas that take too long to check.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use crate::setting::{CallExt as _, Setting, configured, items, legacy, modern};
 
 const TOO_COMPLEX: &str = "Invalid arguments for tool hard: they are too complex to validate against the tool's inputSchema; send simpler ones";
 
-/// An expression is a number or an operation on two expressions.
 fn expressions(combinator: &str) -> Value {
     let operation = |name: &str| {
         json!({

@@ -37,7 +37,6 @@ pub(crate) struct FakeWorker {
     forgetful: bool,
     still_open: Option<AskId>,
     refusals: Mutex<VecDeque<CallFailure>>,
-    /// How many next calls are lost on their way.
     losses: AtomicUsize,
     pub(crate) replaced: Arc<AtomicBool>,
     readers: Arc<Mutex<HashMap<CallId, u64>>>,
@@ -142,7 +141,6 @@ impl FakeWorker {
         self
     }
 
-    /// Makes the worker know only calls that it was asked to begin.
     pub(crate) fn forgetful(mut self) -> Self {
         self.forgetful = true;
         self
@@ -167,7 +165,6 @@ impl FakeWorker {
         self.losses.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Refuses one more call after the next one arrives.
     pub(crate) async fn refuse_later(&self, failure: CallFailure) {
         let before = self.calls();
         while self.losses.load(Ordering::SeqCst) > 0 && self.calls() == before {

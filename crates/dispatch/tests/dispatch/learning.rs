@@ -1,4 +1,4 @@
-//! A node that has just started and may not know every pool yet.
+//! A starting node that may not know every pool yet.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -39,7 +39,6 @@ fn asking() -> FakeWorker {
     FakeWorker::new("w1", "a", tools(&["ask"])).on_call(asks_once)
 }
 
-/// Answers every question with `{"answer":<method>}`. Returns their number and the outcome.
 async fn answer_all(running: &mut RunningCall) -> (usize, CallOutcome) {
     let mut asked = 0;
     loop {

@@ -14,7 +14,6 @@ fn params(call: &Call) -> Value {
     call.params.as_ref().unwrap().read().unwrap()
 }
 
-/// Asks until there are responses, with its own state if the argument says so.
 async fn asks(call: Call, mut script: Script) {
     let params = params(&call);
     if params

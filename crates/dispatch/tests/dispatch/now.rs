@@ -47,7 +47,6 @@ fn both() -> [Call; 2] {
 }
 
 impl Setting {
-    /// Starts a call, which must not need to wait.
     fn now(&self, call: &Call) -> RunningCall {
         let begun = self.start_now(call).expect("it need not wait");
         begun.unwrap()

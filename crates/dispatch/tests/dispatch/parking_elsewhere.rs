@@ -25,12 +25,10 @@ fn retry(of: &Value, responses: Value) -> Call {
 
 #[derive(Default)]
 struct Story {
-    /// Ends the first reader's events, like a worker when another reader attaches.
     replaced: Notify,
     cancelled: Mutex<Vec<String>>,
 }
 
-/// An attached reader gets the events after its position.
 fn worker(story: &Arc<Story>) -> FakeWorker {
     let (first, second) = (story.clone(), story.clone());
     FakeWorker::new("w1", "a", tools(&["ask"]))

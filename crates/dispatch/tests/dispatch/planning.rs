@@ -1,4 +1,4 @@
-//! Plans: everything that is settled before a call is journaled or started.
+//! Planning calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

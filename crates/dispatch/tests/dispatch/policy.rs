@@ -18,7 +18,6 @@ use crate::setting::{CallExt as _, Setting, call, configured, items, legacy, mod
 const LEGACY: Revision = Revision::V2025_11_25;
 const MODERN: Revision = Revision::V2026_07_28;
 
-/// Alice may use names with `a`, and bob names with `b`.
 const BY_NAME: &str = r#"
     [[rules]]
     name = "alice"

@@ -1,4 +1,4 @@
-//! Calls that are safe to repeat run again after their worker was lost.
+//! Repeating calls after their worker was lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -110,7 +110,6 @@ pub(crate) async fn start(dispatch: &Dispatch, call: Call) -> Started {
     }
 }
 
-/// A plan with the test's `repeat` instead of the tool's.
 fn as_asked(planned: Planned, repeat: Repeat) -> Result<CallPlan, Started> {
     match planned {
         Ok(mut plan) => {
@@ -129,7 +128,6 @@ pub(crate) fn result(outcome: CallOutcome) -> Value {
     }
 }
 
-/// Returns the events before the end, and the outcome.
 pub(crate) async fn finish(running: &mut RunningCall) -> (Vec<CallEventKind>, CallOutcome) {
     let mut before = Vec::new();
     let mut sequence = None;

@@ -20,7 +20,6 @@ fn resources() -> PoolCatalog {
     }
 }
 
-/// Lets the tasks that follow new workers begin.
 async fn followed() {
     tokio::task::yield_now().await;
 }

@@ -1,4 +1,4 @@
-//! The time limit of tasks' calls: a call's own time plus a person's time to answer.
+//! The time limit of tasks' calls.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Remembering and recalling the catalogs of pools that may scale to zero.
+//! Remembering and recalling the catalogs of pools at zero.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,6 @@ async fn names(setting: &Setting) -> Vec<String> {
         .collect()
 }
 
-/// The name, the catalog and whether it is news.
 fn remembered(setting: &Setting) -> Vec<(String, PoolCatalog, bool)> {
     let all = setting.dispatch.to_remember().into_iter();
     all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.is_news))

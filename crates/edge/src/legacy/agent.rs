@@ -1,4 +1,4 @@
-//! Recognizes clients that do not come back for an answer after their stream ends cleanly.
+//! Recognizes clients that do not come back after their stream ends cleanly.
 
 use http::{HeaderMap, header};
 

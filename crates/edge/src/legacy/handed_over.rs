@@ -1,5 +1,5 @@
-//! Hands over a body whose requests hold quota places. This runs as its own task, because the
-//! client may disconnect first.
+//! Hands over a body in its own task, because its client may disconnect while it holds quota
+//! places.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(crate) async fn hand_over_held(
     handing.await.unwrap_or_else(lost)
 }
 
-/// An owned copy of a [`Visit`], for a task that outlives the request.
+/// An owned [`Visit`] for a task that outlives the request.
 struct Visitor {
     edge: Arc<EdgeState>,
     head: Parts,

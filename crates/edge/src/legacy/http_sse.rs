@@ -111,7 +111,7 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
 }
 
-/// The message URL, relative so that it works behind any scheme and host.
+/// Relative, so that it works behind any scheme and host.
 fn endpoint(edge: &EdgeState, session: &SessionId) -> Bytes {
     let paths = edge.config.http_sse.clone().unwrap_or_default();
     let base = paths.public_base.trim_end_matches('/');
@@ -135,9 +135,7 @@ struct SingleStreamFrames {
     events: EventStream,
     stream: SingleStream,
     session: OpenedSession,
-    /// Ready when the ended session has sent its last messages.
     ending: Option<BoxFuture<'static, ()>>,
-    /// Ready when the node drains and the client awaits no answer.
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Ready when the token is revoked. Expiry does not count, because each posted message shows a
     /// token.
@@ -147,7 +145,7 @@ struct SingleStreamFrames {
 }
 
 impl SingleStreamFrames {
-    /// A frame without room is lost, because this transport cannot resume.
+    /// Without backlog room a frame is lost, because this transport cannot resume.
     fn frame(&mut self, data: &Bytes) -> Option<Bytes> {
         self.answers.passed(self.session.id(), data);
         let frame = self.reader.keep(sse::message(data));

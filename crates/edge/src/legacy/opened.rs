@@ -9,7 +9,6 @@ use shoal_ports::{SessionGateway, SessionId, SessionRef};
 
 use crate::state::EdgeState;
 
-/// How long the stream of an ended session stays open for its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 pub(crate) struct OpenedSession {

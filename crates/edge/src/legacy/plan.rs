@@ -1,4 +1,4 @@
-//! Plans a legacy request at the edge before it goes to its session.
+//! Plans a legacy request at the edge.
 
 use std::sync::Arc;
 
@@ -103,7 +103,6 @@ pub(super) async fn deliver_bound(
     }
 }
 
-/// Whether the answer may be a task, whose call runs on.
 pub(crate) fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
     let Body::Single(Message::Request(request)) = body else {
         return false;

@@ -23,7 +23,7 @@ use shoal_telemetry::metrics::StreamKind;
 /// the spread.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
-/// The frames of one connection. Dropping it detaches the reader, and the session continues.
+/// Dropping it detaches the reader, and the session continues.
 pub(super) struct StreamFrames {
     events: EventStream,
     reader: Reader,
@@ -39,7 +39,6 @@ pub(super) struct StreamFrames {
     places: Option<SessionPlaces>,
     /// Get an error at a drain, because their client cannot resume without an event id.
     unanswered: Option<HandedOver>,
-    /// Ready when the node ends before the calls of such clients.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
 }
@@ -106,7 +105,6 @@ impl StreamFrames {
         }
     }
 
-    /// Ends the connection. The client gets a missing answer on another one.
     fn close(&mut self) {
         self.ended = true;
         if let Some(record) = &self.record {

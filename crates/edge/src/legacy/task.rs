@@ -1,8 +1,7 @@
 //! `tasks/get`, `tasks/result`, `tasks/cancel` and `tasks/list` of a session (2025-11-25, Tasks).
 //!
-//! The session knows whether its client supports tasks and which tasks it has created. Each task is
-//! a session of its own, whose owner reports its status. A task's questions go out with
-//! `tasks/result`, and the answers go to the task's owner.
+//! The session knows its tasks. Each task is a session of its own, whose owner reports its status.
+//! A task's questions go out with `tasks/result`.
 
 use std::time::Duration;
 
@@ -23,7 +22,6 @@ use crate::visit::Visit;
 const AT_ONCE: usize = 4;
 /// How long a cancelled task may take to stop before the client is told to ask again.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
-/// The first and the longest pause between status checks.
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_secs(1);
@@ -45,7 +43,6 @@ pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
 
 pub(super) struct Answered {
     task: SessionId,
-    /// With the question's id in the task's session.
     response: Response,
 }
 
@@ -141,7 +138,7 @@ enum Own {
 
 struct OwnTasks {
     ids: Vec<String>,
-    /// The client's capabilities. Empty if an older session node does not report them.
+    /// Empty if an older session node does not report them.
     capabilities: RawJson,
 }
 
@@ -199,7 +196,6 @@ fn to(visit: &Visit<'_>, task: &SessionId) -> SessionRef {
     }
 }
 
-/// Asks a task's owner in the visitor's name.
 async fn ask(
     visit: &Visit<'_>,
     task: &SessionId,

@@ -1,8 +1,7 @@
-//! `tasks/result`: waits for a task's end and returns its call's result. The task's questions go to
-//! the client meanwhile.
+//! `tasks/result`: waits for a task's end, and asks the client the task's questions meanwhile.
 //!
-//! The wait belongs to one connection, ends with it, and lasts at most as long as a call. A
-//! disconnected client asks again at any edge.
+//! The wait ends with its connection and lasts at most as long as a call. A disconnected client
+//! asks again at any edge.
 
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
@@ -26,7 +25,6 @@ use crate::subscriptions::{Filter, News, Subscription};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
-/// How long to wait before the answer becomes a stream.
 const SOON: Duration = Duration::from_millis(200);
 
 /// Answers at once, or with a stream of questions and the result. Cancel safe.
@@ -159,12 +157,11 @@ fn runs_on(limit: Duration) -> RpcError {
 struct Watched {
     tasks: TaskWatch,
     news: Subscription,
-    /// Whether the hub still delivers news. Otherwise the task is polled.
+    /// Without the hub's news, the task is polled.
     is_told: bool,
 }
 
 impl Watched {
-    /// Returns `None` if the visitor can see no such task.
     async fn begin(visit: &Visit<'_>, session: &SessionRef, task: &str) -> Option<Self> {
         let caller = plan::caller(visit, &session.session);
         let mut filter = Filter {

@@ -1,7 +1,6 @@
 //! Answers a POST of a client that accepts only JSON by reading its stream to the last response.
 //!
-//! Notifications are dropped. A call's question is refused in the client's name, because the client
-//! could not read it.
+//! Notifications are dropped, and questions are refused in the client's name.
 
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::visit::Visit;
 
-/// Maximum consecutive reopenings of a stream without a new message.
+/// Maximum reopenings in a row without a new message.
 const ATTEMPTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -24,10 +23,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Whole<'a> {
     visit: &'a Visit<'a>,
     session: SessionId,
-    /// A single request's response ends the stream, but a batch's does not.
     is_batch: bool,
     responses: Vec<Bytes>,
-    /// Backlog room of a batch's responses, which the client reads only after the last.
+    /// A batch's responses, which the client reads only after the last.
     held: Vec<BacklogPermit>,
 }
 
@@ -142,7 +140,6 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Counts a response in the backlog until the batch's last one.
     fn held(&mut self, response: &Response, data: Bytes) -> Bytes {
         match self.visit.reader().hold(data.len()) {
             Ok(held) => {

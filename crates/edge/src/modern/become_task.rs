@@ -1,5 +1,5 @@
 //! Turns a call that outlasts `tasks.after` into a task: a new session takes the call over at its
-//! worker, as a session's next owner does. Until then, the edge runs it like any other modern call.
+//! worker, as a session's next owner does.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl Candidate {
         bound.as_mut().poll(cx)
     }
 
-    /// Makes the call a task. This completes even if the caller is dropped.
+    /// Completes even if the caller is dropped.
     pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
         tokio::spawn(async move {
             let origin = self.origin;
@@ -148,7 +148,7 @@ impl Origin {
         None
     }
 
-    /// Makes the session take over the call. It answers once it has journaled the call.
+    /// The session answers once it has journaled the call.
     async fn hand_over(
         &self,
         task: &TaskHandle,
@@ -275,7 +275,6 @@ impl TaskHandle {
         places.becomes(Arc::clone(&self.gateway), self.to.clone());
     }
 
-    /// Ends a task that its client will not hear of.
     pub(super) async fn end(&self) {
         if let Err(error) = self.gateway.close(&self.to).await {
             tracing::debug!(%error, "could not end a task that nobody has heard of");

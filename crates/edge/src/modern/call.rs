@@ -1,4 +1,4 @@
-//! Answers calls: as JSON if the answer comes first, else as a stream.
+//! Answers calls, as JSON or as a stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -181,7 +181,6 @@ struct CallFrames {
     reader: Reader,
     run: CallRun,
     first: Option<Step>,
-    /// Ready when the client's token is revoked.
     revoked: BoxFuture<'static, AuthError>,
     record: Option<RequestRecord>,
     ended: bool,

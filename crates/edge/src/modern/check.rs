@@ -109,7 +109,7 @@ pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> Checked
     }
 }
 
-/// The revision, which header and body must both name.
+/// Header and body must name the same revision.
 fn protocol_version(header: VersionHeader<'_>, meta: &RequestMeta) -> Result<Revision, RpcError> {
     let body = meta
         .protocol_version

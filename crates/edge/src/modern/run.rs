@@ -1,4 +1,4 @@
-//! Runs a modern call from start to end, and cancels it when its client leaves.
+//! Runs a modern call, and cancels it when its client leaves.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const DISCONNECTED: &str = "the client closed the connection";
 pub(super) struct CallRun {
     dispatcher: Arc<dyn Dispatcher>,
     state: RunState,
-    /// Whether the call may run again. Assumed not until the plan is known.
+    /// `Never` until the plan is known.
     repeat: Repeat,
     candidate: Option<Box<Candidate>>,
     places: CallPlaces,
@@ -50,7 +50,6 @@ pub(super) enum Step {
 pub(super) struct Ending {
     pub(super) outcome: Outcome,
     pub(super) status: StatusCode,
-    /// Set if a limit was reached or a pool is not known yet.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -79,7 +78,7 @@ impl CallRun {
         self.repeat
     }
 
-    /// The call's end, if it has already ended without other events.
+    /// Set if the call has ended without other events.
     pub(super) fn ended(&mut self) -> Option<Ending> {
         let outcome = match &mut self.state {
             RunState::Running(running) => running.events.take_ended()?,
@@ -93,10 +92,7 @@ impl CallRun {
         Some(Ending::of(outcome))
     }
 
-    /// Waits for the end and drops earlier events.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Drops earlier events. Cancel safe.
     pub(super) async fn ending(&mut self) -> Ending {
         loop {
             if let Step::Ended(ending) = std::future::poll_fn(|cx| self.poll_step(cx)).await {
@@ -131,7 +127,7 @@ impl CallRun {
         }
     }
 
-    /// Returns the next step. Must not be polled after `Ended`.
+    /// Must not be polled after `Ended`.
     pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
             match &mut self.state {
@@ -222,7 +218,7 @@ impl Ending {
     }
 }
 
-/// Handles a question that the dispatcher should have turned into an `InputRequiredResult`.
+/// The dispatcher should have turned the question into an `InputRequiredResult`.
 fn unexpected_ask(running: &RunningCall, method: &Method) -> RpcError {
     tracing::error!(%method, "a modern call was left with a question to its client");
     running.control.cancel("the question cannot be delivered");

@@ -1,4 +1,4 @@
-//! Cells that an edge has leased in advance, and counts of running calls.
+//! Leased cells, and counts of running calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use crate::places::PlaceCount;
 
-/// How long unused cells stay here before they are returned.
+/// Older unused cells are returned.
 const LIFE: Duration = Duration::from_secs(2);
 /// How long an empty bucket is not asked again.
 const EMPTY: Duration = Duration::from_secs(1);
-/// An edge may hold one in this many cells of a bucket.
+/// One in this many cells of a bucket may lie here.
 const SHARE: u32 = 10;
 /// Bytes of one quota's leases, and of a lease besides its name.
 const MOST_BYTES: usize = 16 << 20;
@@ -35,7 +35,6 @@ struct Entries {
 pub(super) struct Lease {
     pub(super) places: PlaceCount,
     cells: u32,
-    /// The size of the last request for cells.
     size: u32,
     since: Instant,
     /// The cells asked for, when they are available, and when to ask again.
@@ -46,9 +45,8 @@ pub(super) struct Lease {
 
 pub(super) enum Step {
     Spent,
-    /// Enough cells are available after this time.
     Refused(Duration),
-    /// Another request is asking the store. Try again after the notification.
+    /// Try again after the notification.
     Wait(OwnedNotified),
     Ask {
         rate: CellRate,

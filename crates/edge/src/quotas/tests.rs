@@ -28,7 +28,6 @@ struct Store {
     away: AtomicBool,
     hangs: AtomicBool,
     asked: AtomicUsize,
-    /// Blocks until this many returns run concurrently.
     together: Option<Barrier>,
 }
 
@@ -298,7 +297,6 @@ async fn a_quota_that_stays_keeps_its_count() {
     assert!(passes(&edge, "alice").await);
 }
 
-/// Counts the requests of many addresses that are admitted without waiting for the store.
 async fn arrivals(edge: &Quotas, addresses: u32) -> usize {
     let arrive = |number: u32| {
         let address = IpAddr::V4(Ipv4Addr::from(number));

@@ -1,4 +1,4 @@
-//! A client's message by the OpenTelemetry conventions for MCP: its server span and its duration.
+//! A client's message by the OpenTelemetry conventions for MCP.
 
 mod target;
 
@@ -17,7 +17,7 @@ use super::came::Came;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
-/// A running message. Empty, and free, if there are no traces and metrics.
+/// Empty and free without traces and metrics.
 pub(crate) struct Operation(Option<Box<Running>>);
 
 struct Running {
@@ -34,7 +34,6 @@ struct Running {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
     Left,
-    /// The stream was closed, and the client can resume.
     Closed,
     Cut,
 }
@@ -94,7 +93,7 @@ impl Operation {
         }
     }
 
-    /// Sets the reason to report if the message ends without an answer.
+    /// The reason to report if there is no answer.
     pub(crate) fn expect_none(&mut self, why: Unanswered) {
         if let Some(running) = &mut self.0 {
             running.unanswered = why;
@@ -179,7 +178,7 @@ fn revision_of(headers: &HeaderMap) -> Option<&'static str> {
     said.parse().ok().map(Revision::as_str)
 }
 
-/// A search shows cheaply that most messages have no trace context.
+/// Most messages have no trace context.
 fn in_meta(params: Option<&RawJson>) -> Option<TraceContext> {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("traceparent"));
     SEARCH.find(params?.as_bytes())?;

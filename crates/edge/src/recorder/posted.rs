@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
-/// A posted body. Client responses and batches of notifications have no record.
+/// Client responses and batches of notifications have no record.
 pub(crate) struct Posted {
     began: Instant,
     pub(crate) record: Option<RequestRecord>,

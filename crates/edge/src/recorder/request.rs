@@ -36,7 +36,7 @@ struct Pending {
     operation: Mutex<Option<Operation>>,
 }
 
-/// The request's subject. A batch is represented by its first request.
+/// A batch is represented by its first request.
 struct Subject {
     method: Method,
     params: Option<RawJson>,
@@ -92,7 +92,6 @@ impl RequestRecord {
         }
     }
 
-    /// Notes a message to the client, which may be the answer.
     pub(crate) fn wrote(&self, text: &[u8]) {
         match said(text) {
             Said::Result => self.0.ended_with_result(text),
@@ -109,7 +108,6 @@ impl RequestRecord {
         }
     }
 
-    /// Notes a response, a batch, or an empty body.
     pub(crate) fn answered(&self, text: &[u8]) {
         self.wrote(text);
         self.0.settle(Ended::Ok, None, None);
@@ -175,7 +173,6 @@ impl Pending {
         }
     }
 
-    /// The text of a failed tool (`isError`) in a response.
     fn failure(&self, text: &[u8]) -> Option<String> {
         if self.subject.method != Method::ToolsCall || !may_say_failed(text) {
             return None;

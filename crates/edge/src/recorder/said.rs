@@ -1,6 +1,6 @@
 //! Classifies a message that Shoal composed by its beginning.
 
-/// The beginning of every message of Shoal's with an id.
+/// Begins every message of Shoal's with an id.
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! News for one listener: bounded, and merged per list and per resource.
+//! News for one listener, merged per list and per resource.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const LIST_METHODS: [Method; 3] = [
 
 pub(crate) struct Listener {
     principal: Principal,
-    /// The lists to report, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
+    /// In the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
     tasks: Vec<Arc<str>>,

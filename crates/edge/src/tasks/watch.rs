@@ -1,8 +1,8 @@
-//! Tells a listener about its tasks whenever their status changes.
+//! Tells a listener about its tasks' status.
 //!
-//! The bus only signals changes. Shoal then asks the task's owner for the status, in the name of
-//! the listener's principal, like `tasks/get`. So changes are merged, and a listener without access
-//! hears of no changes.
+//! The bus only signals changes. Shoal then asks the task's owner in the name of the listener's
+//! principal, like `tasks/get`. So changes are merged, and a listener without access hears of no
+//! changes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::ready;
@@ -25,15 +25,15 @@ use super::task_of;
 use crate::visit::Visit;
 
 const AT_ONCE: usize = 4;
-/// How often each task is polled, because signals may be lost.
+/// Polls each task, because signals may be lost.
 const ASKED_EVERY: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct TaskWatch {
     gateway: Arc<dyn SessionGateway>,
-    /// The listener. The session changes with each task.
+    /// Asks under another session for each task.
     asker: SessionRef,
-    /// Tasks that are not reported as over, with a fingerprint of the last report.
+    /// Running tasks, with a fingerprint of the last report.
     tasks: HashMap<Arc<str>, Option<u64>>,
     due: VecDeque<Arc<str>>,
     asked: HashSet<Arc<str>>,
@@ -91,7 +91,6 @@ impl TaskWatch {
         self.tasks.is_empty()
     }
 
-    /// The next changed task, in the form of `tasks/get`.
     pub(crate) fn poll_told(&mut self, cx: &mut Context<'_>) -> Poll<RawJson> {
         loop {
             while self.again.poll_tick(cx).is_ready() {
@@ -156,7 +155,7 @@ impl TaskWatch {
     }
 }
 
-/// A hash of the parts whose change is reported: the status and the questions.
+/// Covers the status and the questions.
 fn fingerprint(task: &RawJson) -> u64 {
     let parts = ["status", "inputRequests"].map(|name| task.member(name));
     let text = parts
@@ -166,7 +165,7 @@ fn fingerprint(task: &RawJson) -> u64 {
     stable_hash(text)
 }
 
-/// Asks a task's owner. An unreachable owner gets some time.
+/// An unreachable owner gets some time.
 fn ask(
     gateway: Arc<dyn SessionGateway>,
     to: SessionRef,

@@ -47,7 +47,7 @@ impl Client {
         }
     }
 
-    /// Admits a message, which no request has counted by its address.
+    /// The message has no request that was counted by its address.
     pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,
@@ -79,7 +79,7 @@ impl Client {
         Ok(())
     }
 
-    /// Ready when the node drains and the client should leave, with a random delay.
+    /// Includes a random delay.
     pub(super) async fn sent_away(self: Arc<Self>) {
         self.edge.drain.cancelled().await;
         sleep(self.edge.share_of_return()).await;

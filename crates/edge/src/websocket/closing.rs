@@ -1,4 +1,4 @@
-//! Ends a connection so that its client learns the reason and loses no message.
+//! Ends a connection without losing messages or the reason.
 
 use std::borrow::Cow;
 use std::io;
@@ -24,7 +24,6 @@ use crate::upgrade::Duplex;
 /// and lose the reason.
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
-/// Maximum bytes of the reason in a close frame.
 const LONGEST_REASON: usize = 123;
 
 pub(super) enum End {
@@ -148,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Sends refusals of handed-over messages, which no stream would repeat.
+    /// Sends refusals, which no stream would repeat.
     async fn say_the_rest(&mut self) {
         while let Some(said) = self.handed_over.next().await {
             let said = said.unwrap_or(Ok(None)).unwrap_or(None);

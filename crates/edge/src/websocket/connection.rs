@@ -1,4 +1,4 @@
-//! A connection from its handshake to its end: one loop that reads, writes and pings.
+//! A connection: one loop that reads, writes and pings.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -23,7 +23,7 @@ use crate::load::{OpenStream, StreamPermit};
 use crate::metered::{MessageBounds, Metered};
 use crate::upgrade::Duplex;
 
-/// Maximum concurrent handovers of one client. At the limit, reading stops.
+/// At this limit, reading stops.
 const HANDED_OVER_AT_ONCE: usize = 64;
 pub(super) const READ_AT_ONCE: usize = 8 << 10;
 /// Unanswered pings after which the client counts as dead.
@@ -41,7 +41,6 @@ pub(super) struct Connection {
     /// Running handovers. They continue if dropped.
     pub(super) handed_over: FuturesUnordered<JoinHandle<Said>>,
     watch: GrantWatch,
-    /// Consecutive pings without data from the client.
     unheard: u32,
 }
 

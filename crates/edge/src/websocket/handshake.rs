@@ -25,7 +25,7 @@ use crate::visit::Visit;
 
 const PLAIN: &str = "mcp";
 const RESUMABLE: &str = "mcp.resume";
-/// The subprotocol prefix for the token of clients that cannot set headers.
+/// A subprotocol with the token of a client that cannot set headers.
 pub(super) const AUTH: &str = "mcp.auth.";
 pub(super) const TOKEN_ONCE: &str = "give the token once";
 const SESSION: &str = "mcp.session.";
@@ -36,7 +36,6 @@ fn offered(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     lines.flat_map(|line| line.to_str().unwrap_or_default().split(',').map(str::trim))
 }
 
-/// The rest of the only subprotocol with this prefix.
 pub(super) fn named_once<'h>(
     headers: &'h HeaderMap,
     prefix: &str,

@@ -1,4 +1,4 @@
-//! Messages of the client: each goes to its session or opens one.
+//! Messages of the client.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -30,7 +30,7 @@ use crate::refused::Refused;
 use crate::visit::request_id;
 
 const SESSION_MEMBER: &str = "mcpSessionId";
-/// Bytes of a client's control frame besides its payload.
+/// Bytes besides the payload.
 pub(super) const CONTROL_FRAME: usize = 6;
 
 impl Connection {

@@ -58,7 +58,7 @@ impl Connection {
         }
     }
 
-    /// Writes a message, which counts as waiting until the connection has all of it.
+    /// Counts as waiting until the connection has all of it.
     pub(super) async fn write(&mut self, text: Bytes) -> Result<(), End> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         metrics()

@@ -1,5 +1,4 @@
-//! Many large bodies at once: memory is bounded, every request is answered, and small calls
-//! continue.
+//! Many large bodies at once.
 
 use std::time::Duration;
 

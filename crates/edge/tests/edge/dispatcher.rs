@@ -17,7 +17,6 @@ use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcErr
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub(crate) const UPDATES: usize = 16;
-/// More than the buffers of two sockets.
 pub(crate) const LARGE: usize = 32 << 20;
 
 pub(crate) struct FakeDispatcher {

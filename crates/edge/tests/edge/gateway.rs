@@ -35,7 +35,6 @@ pub(crate) struct FakeGateway {
     pub(crate) getting: Mutex<Option<GatewayError>>,
     pub(crate) opening: Mutex<Option<GatewayError>>,
     pub(crate) opens: AtomicUsize,
-    /// The session's single stream carries everything but the answer to a `ping`.
     single: AtomicBool,
     streams: mpsc::UnboundedSender<LazySender<StreamItem>>,
     opened: tokio::sync::Mutex<mpsc::UnboundedReceiver<LazySender<StreamItem>>>,

@@ -24,7 +24,6 @@ const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) const CALL: &str = "call";
 
-/// Admits every caller and reports changes of their grants.
 #[derive(Default)]
 pub(crate) struct Watching(watch::Sender<Option<GrantNews>>);
 

@@ -1,5 +1,4 @@
-//! Calls return their quota places with their answers, even if their sessions do not report their
-//! end.
+//! Calls return their quota places with their answers.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Texts that are too long are refused by name and are not repeated.
+//! Texts that are too long.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};

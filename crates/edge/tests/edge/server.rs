@@ -124,7 +124,6 @@ impl Server {
         self.modern("tools/call", json!({"name": name, "arguments": {}}))
     }
 
-    /// A connection whose client calls a tool and does not read.
     pub(crate) async fn unread(&self, tool: &str, bearer: Option<&str>) -> TcpStream {
         let params = with_meta(json!({"name": tool, "arguments": {}}), json!({}));
         let body = rpc("tools/call", &params).to_string();

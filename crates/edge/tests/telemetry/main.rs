@@ -1,4 +1,4 @@
-//! Telemetry of real requests, in its own program because telemetry is set up once per process.
+//! Telemetry of real requests, in its own program because it is set up once per process.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 #![allow(dead_code, reason = "the fakes are shared with the edge's other tests")]
 

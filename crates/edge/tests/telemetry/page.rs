@@ -44,7 +44,6 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// The current values of this name's series that have all these labels.
     pub(crate) fn of(name: &'static str, labels: &[(&str, &str)]) -> Self {
         let mut series = Self::level(name, labels);
         series.before = series.now();
@@ -65,7 +64,7 @@ impl Series {
         self.now() - self.before
     }
 
-    /// Waits until the value is reached, because the server notices a closed connection late.
+    /// The server notices a closed connection late.
     pub(crate) async fn reaches(&self, added: f64) {
         let reached = async {
             while (self.added() - added).abs() > f64::EPSILON {

@@ -14,7 +14,6 @@ use crate::page::{alone, collector};
 use crate::server::{Server, rpc};
 use crate::sse::Events;
 
-/// The client's span in the request's `_meta` and in the HTTP headers.
 const OF_MESSAGE: [u8; 8] = [1; 8];
 const OF_HEADERS: [u8; 8] = [2; 8];
 

@@ -1,5 +1,4 @@
-//! Checks an expression statically: finds the values that it reads, and bounds its cost by its
-//! length and their size.
+//! Checks an expression statically, and bounds its cost.
 
 use cel::Program;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
@@ -31,7 +30,7 @@ const TARGET: &[&str] = &[
     "idempotent",
     "open_world",
 ];
-/// Allowed functions in source form. Macros have been expanded by now.
+/// Functions in source form, because macros have been expanded.
 const FUNCTIONS: &[&str] = &[
     "size",
     "contains",
@@ -207,7 +206,7 @@ impl<'p> Check<'p> {
         Err(self.wrong(id, reason))
     }
 
-    /// Requires a literal pattern, because a client's pattern could take long to compile.
+    /// A client's pattern could take long to compile.
     fn pattern(&self, id: u64, pattern: Option<&IdedExpr>) -> Result<(), ExpressionError> {
         let Some(Expr::Literal(LiteralValue::String(text))) = pattern.map(|it| &it.expr) else {
             return Err(self.wrong(

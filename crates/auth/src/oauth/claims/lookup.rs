@@ -21,7 +21,7 @@ pub(super) fn find<'c>(claims: &'c Map<String, Value>, claim: &str) -> Option<&'
     })
 }
 
-/// The text of a claim with one name. Some issuers write a number.
+/// Some issuers write a number.
 pub(super) fn name(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.into()),

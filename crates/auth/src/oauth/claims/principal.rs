@@ -9,7 +9,7 @@ use crate::refused;
 
 /// Maximum bytes of a principal's name.
 const LONGEST: usize = 512;
-/// Claims of a user's login. A token with one is not its client's own.
+/// A token with one of these is not its client's own.
 const LOGIN_CLAIMS: [&str; 3] = ["sid", "session_state", "auth_time"];
 
 /// Reads the first of these claims that the token has. `qualifier` is a prefix.

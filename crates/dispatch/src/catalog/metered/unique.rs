@@ -1,7 +1,6 @@
 //! Checks `uniqueItems` in a time that items cannot make quadratic.
 //!
-//! The validator's own check hashes items so that `[[1], 2]` and `[1, [2]]` collide, and so do
-//! large integers. It compares an array of colliding items pairwise.
+//! In the validator's own check, `[[1], 2]` and `[1, [2]]` collide, and so do large integers.
 
 use std::collections::HashSet;
 
@@ -13,7 +12,6 @@ use super::super::budget::charge;
 /// Arrays up to this length are compared pairwise.
 const FEW: usize = 15;
 
-/// Whether all items differ, by JSON Schema's definition of equality.
 pub(super) fn is_unique(items: &[Value]) -> bool {
     if items.len() <= FEW {
         items.iter().for_each(charge_for);
@@ -38,7 +36,7 @@ fn charge_for(value: &Value) {
     }
 }
 
-/// Writes a canonical form: two forms are equal exactly if their values are.
+/// Two forms are equal exactly if their values are.
 fn write(value: &Value, form: &mut Vec<u8>) {
     match value {
         Value::Null => form.push(b'n'),

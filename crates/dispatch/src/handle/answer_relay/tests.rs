@@ -19,7 +19,6 @@ struct Tool {
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrive,
-    /// The answer arrives, but its acknowledgement is lost.
     Unacknowledged,
     Silent,
 }

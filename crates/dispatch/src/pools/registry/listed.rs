@@ -20,7 +20,7 @@ pub(super) struct Listed {
     pub(super) settings: PoolConfig,
     pub(super) vacant_since: Option<Instant>,
     pub(super) removed: bool,
-    /// Whether the catalog was recalled and is still unconfirmed by a worker.
+    /// Recalled and still unconfirmed by a worker.
     pub(super) recalled: bool,
 }
 
@@ -76,7 +76,6 @@ impl Registry {
         self.gone.iter().cloned().collect()
     }
 
-    /// Returns the pools whose present workers have all announced the removal.
     pub(super) fn removed(&self) -> BTreeSet<Arc<str>> {
         let said = || self.workers.values().map(|worker| &worker.announcement);
         let named = |removed: bool| {

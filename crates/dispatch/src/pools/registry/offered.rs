@@ -1,5 +1,4 @@
-//! Compiles the registered workers into the view that calls are dispatched by, and into the
-//! server's facts.
+//! Compiles the registered workers into the view and the server's facts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hasher as _};

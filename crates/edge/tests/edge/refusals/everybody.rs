@@ -209,7 +209,6 @@ fn alice() -> Arc<StaticTokens> {
     Arc::new(StaticTokens::new([token]))
 }
 
-/// Quotas: an exhausted one, one of concurrent calls, and a batch that exceeds any.
 async fn quotas(page: &mut Page) {
     let quota = |name: &str| QuotaConfig {
         name: name.to_owned(),
@@ -293,7 +292,6 @@ pub(super) async fn limits(page: &mut Page) {
     compare(&row, status, &body);
 }
 
-/// Sends the head of a POST and one byte of its announced body.
 async fn announce_a_body(server: &Server, length: usize, more: &str) -> TcpStream {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let head = format!(
