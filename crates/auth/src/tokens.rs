@@ -31,8 +31,7 @@ impl Authenticator for NoAuthentication {
     }
 }
 
-/// Hashes with random keys, so that the lookup time does not reveal how close a digest came to an
-/// entry.
+/// Principals by token. Random hash keys hide how close a digest came to an entry.
 pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
 /// Authenticates callers by static bearer tokens. The cost does not depend on their number.

@@ -13,7 +13,7 @@ use crate::config::Token;
 use crate::tokens::Principals;
 
 const LOOK: Duration = Duration::from_secs(2);
-/// Enough for some hundred thousand tokens.
+/// Maximum bytes, enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
 
 #[derive(Deserialize)]

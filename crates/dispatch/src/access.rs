@@ -52,7 +52,7 @@ enum Held {
 type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
 
 impl Access {
-    /// Without rules, everything is allowed and the checks are free.
+    /// Reads the rules in force. Without rules, everything is allowed and the checks are free.
     pub(crate) fn of(config: &Config, caller: &Caller) -> Self {
         let policy = config.policies.as_ref().map(|it| it.current());
         let Some(policy) = policy.filter(|policy| !policy.is_open()) else {
@@ -117,7 +117,7 @@ impl Access {
         }
     }
 
-    /// For work that was allowed when the caller asked for it.
+    /// Allows everything, for work that was allowed when the caller asked for it.
     pub(crate) fn granted() -> Self {
         Self(None)
     }

@@ -62,7 +62,7 @@ impl Answer {
         asked(call, continues, outcome);
     }
 
-    /// A tool result, so that the model reads why the tool did not run.
+    /// Builds a tool result, so that the model reads why the tool did not run.
     pub(crate) fn refusal(&self) -> CallOutcome {
         self.explained("The tool was not run.")
     }

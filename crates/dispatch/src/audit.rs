@@ -32,7 +32,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The outcome is computed only if it is recorded.
+/// Records the end of a call. The outcome is computed only if it is recorded.
 pub(crate) fn ended(
     call: &Subject<'_>,
     took: Duration,

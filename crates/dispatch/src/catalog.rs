@@ -131,7 +131,7 @@ impl Catalog {
         self.prompts.get(name)
     }
 
-    /// The only pool with prompts, whose backend may have unlisted ones.
+    /// Finds the only pool with prompts, whose backend may have unlisted ones.
     pub(crate) fn only_pool_of_prompts(&self) -> Option<&Arc<str>> {
         match self.prompt_pools.as_slice() {
             [only] => Some(only),
@@ -177,7 +177,7 @@ impl Catalog {
         }
     }
 
-    /// Without data that the catalog shares with its pools.
+    /// Estimates the size without data that the catalog shares with its pools.
     pub(crate) fn bytes(&self) -> usize {
         const EACH: usize = 256;
         let tools = self.tools.keys().map(|name| 3 * name.len() + EACH);
@@ -215,7 +215,7 @@ impl Catalog {
         self.resources.contains_key(uri)
     }
 
-    /// The spellings of an unlisted URI, or `None` if they lead to different resources.
+    /// Returns the spellings of an unlisted URI, or `None` if they lead to different resources.
     pub(crate) fn readings(uri: &str) -> Option<Readings> {
         let ResourceUri { whole, loose, .. } = ResourceUri::read(uri)?;
         Some(Readings { whole, loose })

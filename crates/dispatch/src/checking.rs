@@ -20,10 +20,10 @@ pub(crate) const AT_ONCE: Budget = Budget {
     stack: 256 << 10,
     time: Duration::from_millis(20),
 };
-/// Limits on a blocking thread, besides steps. Processor time.
+/// Limits on a blocking thread besides steps, in bytes and processor time.
 const STACK: usize = 1 << 20;
 const TIME: Duration = Duration::from_secs(5);
-/// In total and per principal.
+/// Maximum checks, in total and per principal.
 const MOST: usize = 64;
 const MOST_OF_PRINCIPAL: usize = 16;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ struct CheckPermit {
 }
 
 impl Check {
-    /// `None` if the quick budget is too small.
+    /// Checks within the quick budget, or returns `None` if that is too small.
     pub(crate) fn at_once(&self) -> Option<Result<(), CallOutcome>> {
         match self.run(AT_ONCE) {
             Ok(Verdict::TooComplex) => None,

@@ -251,7 +251,8 @@ impl PoolSettings {
         !self.only_named || self.pools.contains_key(name) && !self.is_dropped(name)
     }
 
-    /// How calls wait for a worker. `None` if the pool has no such setting or is no longer named.
+    /// Tells how calls wait for a worker. `None` if the pool has no such setting or is no longer
+    /// named.
     pub(crate) fn scale_to_zero(&self, name: &str) -> Option<&ScaleToZero> {
         let settings = self.pools.get(name)?;
         (settings.scale_to_zero.as_ref()).filter(|_| !self.is_dropped(name))
@@ -266,7 +267,7 @@ impl PoolSettings {
         self.pools.get(name).unwrap_or(&DEFAULTS)
     }
 
-    /// `None` means that the configuration no longer names the pool.
+    /// Replaces settings. `None` means that the configuration no longer names the pool.
     pub(crate) fn change(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         for (name, settings) in pools {
             match settings {

@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// A call that may wait for a person gets a later deadline, and the edge enforces the call's own
-/// limit.
+/// Computes the worker's deadline. It is later for a call that may wait for a person, because the
+/// edge enforces that call's own limit.
 pub(crate) fn worker_deadline(call: &Call, config: &Config) -> Instant {
     match may_be_parked(call) || is_askable_task(call) {
         true => call.deadline + config.parking_time,

@@ -26,7 +26,7 @@ use crate::audit;
 
 const LONGEST_TARGET: usize = 160;
 
-/// Call ids grow with time, so the oldest call comes first.
+/// The calls in flight, the oldest first, because call ids grow with time.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Table>);
 
@@ -62,7 +62,7 @@ struct CallEntryState {
     has_ended: bool,
 }
 
-/// Dropping it removes the call.
+/// A call's place, which is freed on drop.
 pub(crate) struct InFlightCall {
     table: Arc<InFlight>,
     key: Key,
@@ -147,7 +147,7 @@ impl InFlight {
         !found.is_empty()
     }
 
-    /// Also stops calls that start later. Returns the number of stopped calls.
+    /// Stops calls without a session, even later ones. Returns the number of stopped calls.
     pub(crate) fn stop_without_session(&self) -> usize {
         let found: Vec<_> = {
             let mut table = self.0.lock();
@@ -305,7 +305,6 @@ impl InFlightCall {
             count(outcome);
             return running;
         }
-        // Calls with a session continue on another node.
         if has_session {
             let events = running.events.map(move |event| {
                 if let CallEventKind::Finished(outcome) = &event.kind {

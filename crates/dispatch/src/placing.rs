@@ -56,7 +56,6 @@ impl Dispatch {
             key: AffinityKey::of(affinity, route.params.as_ref(), session, Some(principal)),
             call: Some(call),
         };
-        // The caller's own items exist only at this worker.
         let own = view.own.worker(&route.pool, &call.caller);
         let own = own.filter(|worker| !tried.contains(worker));
         let own = own.and_then(|worker| view.member(worker));

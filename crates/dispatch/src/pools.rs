@@ -252,7 +252,7 @@ impl View {
             .ok_or_else(|| CallFailure::not_executed(view.why_not(pool, wanted)))
     }
 
-    /// Why [`choose`](Self::choose) found no worker.
+    /// Explains why [`choose`](Self::choose) found no worker.
     pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
         let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);
         match ready.iter().any(|member| member.can_take(wanted.tool)) {
@@ -261,7 +261,7 @@ impl View {
         }
     }
 
-    /// Why an item may be missing. If rules may hide the pool, the reason does not name it.
+    /// Explains why an item may be missing, without naming a pool that rules may hide.
     pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
             CallFailure::NotReady { retry_after, .. } if has_rules => Some(CallFailure::NotReady {
@@ -289,7 +289,7 @@ impl View {
         self.picture.unsettled(now, |pool| self.knows(pool))
     }
 
-    /// A start may take minutes.
+    /// Whether a server is starting, which may take minutes.
     pub(crate) fn starts(&self) -> bool {
         self.pools.values().any(PoolView::starts)
     }

@@ -40,7 +40,7 @@ impl Position {
     }
 }
 
-/// The first round has the call's id.
+/// Derives a round's id. The first round has the call's id.
 pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
     if round == 0 {
         return call;

@@ -140,7 +140,7 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
     RpcError::new(code, format!("unknown resource: {uri}")).with_data(data.to_json())
 }
 
-/// The call's error, unless the catalog is incomplete.
+/// Blames the call for a missing item, unless the catalog is incomplete.
 fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
     match view.unannounced(access.has_rules()) {
         Some(failure) => RouteError::NotReady(failure),
@@ -208,7 +208,7 @@ fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &
     (view.own.is_empty() && view.unannounced(false).is_none()).then_some((pool, own))
 }
 
-/// Also translates a tool's or prompt's name to the backend's.
+/// Finds the extension's pool, and translates a tool's or prompt's name to the backend's.
 fn extension(
     view: &View,
     access: &Access,
@@ -292,7 +292,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Some clients write absent members as null, which servers refuse.
+    /// Drops a null member. Some clients write absent members as null, which servers refuse.
     fn given(&mut self, name: &str) -> Option<RawJson> {
         let value = self.get(name)?;
         if value.is_null() {

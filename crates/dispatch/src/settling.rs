@@ -22,12 +22,11 @@ impl Dispatch {
     pub async fn settled(&self) {
         let mut changes = self.shared.changes();
         while let Some(wait) = self.shared.view().unsettled() {
-            // Checks again after a change and after the timeout.
             let _ = timeout(wait, changes.changed()).await;
         }
     }
 
-    /// Like [`settled`](Self::settled), but at most as long as a request may wait.
+    /// Waits like [`settled`](Self::settled), but at most as long as a request may.
     ///
     /// # Errors
     /// `NotReady` if a pool is still missing then.

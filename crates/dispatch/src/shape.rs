@@ -66,7 +66,7 @@ impl Shaping {
         }
     }
 
-    /// `typed` tells whether the outcome may have a `resultType`.
+    /// Shapes an outcome. `typed` tells whether it may have a `resultType`.
     pub(crate) fn outcome(
         &self,
         revision: Revision,
@@ -88,7 +88,7 @@ impl Shaping {
         }
     }
 
-    /// `ttl_ms` is the backends' limit on caching.
+    /// Shapes a page. `ttl_ms` is the backends' limit on caching.
     pub(crate) fn list(&self, page: &RawJson, ttl_ms: Option<u64>) -> RawJson {
         let own = ttl_ms.map_or(Duration::MAX, Duration::from_millis);
         let hint = CacheHint::new(self.list_ttl.min(own), self.list_scope);

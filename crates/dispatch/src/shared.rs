@@ -90,7 +90,7 @@ impl Shared {
         self.view.read().clone()
     }
 
-    /// Also wakes when a worker is reachable again.
+    /// Wakes when the view changes or a worker is reachable again.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }

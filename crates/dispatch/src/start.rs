@@ -410,7 +410,7 @@ impl Dispatch {
         }
     }
 
-    /// The tool may have left the catalog meanwhile.
+    /// Finds the pool to ask about, even if the tool has left the catalog.
     fn pool_asked_of(&self, call: &Call) -> Arc<str> {
         let name = call
             .params

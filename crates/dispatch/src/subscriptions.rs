@@ -110,7 +110,8 @@ impl Subscriptions {
     }
 }
 
-/// Dropping the last entry removes a subscription without subscribers.
+/// An operation on a subscription. Dropping the last one removes a subscription without
+/// subscribers.
 struct SubscriptionEntry {
     shared: Arc<Shared>,
     uri: String,
@@ -161,7 +162,7 @@ impl SubscriptionEntry {
         ready(&self.shared.view(), &pool)
     }
 
-    /// If no worker is ready, the next one subscribes.
+    /// Makes the workers subscribe. If no worker is ready, the next one subscribes.
     async fn subscribe(&self) -> Result<(), RpcError> {
         let mut asked = UnsubscribeGuard {
             entry: self,

@@ -52,7 +52,7 @@ pub(crate) async fn own_lists(
     }
 }
 
-/// If updates were missed, every subscribed resource may have changed.
+/// Passes on resource updates. If some were missed, every subscribed resource may have changed.
 pub(crate) async fn resource_updates(
     shared: Weak<Shared>,
     pool: Arc<str>,

@@ -68,7 +68,7 @@ pub(crate) struct WorkerCall {
     backoff: Backoff,
     ended: bool,
     runs: usize,
-    /// Waited here for a client's answers, without an event since.
+    /// Whether the call waited here for answers and has had no event since.
     woken: bool,
 }
 
@@ -187,7 +187,7 @@ impl WorkerCall {
         self.origin.call.params.as_ref()
     }
 
-    /// `false` if the caller has cancelled the call.
+    /// Returns `false` if the caller has cancelled the call.
     pub(crate) fn detach(&mut self) -> bool {
         match self.handle.hand_over() {
             Some(next) => {
@@ -330,8 +330,8 @@ impl WorkerCall {
         finished(CallFailure::DeadlineExceeded { limit })
     }
 
-    /// Another node may have continued the answered call meanwhile. The last reader continues it,
-    /// so it must then reattach.
+    /// Marks the call as answered. Another node may have continued it meanwhile. The last reader
+    /// continues it, so this node must then reattach.
     pub(crate) fn wake(&mut self) {
         self.woken = true;
     }

@@ -14,8 +14,7 @@ use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// hyper reuses an answer's header table for the connection's next request, and would have to grow
-/// a smaller one.
+/// Spare capacity: hyper reuses an answer's header table for the connection's next request.
 const REQUEST_HEADERS: usize = 12;
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
@@ -35,7 +34,7 @@ pub(crate) fn empty(status: StatusCode) -> Response {
     response
 }
 
-/// In whole seconds, at least 1.
+/// Sets `Retry-After` in whole seconds, at least 1.
 pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
     let seconds = seconds(wait);
     if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {

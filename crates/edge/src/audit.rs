@@ -53,7 +53,7 @@ pub(crate) fn not_enough(
     });
 }
 
-/// The principal is unknown if the quota counts addresses.
+/// Records an exhausted quota. The principal is unknown if the quota counts addresses.
 pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<&Principal>) {
     audit::record(Kind::Quota, |event| {
         event.set(attributes::OUTCOME, "refused");

@@ -44,7 +44,7 @@ pub(crate) async fn authenticate(
     authenticated
 }
 
-/// A connection shows the same token with each request, which is recorded once.
+/// Whether to record the authentication. A connection shows the same token with each request.
 fn is_news(
     last: &LastToken,
     from: Option<IpAddr>,
@@ -63,7 +63,7 @@ fn is_news(
     }
 }
 
-/// The token of `Authorization: Bearer …` or `DPoP …`.
+/// Reads the token of `Authorization: Bearer …` or `DPoP …`.
 pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes();
     let (name, token) = value.split_at_checked(memchr(b' ', value)?)?;

@@ -15,7 +15,7 @@ use crate::places::Places;
 type Key = (SessionId, RequestId);
 type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;
 
-/// A cheap handle: clones share the calls.
+/// The calls that await answers. A cheap handle.
 #[derive(Clone, Default)]
 pub(crate) struct AwaitedAnswers(Arc<Calls>);
 

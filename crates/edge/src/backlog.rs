@@ -19,7 +19,7 @@ use crate::load::Load;
 use crate::refusal::BacklogFull;
 use crate::writing::Writing;
 
-/// Limited by the number of requests instead.
+/// Smaller answers are not counted. The number of requests limits them.
 pub(crate) const SMALL: usize = 16 << 10;
 const STILL: Duration = Duration::from_secs(1);
 

@@ -26,7 +26,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) principal: &'a Principal,
 }
 
-/// A small body that arrives with its head is not copied. A large one is returned with its room.
+/// Reads a body. A small one that arrives with its head is not copied. A large one is returned with
+/// its room.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,

@@ -13,7 +13,7 @@ const DEFAULT_HEADERS: HeaderValue = HeaderValue::from_static(
 );
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// The origin is already checked, and [`allow`] adds it.
+/// Answers OPTIONS. The origin is already checked, and [`allow`] adds it.
 pub(crate) fn preflight(request: &HeaderMap) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

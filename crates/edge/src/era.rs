@@ -50,7 +50,8 @@ impl<'a> VersionHeader<'a> {
     }
 }
 
-/// A session's message is recognized without reading `_meta`, on the legacy hot path.
+/// Selects the era. A session's message is recognized without reading `_meta`, on the legacy hot
+/// path.
 pub(crate) fn select(
     header: VersionHeader<'_>,
     has_session: bool,

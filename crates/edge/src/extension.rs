@@ -4,7 +4,7 @@ use bytes::Bytes;
 use shoal_ports::CallId;
 use shoal_protocol::{Body, Message, Notification, Request, RequestId, RpcError, error_response};
 
-/// The call that carries an extension's notification and ends when the server has it.
+/// Builds the call that carries an extension's notification and ends when the server has it.
 pub(crate) fn as_request(said: Notification) -> Option<Request> {
     let Notification { method, params } = said;
     let carried = method.may_be_of_extension() && method.is_notification();
@@ -15,7 +15,7 @@ pub(crate) fn as_request(said: Notification) -> Option<Request> {
     })
 }
 
-/// Also returns whether the body was a notification, which has no answer.
+/// Converts a body, and returns whether it was a notification, which has no answer.
 pub(crate) fn carried(body: Body) -> (Body, bool) {
     match body {
         Body::Single(Message::Notification(said)) => match as_request(said.clone()) {

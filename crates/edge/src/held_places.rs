@@ -21,10 +21,10 @@ use crate::recorder::{Said, said};
 use crate::state::EdgeState;
 use crate::tasks::task_of;
 
-/// Limits the cost of a lost answer.
+/// How long an owner is asked at a time, which limits the cost of a lost answer.
 const ASKED_FOR: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
-/// After the session ends, no owner knows whether its tools have stopped.
+/// How long tools may take to stop after their session, because no owner knows about them.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
@@ -93,7 +93,7 @@ impl SessionPlaces {
         }
     }
 
-    /// The last answer frees the places, unless the call was told to stop.
+    /// Frees the places with the last answer, unless the call was told to stop.
     pub(crate) fn answered(&mut self, text: &[u8]) {
         let is_one = (self.requests.as_ref()).is_some_and(|requests| requests.len() == 1);
         if is_one && ends_call(text) {
@@ -152,7 +152,7 @@ async fn until_over(
     }
 }
 
-/// If the call is dropped, its place stays taken while the tool runs.
+/// A call's place, which stays taken while the tool runs, even if the call is dropped.
 pub(crate) struct CallPlaces {
     places: Places,
     deadline: Duration,
@@ -173,7 +173,7 @@ impl CallPlaces {
         }
     }
 
-    /// The call has ended, but its tool may run on.
+    /// Notes that the call has ended. Its tool may run on.
     pub(crate) fn ended(self, running: &RunningCall) {
         if !self.places.is_empty()
             && let Some(over) = running.control.over()

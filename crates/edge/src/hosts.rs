@@ -55,7 +55,7 @@ pub(crate) fn is_local(host: &str) -> bool {
     is_loopback(name, address(name))
 }
 
-/// `example.com` of `example.com:8080`, `[::1]` of `[::1]:8080`.
+/// Returns `example.com` for `example.com:8080`, and `[::1]` for `[::1]:8080`.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,

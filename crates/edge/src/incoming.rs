@@ -37,7 +37,7 @@ impl Incoming {
         Ok((Self { posted, id }, body))
     }
 
-    /// A refusal gets the request's id, whichever layer refused it.
+    /// Ends the message. A refusal gets the request's id, whichever layer refused it.
     pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
         let Self { posted, id } = self;
         let record = posted.record.clone();

@@ -167,7 +167,7 @@ impl HandedOver {
         }
     }
 
-    /// For a client that cannot resume when the edge shuts down.
+    /// Answers for a client that cannot resume when the edge shuts down.
     fn answers_of_drain(&self) -> impl Iterator<Item = Bytes> {
         let why = "its edge was shut down before it ended";
         let failure = match self.once {
@@ -299,7 +299,7 @@ async fn deliver(
     })
 }
 
-/// GET: the session's standalone stream, or a resumed one.
+/// Handles GET: the session's standalone stream, or a resumed one.
 pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let session = addressed(visit)?;
@@ -324,7 +324,8 @@ pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// The modern era has only POST.
+/// Finds the session of a request without a body, which is legacy because the modern era has only
+/// POST.
 fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
     let headers = &visit.head.headers;
     let version = VersionHeader::of(headers);

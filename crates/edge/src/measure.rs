@@ -34,7 +34,7 @@ pub(crate) fn route(path: &str) -> &'static str {
     kept
 }
 
-/// A body of known length counts as sent with its head.
+/// Counts an answer. A body of known length counts as sent with its head.
 pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, response: &Response) {
     if !metrics::enabled() {
         return;

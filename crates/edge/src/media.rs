@@ -27,7 +27,7 @@ const USUAL: [&[u8]; 2] = [
     b"text/event-stream, application/json",
 ];
 
-/// Every client must accept JSON.
+/// Chooses the answer's form. Every client must accept JSON.
 pub(crate) fn answer_form(headers: &HeaderMap, json_only: bool) -> Result<AnswerForm, Refusal> {
     match Accepted::of(headers) {
         Accepted { json: false, .. } => Err(Refusal::NotAcceptable(
@@ -67,7 +67,7 @@ fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
-/// Some clients put the charset here.
+/// Whether the body is unencoded. Some clients put the charset here.
 fn is_identity(encodings: &[u8]) -> bool {
     encodings.split(|&byte| byte == b',').all(|encoding| {
         let is = |none: &[u8]| encoding.trim_ascii().eq_ignore_ascii_case(none);

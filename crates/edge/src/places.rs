@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::Principal;
 
-/// A place holds the count, so returning it needs no lock or lookup.
+/// A count that its places hold, so that returning one needs no lock or lookup.
 #[derive(Debug, Default)]
 pub(crate) struct PlaceCount(Arc<AtomicUsize>);
 
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 }
 
 impl PlaceCount {
-    /// `mut` excludes concurrent takers, but places may be returned meanwhile.
+    /// Takes places. `mut` excludes concurrent takers, but places may be returned meanwhile.
     pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<Place> {
         if self.0.load(Ordering::Acquire) + count > limit {
             return None;
@@ -30,7 +30,7 @@ impl PlaceCount {
         })
     }
 
-    /// An unused count may be dropped.
+    /// Whether the count is in use. Otherwise it may be dropped.
     pub(crate) fn any(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
@@ -63,7 +63,7 @@ impl PrincipalPlaces {
     }
 }
 
-/// A single place needs no allocation.
+/// A request's places, without allocation for a single one.
 #[derive(Default)]
 pub(crate) struct Places {
     first: Option<Place>,

@@ -32,9 +32,9 @@ use self::rule::Rule;
 pub(crate) use crate::places::Places;
 use crate::refusal::Refusal;
 
-/// After this, the edge counts a request alone.
+/// How long a request waits for the store before this edge counts it alone.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// After a failure of the store, one request per pause probes it.
+/// How long the store is not asked after a failure. Then one request probes it.
 const PAUSE: Duration = Duration::from_secs(1);
 const SWEEP: Duration = Duration::from_secs(1);
 const CLOSE: Duration = Duration::from_secs(2);
@@ -198,7 +198,7 @@ impl Quotas {
             .await
     }
 
-    /// By all rules or by none. `counted` returns a rule's subject and number.
+    /// Counts requests by all rules or not at all. `counted` returns a rule's subject and number.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
@@ -212,7 +212,6 @@ impl Quotas {
             if count == 0 {
                 continue;
             }
-            // Places are taken once, even if the loop waits.
             let mut limit = rule.config.concurrent;
             let admitted = loop {
                 match rule.take(subject, count, limit.take(), now, &mut places) {
@@ -346,7 +345,7 @@ impl Shared {
         }
     }
 
-    /// While the store is away, only one request per pause may ask.
+    /// Whether to ask the store. While it is away, only one request per pause may.
     fn may_ask(&self) -> bool {
         let now = Instant::now();
         match &mut *self.away.lock() {

@@ -153,7 +153,7 @@ struct Row {
     retry_after: Option<Duration>,
 }
 
-/// A retry does not help.
+/// Builds a row for a refusal that a retry does not help.
 const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
     Row {
         status,
@@ -304,7 +304,7 @@ impl Refusal {
     }
 }
 
-/// Whole seconds, at least 1.
+/// Rounds up to whole seconds, at least 1.
 pub(crate) fn seconds(wait: Duration) -> u128 {
     wait.as_millis().div_ceil(1000).max(1)
 }
@@ -347,9 +347,9 @@ fn of_modern(error: &RpcError) -> Row {
     row(status, error.code, reason)
 }
 
-/// A stream without history is `400`, because the session is alive. After a `404`, clients
-/// initialize again or give up. The official servers also answer `400`, and the official clients
-/// then give up only this stream.
+/// Maps sessions' refusals. A stream without history is `400`, because the session is alive. After
+/// a `404`, clients initialize again or give up. The official servers also answer `400`, and the
+/// official clients then give up only this stream.
 fn of_gateway(error: &GatewayError) -> Row {
     use RefusalReason as Reason;
     use StatusCode as Status;
@@ -386,9 +386,9 @@ fn of_gateway(error: &GatewayError) -> Row {
     }
 }
 
-/// The status of a finished modern call (2026-07-28, Streamable HTTP and Overview). A backend's
-/// errors are `200`, because their codes do not describe this server. Only a missing capability is
-/// always the client's error.
+/// Maps a modern call's outcome (2026-07-28, Streamable HTTP and Overview). A backend's errors are
+/// `200`, because their codes do not describe this server. Only a missing capability is always the
+/// client's error.
 pub(crate) fn status_of_outcome(outcome: &CallOutcome) -> StatusCode {
     match outcome {
         CallOutcome::Error(error) | CallOutcome::Refused(error)

@@ -19,7 +19,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::names;
 
-/// Keeps proxies from closing the connection.
+/// A comment, which keeps proxies from closing the connection.
 pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 /// At this size a piece takes no more frames. A longer frame is sent alone and not copied.
 const PIECE: usize = 16 * 1024;
@@ -30,7 +30,7 @@ const NO_BUFFERING: HeaderValue = HeaderValue::from_static("no");
 const MESSAGE: &[u8] = b"event: message\n";
 const ENDPOINT: &[u8] = b"event: endpoint\n";
 
-/// `held` is dropped with the stream.
+/// Streams `frames`. `held` is dropped with the stream.
 pub(crate) fn response<S, H>(frames: S, keep_alive: Duration, held: H) -> Response
 where
     S: Stream<Item = Bytes> + Send + Unpin + 'static,
@@ -64,12 +64,12 @@ pub(crate) fn endpoint(url: &str) -> Bytes {
     frame(ENDPOINT, None, url.as_bytes())
 }
 
-/// Only gives the client an id to resume from (2025-11-25, SEP-1699).
+/// Writes an event that only gives the client an id to resume from (2025-11-25, SEP-1699).
 pub(crate) fn prime(id: EventId) -> Bytes {
     format!("id: {id}\ndata: \n\n").into()
 }
 
-/// The last frame, because a client that cannot read this field fails here.
+/// Writes the last frame, because a client that cannot read this field fails here.
 pub(crate) fn retry(after: Duration) -> Bytes {
     format!("retry: {}\n\n", after.as_millis()).into()
 }
@@ -88,7 +88,8 @@ fn frame(event: &'static [u8], id: Option<EventId>, data: &[u8]) -> Bytes {
     text.freeze()
 }
 
-/// Line breaks would end the field. In JSON they are only white space between tokens.
+/// Replaces line breaks, which would end the field. In JSON they are only white space between
+/// tokens.
 fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
     let mut rest = data;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
@@ -213,7 +214,6 @@ fn measure(frame: &Bytes) {
     let http = &metrics().http;
     let bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
     http.bytes(Direction::Out, metrics::Body::Sse, bytes);
-    // Comments and retry hints are not events.
     if !frame.starts_with(b":") && !frame.starts_with(b"retry") {
         http.events(1);
     }

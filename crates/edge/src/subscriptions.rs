@@ -19,7 +19,7 @@ use tokio::sync::{Notify, broadcast, watch};
 pub(crate) use self::filter::Filter;
 pub(crate) use self::listener::{Listener, News};
 
-/// Free while there are no listeners.
+/// The listeners of this edge. Free while there are none.
 pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
     bus: Arc<dyn ClusterBus>,
@@ -113,7 +113,7 @@ impl Hub {
         }
     }
 
-    /// The current state is the listeners' baseline.
+    /// Starts the task. The current state is the listeners' baseline.
     fn watch(self: &Arc<Self>) {
         let updates = self.dispatcher.resource_updates();
         let cluster = self.bus.subscribe();
@@ -203,7 +203,7 @@ impl Hub {
         }
     }
 
-    /// Ending a stream without a result makes its client subscribe again.
+    /// Ends every stream without a result, which makes clients subscribe again.
     fn cut_all(&self, why: &str) {
         let mut listeners = self.listeners.lock();
         if !listeners.all.is_empty() {

@@ -106,7 +106,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Ready when the token is no longer valid.
+    /// Waits until the token is no longer valid.
     pub(crate) fn until_over(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.over().boxed())
     }

@@ -48,7 +48,7 @@ impl ClientTransport for WebSocket {
         })
     }
 
-    /// With two tokens, a proxy could have checked the other one.
+    /// Refuses two tokens, because a proxy could have checked the other one.
     fn token(headers: &HeaderMap) -> Result<Option<(Scheme, &[u8])>, Refusal> {
         let offered = named_once(headers, AUTH, TOKEN_ONCE)?;
         let offered = offered.map(|token| (Scheme::Bearer, token.as_bytes()));

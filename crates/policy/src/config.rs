@@ -101,7 +101,8 @@ pub struct Rule {
     pub hints: Vec<Hint>,
 }
 
-/// An empty list would look like "no caller", but a rule without the list applies to all.
+/// Refuses an empty list, which would look like "no caller", but a rule without the list applies to
+/// all.
 fn not_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -175,8 +175,8 @@ impl Policy {
         decision
     }
 
-    /// Deny wins over ask, and ask over allow. Conditions fail closed: a deny rule still denies, an
-    /// allow rule is skipped, and an ask rule asks about what another rule allows.
+    /// Decides: deny wins over ask, and ask over allow. Conditions fail closed: a deny rule still
+    /// denies, an allow rule is skipped, and an ask rule asks about what another rule allows.
     fn evaluate(&self, subject: &KnownSubject, target: &Target<'_>) -> Decision {
         let annotations = Annotations::of(target);
         let (mut allowed_by, mut asks_by, mut failed_ask) = (None, None, None);

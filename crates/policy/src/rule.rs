@@ -161,7 +161,7 @@ fn decoded(pattern: &str) -> String {
     folded(&decoded)
 }
 
-/// Through upper case, because some file systems treat `ſ` as a small `S`.
+/// Folds through upper case, because some file systems treat `ſ` as a small `S`.
 fn folded(text: &str) -> String {
     let letters = text.chars().flat_map(char::to_uppercase);
     letters.flat_map(char::to_lowercase).collect()

@@ -117,7 +117,7 @@ impl Auth {
     }
 }
 
-/// Scopes must fit into headers (RFC 6749, 3.3).
+/// Checks that scopes fit into headers (RFC 6749, 3.3).
 fn expect_scopes(setting: &'static str, scopes: &[String]) -> Result<(), BadSetting> {
     let fits = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
     let unfit = scopes.iter().find(|s| s.is_empty() || !s.bytes().all(fits));

@@ -71,7 +71,7 @@ pub(super) fn names_several_tenants(issuer: &str) -> bool {
             .is_some_and(|parts| microsoft(parts.host) && SEVERAL.contains(&parts.tenant))
 }
 
-/// `aliases` are further names with tenant placeholders.
+/// Parses an issuer's URL. `aliases` are further names with tenant placeholders.
 pub(super) fn tenancy(
     issuer: &str,
     tenants: &[String],

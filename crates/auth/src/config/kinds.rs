@@ -66,7 +66,6 @@ impl Defaults {
                 required_claims: &[("token_use", &["access"])],
                 ..OTHER
             },
-            // Google's access tokens are not JWTs, and only Google can read them.
             Some(IssuerKind::Google) => Self {
                 issuer: "https://accounts.google.com",
                 scope_claims: &["scope"],
@@ -136,7 +135,7 @@ fn host_ends(url: &Url, with: &str) -> bool {
     url.host_str().is_some_and(|host| host.ends_with(with))
 }
 
-/// With a client's claim as the audience, any client would do.
+/// Refuses a client's claim as the audience, because any client would do.
 pub(super) fn expect_bound(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let mut claims = resolved.audience_claims.iter();
     let of_client = claims.find(|claim| CLIENT_CLAIMS.contains(&claim.as_str()));

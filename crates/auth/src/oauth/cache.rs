@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use super::claims::Verified;
 
-/// Approximate, besides the claims, and of an average entry.
+/// Approximate bytes besides the claims, and of an average entry.
 const ENTRY: usize = 512;
 const AVERAGE: usize = 2 << 10;
 
-/// Tokens in use stay longest.
+/// Verified tokens, of which those in use stay longest.
 pub(crate) struct VerifiedTokens(Cache<TokenDigest, Verified, Bytes, RandomState>);
 
 #[derive(Clone)]

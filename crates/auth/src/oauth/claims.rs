@@ -22,7 +22,7 @@ use crate::refused;
 
 /// Maximum bytes of claims.
 pub(crate) const CLAIMS: usize = 16 << 10;
-/// Keeps a later expiry within the clock's range.
+/// A later expiry is cut to this, within the clock's range.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Verified {
     pub(crate) until: Instant,
 }
 
-/// By SHA-256 in base64url (RFC 7800).
+/// A token's key or certificate, by SHA-256 in base64url (RFC 7800).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     /// Proved in each request (RFC 9449).
@@ -81,7 +81,7 @@ impl ClaimRules {
         &self.names
     }
 
-    /// Set if several tenants share the keys.
+    /// Finds a token's tenant if several tenants share the keys.
     pub(crate) fn tenant(&self, iss: &str) -> Option<&str> {
         let tenant = self.names.named(iss)?;
         self.issuer.has_several_tenants.then_some(&**tenant)

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 type Attempt<V> = Shared<BoxFuture<'static, V>>;
 
-/// Each attempt runs while it has waiters, who all get its outcome, even a failure.
+/// Running attempts. Each runs while it has waiters, who all get its outcome, even a failure.
 pub(crate) struct Flights<K, V>(Arc<Mutex<Open<K, V>>>)
 where
     V: Clone;

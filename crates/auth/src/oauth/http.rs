@@ -27,7 +27,7 @@ pub(crate) struct HttpAsker {
     timeout: Duration,
 }
 
-/// Excludes everything that was sent.
+/// The reason for a missing answer, without anything that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoAnswer {
     #[error("{0}")]
@@ -76,7 +76,6 @@ impl HttpAsker {
 
     /// Follows at most one redirect, on the same origin.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, NoAnswer> {
-        // Both requests share one timeout.
         let reading = tokio::time::timeout(self.timeout, self.read(url));
         let late = |_| NoAnswer::Failed("no answer in time".to_owned());
         reading.await.map_err(late)?

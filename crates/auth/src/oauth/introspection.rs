@@ -27,7 +27,7 @@ use crate::refused;
 
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
-/// For tokens that were active before, and for others.
+/// Concurrent questions, for tokens that were active before and for others.
 const KNOWN_AT_A_TIME: usize = 32;
 const OTHERS_AT_A_TIME: usize = 32;
 const REFUSALS: usize = 4096;
@@ -63,7 +63,7 @@ struct Active {
 }
 
 impl Introspector {
-    /// Active tokens go into `verified`.
+    /// Puts active tokens into `verified`.
     pub(crate) fn new(
         http: HttpAsker,
         issuer: &ResolvedIssuer,
@@ -196,7 +196,7 @@ impl AskedIssuer {
         }
     }
 
-    /// Encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
+    /// Encodes name and secret for `Authorization: Basic` (RFC 6749, 2.3.1).
     fn client(&self) -> Result<(String, String), String> {
         let file = &self.asked.client_secret_file;
         let secret = read_text(file, LONGEST_SECRET);

@@ -17,7 +17,7 @@ use super::http::{HttpAsker, NoAnswer};
 use super::keys::KeySet;
 use super::metadata::{Endpoint, discover};
 
-/// The waiting callers are not authenticated yet.
+/// Maximum waiting requests. Their callers are not authenticated yet.
 const WAITING: usize = 256;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -33,7 +33,7 @@ pub(crate) struct KeyConfig {
     pub(crate) timeout: Duration,
 }
 
-/// Dropping it ends the fetching.
+/// An issuer's keys. Dropping them ends the fetching.
 pub(crate) struct KeySource {
     config: KeyConfig,
     known: watch::Receiver<Known>,

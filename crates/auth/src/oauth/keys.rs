@@ -8,14 +8,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{SigningAlgorithm, same};
 
-/// Most issuers have a few keys, and multi-tenant issuers 70 or more.
+/// Maximum keys. Most issuers have a few, multi-tenant issuers 70 or more.
 pub(crate) const MOST_KEYS: usize = 256;
-/// Any caller can cause these signature checks.
+/// Maximum signature checks per token, because any caller can cause them.
 const CANDIDATES: usize = 128;
 const OF_ONE_ID: usize = 4;
 const ANY_TENANT: &str = "{tenantid}";
 
-/// Only the type is read of unsupported keys.
+/// A JSON key. Only the type is read of unsupported keys.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Jwk {
     kty: String,
@@ -62,7 +62,7 @@ enum KeyKind {
 }
 
 impl PublicKey {
-    /// Symmetric keys are refused.
+    /// Converts a JWK. Symmetric keys are refused.
     pub(crate) fn of(jwk: &Jwk) -> Option<Self> {
         let verifies = |operations: &Vec<String>| operations.iter().any(|one| one == "verify");
         if jwk
@@ -132,7 +132,7 @@ impl Jwk {
         self.d.is_some()
     }
 
-    /// RFC 7638.
+    /// Computes the thumbprint of RFC 7638.
     pub(crate) fn thumbprint(&self) -> Option<[u8; 32]> {
         let text = |part: &Option<String>| serde_json::to_string(part.as_ref()?).ok();
         let canonical = match self.kty.as_str() {
@@ -193,8 +193,8 @@ impl KeySet {
         self.keys.len()
     }
 
-    /// The keys with the token's key id, or those without an id. `tenant` is the token's tenant if
-    /// tenants share the keys.
+    /// Finds the keys with the token's key id, or those without an id. `tenant` is the token's
+    /// tenant if tenants share the keys.
     pub(crate) fn candidates(
         &self,
         kid: Option<&str>,

@@ -95,7 +95,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     found.ok_or_else(|| format!("it has metadata without `{member}`"))
 }
 
-/// In the specification's order.
+/// Lists the possible URLs in the specification's order.
 fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![

@@ -17,7 +17,7 @@ use super::claims::{Binding, Verified};
 
 /// The minimum time between two checks.
 const SELDOM: Duration = Duration::from_secs(1);
-/// Applies while the issuer is unreachable.
+/// The longest pause before a retry while the issuer is unreachable.
 const RETRY: Duration = Duration::from_secs(5);
 
 struct Watched {
@@ -55,7 +55,7 @@ pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authentica
 }
 
 impl Watched {
-    /// `None` without an authenticator.
+    /// Returns the next grant, or `None` without an authenticator.
     async fn next(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
         loop {
             sleep_until(self.until).await;

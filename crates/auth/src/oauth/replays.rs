@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 /// The time span of a slice.
 pub(crate) const SLICE: Duration = Duration::from_secs(10);
-/// Per proof, and per principal.
+/// Approximate bytes of a proof, and of a principal.
 const PROOF: usize = 24;
 const OWNER: usize = 80;
 /// The divisor for one principal's share of the free memory.

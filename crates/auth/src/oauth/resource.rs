@@ -19,7 +19,7 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    /// `path` is where this server serves the resource.
+    /// Builds the documents. `path` is where this server serves the resource.
     pub(crate) fn new(auth: &Auth, issuers: &[&str], resource: &Url, path: &str) -> Self {
         let public = resource.path().trim_end_matches('/');
         let mut paths = vec![
@@ -62,7 +62,7 @@ impl Resource {
         self.metadata.clone()
     }
 
-    /// Without content from the request.
+    /// Writes the challenges, without content from the request.
     pub(crate) fn challenges(&self, why: &AuthError) -> Vec<String> {
         let (error, scope) = match why {
             AuthError::Unavailable { .. } | AuthError::TooManyProofs { .. } => return Vec::new(),

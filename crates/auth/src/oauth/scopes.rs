@@ -42,7 +42,7 @@ impl Scopes {
         expect(grant, self.required.iter().collect())
     }
 
-    /// The error names all missing scopes, so that a client authorizes once.
+    /// Checks a tool call. The error names all missing scopes, so that a client authorizes once.
     pub(crate) fn expect_for(
         &self,
         grant: &Grant,

@@ -111,7 +111,6 @@ async fn a_proof_is_for_one_request_one_token_one_key_and_now() {
     let symmetric = bound.client.sign(&symmetric, &bound.claims());
     let refused = bound.show(Scheme::Dpop, Some(&symmetric)).await;
     assert_eq!(refused, Err(AuthError::Proof(ProofFault::Algorithm)));
-    // The URL may be spelled differently and have a query.
     let mut claims = bound.claims();
     claims["htu"] = json!("HTTPS://MCP.example.com:443/mcp?a=b#c");
     let proof = bound.client.proof(&claims);

@@ -111,7 +111,6 @@ async fn all_who_show_a_token_share_one_question_that_is_not_answered() {
 
 #[tokio::test]
 async fn what_nobody_issued_takes_no_place_of_tokens_that_were_good() {
-    // Without a cache, each request asks.
     let setting = setting_with("strangers", |auth| auth.cached_for = Period::seconds(0)).await;
     setting.server.say("opaque", active());
     setting.show("opaque").await.unwrap();

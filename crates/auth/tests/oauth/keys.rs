@@ -175,7 +175,6 @@ async fn documents_that_cannot_be_keys_are_refused() {
         let trouble = oauth.report().remove(0).trouble.unwrap();
         assert!(trouble.contains(why), "{trouble}");
     }
-    // Keys of other kinds do not affect a good one.
     many.truncate(1);
     many.push(serde_json::json!({ "kty": "unheard of", "kid": 7 }));
     many.push(serde_json::json!("no key"));

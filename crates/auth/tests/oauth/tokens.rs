@@ -45,7 +45,6 @@ async fn every_kind_of_key_verifies() {
             .authenticate(Credentials::bearer(&token))
             .await
             .unwrap();
-        // The same key id with another key's signature.
         let claims = setting.claims();
         let other = SigningKey::es256("first").token(&claims);
         assert_eq!(
@@ -88,13 +87,11 @@ async fn an_algorithm_is_pinned_and_never_symmetric() {
         setting.show(&confused).await,
         Err(fault(TokenFault::Algorithm))
     );
-    // A valid algorithm that this issuer does not use.
     let edwards = SigningKey::ed25519("first").token(&claims);
     assert_eq!(
         setting.show(&edwards).await,
         Err(fault(TokenFault::Algorithm))
     );
-    // An allowed algorithm with a key of another kind.
     let header = json!({ "alg": "RS256", "kid": "first" });
     let confused = setting.key.sign(&header, &claims);
     assert_eq!(setting.show(&confused).await, Err(fault(TokenFault::Key)));

@@ -138,7 +138,7 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Only one waker gets the call. Cancel safe: a dropped call stays at its worker.
+    /// Wakes a call for one waker. Cancel safe: a dropped call stays at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();

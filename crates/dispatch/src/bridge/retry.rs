@@ -179,7 +179,6 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         seen: after,
     };
     let worker_call = WorkerCall::attached(shared.clone(), origin, running, member, position);
-    // The worker sends the questions again as events.
     let questions = Vec::new();
     Some((
         Parked {

@@ -135,7 +135,7 @@ fn look_at_clock() {
     }
 }
 
-/// Without such a clock, only the steps count.
+/// Reads the thread's clock. Without such a clock, only the steps count.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }

@@ -152,7 +152,7 @@ impl Checker {
         })
     }
 
-    /// `None` if finding the errors takes too long.
+    /// Passes the errors to `f`, or returns `None` if finding them takes too long.
     fn errors<T>(
         &self,
         arguments: &Value,
@@ -173,7 +173,7 @@ impl Checker {
 
 type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
 
-/// `None` if an error is not about the arguments.
+/// Describes the first errors, or returns `None` if one is not about the arguments.
 fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
     for error in (&mut *errors).take(MAX_PROBLEMS) {

@@ -138,7 +138,7 @@ fn names(items: &[(String, RawJson)]) -> Vec<&str> {
     items.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// A word that matches no item is probably mistyped and has no effect.
+/// Logs words that match no item, which are probably mistyped and have no effect.
 fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a str>) {
     for word in unused {
         tracing::warn!(pool, %kind, word, "a word of the pool's configuration fits nothing that it offers");

@@ -4,7 +4,7 @@ use shoal_protocol::{RawJson, RawObject};
 
 use super::conflict::ItemKind;
 
-/// From 2025-11-25, Tools, Tool Names.
+/// The limit of 2025-11-25 and later (Tools, Tool Names).
 const NAME_CHARACTERS: usize = 128;
 /// Maximum bytes of a URI or a template.
 const URI_BYTES: usize = 8 * 1024;

@@ -126,7 +126,7 @@ pub(super) fn corrected(arguments: &RawJson, corrections: &[Correction]) -> Opti
     Some(corrected.to_json())
 }
 
-/// The JSON in a string, which must be as unambiguous as everything that clients send.
+/// Parses the JSON in a string, which must be as unambiguous as everything that clients send.
 fn content(text: &RawJson) -> Option<RawJson> {
     let text = text.string()?;
     if !nesting_within(text.as_bytes(), MAX_NESTING) {

@@ -12,9 +12,9 @@ use super::{Pages, Pool};
 use crate::access::Access;
 use crate::shape::Shaping;
 
-/// Bytes of one list's filtered pages.
+/// Maximum bytes of one list's filtered pages.
 const FILTERED_BYTES: u64 = 32 << 20;
-/// Bytes that record which items callers may see.
+/// Maximum bytes that record which items callers may see.
 const SEEN_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]

@@ -13,7 +13,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Modern clients get the `shaped` items, without those in `legacy_only`.
+    /// Writes the pages. Modern clients get the `shaped` items, without those in `legacy_only`.
     pub(super) fn write(
         member: &'static str,
         items: &[(usize, &RawJson)],

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 const LONGEST: usize = 64;
 const DIGEST: usize = 8;
 
-/// If the prefix makes a name too long for model APIs, a stable digest replaces its end.
+/// Adds the prefix. If the name becomes too long for model APIs, a stable digest replaces its end.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
     let whole = format!("{prefix}{name}");
     let room = LONGEST - DIGEST - 1;

@@ -88,7 +88,7 @@ pub(super) fn folded(text: &str) -> String {
     folded
 }
 
-/// A path segment as servers read it that strip parameters (`secret;v=1`, RFC 3986, 3.3).
+/// Strips a path segment's parameters, as some servers do (`secret;v=1`, RFC 3986, 3.3).
 fn without_parameters(part: &str) -> &str {
     part.split(';').next().unwrap_or_default()
 }

@@ -148,8 +148,9 @@ impl PromptRules {
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
-    /// The backend's name of an unlisted prompt, whose `shown` name has no prefix. `None` if the
-    /// rules hide any prompt, because the backend may read another spelling as a hidden one.
+    /// Returns the backend's name of an unlisted prompt, whose `shown` name has no prefix. Returns
+    /// `None` if the rules hide any prompt, because the backend may read another spelling as a
+    /// hidden one.
     pub(crate) fn unlisted<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
         if !self.allow.is_empty() || !self.deny.is_empty() || shown.is_empty() {
             return None;

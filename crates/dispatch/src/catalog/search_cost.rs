@@ -8,7 +8,7 @@ use super::pattern_text::{PatternShape, leading_look_aheads};
 pub(super) const MAX_BACKTRACKS: usize = 2_000;
 /// Bytes that one automaton reads per step.
 const BYTES_OF_STEP: u64 = 64;
-/// Formats and the meta-schemas' patterns.
+/// Formats and the meta-schemas' patterns, which the schema does not spell out.
 const UNWRITTEN: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl SearchCost {
         bytes.saturating_mul(each) / BYTES_OF_STEP
     }
 
-    /// `linear` tells whether an automaton can search for the pattern.
+    /// Measures one pattern. `linear` tells whether an automaton can search for it.
     fn of_pattern(pattern: &str, linear: &impl Fn(&str) -> bool) -> Self {
         let PatternShape { atoms, depth } = PatternShape::of(pattern);
         if linear(pattern) || reads_once(pattern, linear) {
@@ -120,7 +120,7 @@ impl SearchCosts {
     }
 }
 
-/// Leading look-aheads with a plain rest do not backtrack.
+/// Whether a pattern is leading look-aheads with a plain rest, which do not backtrack.
 fn reads_once(pattern: &str, linear: &impl Fn(&str) -> bool) -> bool {
     leading_look_aheads(pattern).is_some_and(|parts| parts.into_iter().all(linear))
 }

@@ -79,7 +79,7 @@ impl AnswerRelay {
         Box::pin(arrival(Arc::clone(self), number))
     }
 
-    /// For the same run, unconfirmed answers are sent again.
+    /// Switches to another control. For the same run, unconfirmed answers are sent again.
     pub(super) fn follow(&self, control: Arc<dyn CallControl>, same_run: bool) {
         let (turn, again) = {
             let mut state = self.state.lock();

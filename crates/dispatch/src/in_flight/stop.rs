@@ -8,7 +8,7 @@ use shoal_ports::{CallFailure, Repeat};
 
 pub(super) const WHY: &str = "its edge was shut down before it ended";
 
-/// At most one task waits for it.
+/// A stop signal that at most one task waits for.
 #[derive(Default)]
 pub(super) struct Stop {
     stopped: AtomicBool,

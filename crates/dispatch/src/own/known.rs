@@ -140,7 +140,7 @@ impl Known {
         Catalog::merge(&pools, config, &all.settings, keepers, Audience::OneCaller)
     }
 
-    /// The refusal of a list, if servers refuse the caller and no other pool has it.
+    /// Finds the refusal of a list, if servers refuse the caller and no other pool has it.
     pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<MissingList<'_>> {
         let at = LISTS.iter().position(|list| list == method)?;
         let missing = |pool: &Arc<str>| {

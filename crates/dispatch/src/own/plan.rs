@@ -16,9 +16,9 @@ use crate::pools::View;
 use crate::shape::Typed;
 use crate::start::list;
 
-/// The lists may change meanwhile, so they are read again.
+/// Maximum reads for one request, because the lists may change meanwhile.
 const MOST: usize = 3;
-/// Applies if the configuration forbids caching.
+/// How long a list stays valid if the configuration forbids caching.
 const LEAST: Duration = BRIEFLY;
 
 pub(crate) enum Sees {
@@ -54,7 +54,7 @@ impl Dispatch {
         }
     }
 
-    /// The shared view if it has the tool, else the caller's as far as known.
+    /// Returns the shared view if it has the tool, else the caller's as far as known.
     pub(crate) fn view_of_tool(&self, caller: &Caller, params: Option<&RawJson>) -> Arc<View> {
         let view = self.shared.view();
         if view.own.is_empty() {
@@ -113,7 +113,7 @@ impl Dispatch {
         }
     }
 
-    /// `asked` counts the reads so far.
+    /// Returns a list if the caller's view is known. `asked` counts the reads so far.
     pub(crate) fn list_now(
         &self,
         view: &View,

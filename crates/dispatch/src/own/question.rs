@@ -20,7 +20,7 @@ use crate::shared::Shared;
 use crate::worker_call::{NotStarted, Origin, WorkerCall};
 
 const WITHIN: Duration = Duration::from_secs(30);
-/// Bytes of one pool's lists. A principal may see several pools.
+/// Maximum bytes of one pool's lists. A principal may see several pools.
 const BYTES: usize = OF_PRINCIPAL / 8;
 const REFUSAL: usize = 2048;
 const PARTS: [(&str, &str); 4] = [

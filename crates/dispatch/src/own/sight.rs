@@ -96,7 +96,7 @@ impl OwnPools {
         self.part(pool, caller)?.worker.as_ref()
     }
 
-    /// `None` if the caller sees the shared catalog.
+    /// Finds the caller's own lists. `None` if the caller sees the shared catalog.
     pub(crate) fn sight(&self, caller: &Caller) -> Option<Sight> {
         if self.is_empty() {
             return None;

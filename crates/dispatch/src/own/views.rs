@@ -42,7 +42,7 @@ impl Slot {
 }
 
 impl OwnViews {
-    /// May be outdated.
+    /// Returns the caller's lists, which may be outdated.
     pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<Known>> {
         self.0.lock().get(viewer)?.known.clone()
     }
@@ -75,7 +75,7 @@ impl OwnViews {
         asking
     }
 
-    /// Other entries make room, first those of the same principal.
+    /// Caches a caller's lists. Other entries make room, first those of the same principal.
     pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
         let bytes = known.bytes() + EACH;
         let mut views = self.0.lock();

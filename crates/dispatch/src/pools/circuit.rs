@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// A multiple of the longest open time.
+/// How long failures are remembered, as a multiple of the longest open time.
 const REMEMBERED: u32 = 2;
 
 /// Counts consecutive failures for each caller and tool: broken connections, unknown outcomes and
@@ -72,7 +72,7 @@ impl Circuit {
         CircuitMark(self.counted.load(Ordering::Acquire))
     }
 
-    /// The most restrictive state of any key.
+    /// Returns the most restrictive state of any key.
     pub(crate) fn state(&self) -> CircuitState {
         if self.is_well() {
             return CircuitState::Closed;
@@ -91,7 +91,7 @@ impl Circuit {
         !self.troubled.load(Ordering::Acquire)
     }
 
-    /// A trial without a result expires after the open time.
+    /// Admits or refuses a call. A trial without a result expires after the open time.
     pub(crate) fn enter(&self, key: &FailureKey) -> bool {
         let now = Instant::now();
         let mut held = self.held.lock();
@@ -172,7 +172,6 @@ impl Circuit {
         self.troubled.store(true, Ordering::Release);
         let opens = match failures.open_until {
             None => failures.in_a_row >= self.limit,
-            // Bound calls bypass the circuit.
             Some(_) => std::mem::take(&mut failures.trial),
         };
         if opens {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_ports::WorkerId;
 use tokio::time::Instant;
 
-/// Longer than any call waits.
+/// How long a departure is remembered, which is longer than any call waits.
 const REMEMBERED: Duration = Duration::from_secs(600);
 const MOST: usize = 1024;
 

@@ -83,7 +83,7 @@ impl Registry {
         is_news
     }
 
-    /// `None` means that the configuration no longer names the pool.
+    /// Replaces settings. `None` means that the configuration no longer names the pool.
     pub(crate) fn configure(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         Arc::make_mut(&mut self.settings).change(pools);
     }
@@ -114,7 +114,7 @@ impl Registry {
         }
     }
 
-    /// The tasks are aborted when the worker leaves.
+    /// Keeps tasks, which are aborted when the worker leaves.
     pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         match self.workers.get_mut(worker) {
             Some(registered) => registered.tasks.extend(tasks),

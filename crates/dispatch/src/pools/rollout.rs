@@ -63,7 +63,7 @@ impl Versions {
         Some(&used.catalog)
     }
 
-    /// `None` if they equal the newest version's.
+    /// Returns a catalog's tool names, or `None` if they equal the newest version's.
     pub(super) fn tools(&self, catalog: &PoolCatalog) -> Option<Arc<HashSet<String>>> {
         let newest = self.newest()?;
         if same(catalog, newest) {

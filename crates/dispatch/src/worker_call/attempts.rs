@@ -59,7 +59,7 @@ impl Origin {
         self.attempt_state = AttemptState::default();
     }
 
-    /// An earlier worker's refusal takes precedence.
+    /// Notes that no worker is left, unless an earlier worker gave a reason.
     pub(super) fn nobody(&mut self, reason: ShedReason) {
         self.attempt_state.shed.get_or_insert(reason);
     }

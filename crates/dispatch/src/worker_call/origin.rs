@@ -236,7 +236,8 @@ impl Origin {
         self.attempt = attempt;
     }
 
-    /// A call that is safe to repeat can be sent again even if its outcome is unknown.
+    /// Converts a failure. A call that is safe to repeat can be sent again even if its outcome is
+    /// unknown.
     pub(super) fn told(&self, failure: CallFailure) -> CallFailure {
         match failure {
             CallFailure::OutcomeUnknown { reason } if self.is_repeatable() => {

@@ -281,7 +281,6 @@ async fn a_modern_client_comes_back_with_the_yes() {
     let ran = worker.last_params();
     assert_eq!(ran["arguments"], amount());
     assert!(ran.get("requestState").is_none() && ran.get("inputResponses").is_none());
-    // The repeated request means the same call, which its worker runs once.
     setting
         .result(retry(modern("pay", amount()), &state, "accept"))
         .await;
@@ -298,7 +297,6 @@ fn begun(worker: &FakeWorker) -> usize {
 
 #[tokio::test]
 async fn after_another_answer_a_state_begins_nothing() {
-    // Both for a tool's declared repeatability and for safe repeats.
     for repeatable in [false, true] {
         for action in ["decline", "cancel", "yes"] {
             let setting = configured(config());

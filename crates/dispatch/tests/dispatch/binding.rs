@@ -123,7 +123,6 @@ async fn a_binding_keeps_the_number_that_was_known_when_it_was_made() {
     }
     setting.result(legacy("t", json!({}))).await;
     assert_eq!(worker.started.lock().last().unwrap().ledger, number(4));
-    // A second attempt keeps the binding.
     worker.lose();
     worker.connect(false);
     let away = worker.clone();

@@ -127,7 +127,6 @@ async fn a_pool_is_removed_when_all_its_workers_say_so() {
     workers[1].announce(Some(tools(&["t"])), None);
     setting.until(|d| d.known_pools().len() == 2).await;
     setting.result(legacy("t", json!({}))).await;
-    // A worker that only leaves is waited for.
     workers[1].announce(None, Some(Announcement::LEAVING));
     setting.until(|d| waiting(d) == 2).await;
     assert!(matches!(

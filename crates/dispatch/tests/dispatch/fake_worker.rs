@@ -33,7 +33,6 @@ pub(crate) struct FakeWorker {
     tool: Tool,
     here: Option<Here>,
     attach: Option<Attached>,
-    /// Whether the worker knows only calls that it was asked to begin.
     forgetful: bool,
     still_open: Option<AskId>,
     refusals: Mutex<VecDeque<CallFailure>>,
@@ -160,7 +159,6 @@ impl FakeWorker {
         self.refusals.lock().push_back(failure);
     }
 
-    /// Makes the connection break before the next call's first event.
     pub(crate) fn lose(&self) {
         self.losses.fetch_add(1, Ordering::SeqCst);
     }

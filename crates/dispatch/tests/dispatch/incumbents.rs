@@ -83,7 +83,6 @@ async fn who_has_a_name_keeps_it_until_the_pool_leaves_for_good() {
         ItemKind::ResourceTemplate,
     ];
     assert_eq!(keepers(&setting), kinds.map(|kind| (kind, "b".to_owned())));
-    // A disconnected pool keeps its name.
     setting.dispatch.remove_worker(&WorkerId::new("b@w"));
     tokio::time::sleep(LINGER / 2).await;
     setting.failure(legacy("t", json!({}))).await;
@@ -104,7 +103,6 @@ async fn a_pool_that_was_there_before_does_not_get_a_name_that_it_offers_later()
         .await;
     assert_eq!(called(&setting, [&elder, &holder]).await, [0, 1]);
     assert_eq!(setting.dispatch.contested(), names("b"));
-    // A pool that withdraws an item does not get the name back.
     holder.announce(Some(tools(&["none"])), None);
     setting
         .until(|dispatch| dispatch.conflicts().is_empty())

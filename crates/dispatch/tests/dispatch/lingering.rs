@@ -40,7 +40,6 @@ async fn a_pool_without_workers_stays_listed_and_refuses_for_now() {
         }
     );
     assert!(setting.dispatch.status().pools[0].lingering);
-    // The pool returns under another worker id, and clients see no change.
     setting.dispatch.add(std::sync::Arc::new(worker("w2")));
     tokio::time::sleep(Duration::from_secs(120)).await;
     setting.result(legacy("t", json!({}))).await;

@@ -211,7 +211,7 @@ async fn a_cancellation_that_the_way_has_lost_is_told_again() {
     }
 }
 
-/// A modern client cancels by leaving, so the call is not read while its connection is restored.
+/// A modern client cancels by leaving, so its call is not read meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_modern_caller_that_leaves_while_the_way_is_broken_cancels_all_the_same() {
     let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();
@@ -338,7 +338,7 @@ async fn a_call_whose_worker_was_let_go_is_told_at_once() {
     let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     running.events.next().await.unwrap();
     worker.connect(false);
-    // Whoever removes a worker has already waited for it.
+    // The caller that removes a worker has already waited for it.
     setting.dispatch.remove_worker(&WorkerId::new("w1"));
     let begun = Instant::now();
     breaks.notify_one();

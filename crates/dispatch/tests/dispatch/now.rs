@@ -175,7 +175,6 @@ async fn where_nobody_is_known_to_take_a_call_it_is_refused_at_once() {
     }
     let worker = setting.add(ending("w1", text(RESULT)));
     worker.connect(false);
-    // A journaled call waits for a worker, because its journal must name one.
     let [legacy, modern] = both().map(|call| setting.start_now(&call));
     assert!(legacy.is_none());
     let refused = modern.expect("nobody is waited for").err();

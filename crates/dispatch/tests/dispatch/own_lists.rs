@@ -127,7 +127,6 @@ async fn callers_see_and_call_what_is_listed_to_them() {
         2,
         "once for each caller"
     );
-    // A shared tool needs no question, even for an unknown caller.
     let plain = modern("plain", json!({})).from("carol");
     assert!(setting.dispatch.plan(plain).now_or_never().is_some());
     assert_eq!(calls_of(&own, &Method::ToolsList), 2);
@@ -426,14 +425,12 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     shared.announce(Some(each_its_own()), None);
     setting.until(|d| d.status().subscriptions == 0).await;
     assert_eq!(*shared.unsubscribed.lock(), ["r://1"]);
-    // The node drops updates that the server still sends.
     shared.report(updated());
     let again = setting.add(FakeWorker::new("s2", "shared", each_its_own()));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(updates.try_recv().is_err());
     assert_eq!(*again.subscribed.lock(), Vec::<String>::new());
     assert_eq!(*own.subscribed.lock(), Vec::<String>::new());
-    // The subscription works again once all callers share the lists.
     for worker in [&shared, &again] {
         worker.announce(Some(tools(&[])), None);
     }

@@ -249,7 +249,6 @@ async fn a_parked_call_that_nobody_wakes_is_cancelled() {
     let deadline = call.deadline;
     let mut running = setting.start(call).await.unwrap();
     let first = result(finish(&mut running).await.1);
-    // A parked call continues after its caller disconnects.
     running.control.cancel("disconnected");
     tokio::time::sleep_until(deadline + Duration::from_secs(500)).await;
     assert!(cancelled.try_recv().is_err());
@@ -362,7 +361,6 @@ async fn where_a_woken_call_runs_is_told_once_its_answer_has_arrived() {
     assert!(running.control.bound().now_or_never().is_some());
 }
 
-/// The connection breaks while an answer is on its way.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_sent_again_is_waited_for() {
     let setting = setting();

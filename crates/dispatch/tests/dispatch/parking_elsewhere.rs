@@ -90,7 +90,6 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
         result(outcome)["structuredContent"],
         json!([{"n":1},{"n":2}])
     );
-    // Events that the first request received do not repeat.
     let sent: Vec<_> = before
         .iter()
         .map(|kind| match kind {
@@ -101,7 +100,6 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     assert_eq!(sent, [r#"{"progress":3,"progressToken":"t"}"#]);
     assert_eq!(worker.calls(), 1);
 
-    // The parking node drops its entry and does not cancel the call.
     here.until(|d| d.status().parked == 0).await;
     tokio::time::sleep(Duration::from_secs(1000)).await;
     assert!(story.cancelled.lock().is_empty());

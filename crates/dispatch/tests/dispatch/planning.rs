@@ -142,7 +142,6 @@ async fn whoever_journals_nothing_waits_for_nobody() {
     }
 }
 
-/// A plan that is dropped at any await leaves no state behind.
 #[tokio::test(start_paused = true)]
 async fn a_plan_can_be_dropped_at_every_await() {
     static ENDED: AtomicUsize = AtomicUsize::new(0);

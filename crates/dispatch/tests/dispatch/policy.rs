@@ -280,7 +280,6 @@ async fn subscriptions_need_what_reading_needs() {
     assert!(subscribe("file:///a/1").await.is_ok());
     let error = subscribe("file:///b/1").await.unwrap_err();
     assert_eq!(error.code, code::RESOURCE_NOT_FOUND);
-    // An existing subscription is renewed without asking the rules.
     assert!(
         setting
             .dispatch

@@ -186,7 +186,6 @@ async fn a_call_that_nobody_is_left_to_run_again_says_that_it_may_be_sent_again(
         begun.elapsed() >= Duration::from_secs(5),
         "it was waited for"
     );
-    // A worker that fails the call every time is not retried forever.
     let breaking = FakeWorker::new("w1", "a", tools(&["t"])).on_call(|_, mut script| async move {
         let reason = "its process has ended".to_owned();
         let lost = CallOutcome::Failed(CallFailure::OutcomeUnknown { reason });

@@ -70,7 +70,6 @@ async fn a_journaled_call_that_its_worker_has_forgotten_has_an_unknown_outcome()
     });
     let reason = refused(&setting, at("w1"), 0).await;
     assert!(reason.contains("may have run before"), "{reason}");
-    // The caller saw an event, so the call did run.
     let reason = refused(&setting, at("w1"), 1).await;
     assert!(reason.contains("does not know it any more"), "{reason}");
     assert_eq!(bound.calls(), 1);

@@ -140,7 +140,6 @@ async fn a_new_owner_asks_the_same_questions_and_a_late_answer_fits() {
     assert!(seen > seen_again);
     drop(second);
 
-    // The third owner attaches to the running round, not the first one.
     let mut third = setting.dispatch.resume(call.clone(), seen).await.unwrap();
     let (again, _) = questions(&mut third).await;
     assert_eq!(again, asked);

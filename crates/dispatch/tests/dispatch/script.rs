@@ -21,7 +21,6 @@ impl Script {
     async fn send(&mut self, kind: CallEventKind) {
         self.sequence += 1;
         let sequence = self.sequence;
-        // Sending fails if the caller is gone, which is fine.
         let _ = self.events.send(CallEvent { sequence, kind }).await;
     }
 

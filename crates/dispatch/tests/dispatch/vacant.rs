@@ -121,12 +121,10 @@ async fn a_pool_that_its_workers_remove_is_recalled_no_more() {
     setting.add(FakeWorker::new("z2", "zero", tools(&["t"])));
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert!(gone(&setting).is_empty());
-    // The last worker announces the removal just as the node removes it.
     let worker = setting.add(FakeWorker::new("z2", "zero", tools(&["t"])));
     worker.announce(None, Some(Announcement::REMOVED));
     setting.dispatch.remove_worker(&WorkerId::new("z2"));
     assert_eq!(gone(&setting), ["zero".into()]);
-    // The configuration drops the pool and then names it again.
     for settings in [None, Some(vacant())] {
         let change = BTreeMap::from([("zero".to_owned(), settings)]);
         setting.dispatch.configure(change);

@@ -59,7 +59,6 @@ impl ClientTransport for HttpSse {
 
 async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
-    // The path serves only a stream, so `Accept` is ignored.
     let permit = edge
         .load
         .admit_stream(&visit.principal, &edge.config.limits)?;
@@ -111,7 +110,7 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
 }
 
-/// Relative, so that it works behind any scheme and host.
+/// Writes a relative URL, so that it works behind any scheme and host.
 fn endpoint(edge: &EdgeState, session: &SessionId) -> Bytes {
     let paths = edge.config.http_sse.clone().unwrap_or_default();
     let base = paths.public_base.trim_end_matches('/');
@@ -145,7 +144,8 @@ struct SingleStreamFrames {
 }
 
 impl SingleStreamFrames {
-    /// Without backlog room a frame is lost, because this transport cannot resume.
+    /// Frames a message. Without backlog room the frame is lost, because this transport cannot
+    /// resume.
     fn frame(&mut self, data: &Bytes) -> Option<Bytes> {
         self.answers.passed(self.session.id(), data);
         let frame = self.reader.keep(sse::message(data));

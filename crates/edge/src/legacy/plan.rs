@@ -34,7 +34,7 @@ pub(super) fn plan(
     visit.edge.dispatcher.plan_ahead(call).map(Arc::new)
 }
 
-/// The session's owner fills in the client.
+/// Builds the call. The session's owner fills in the client.
 fn call_of(visit: &Visit<'_>, to: &SessionRef, delivery: DeliveryId, request: &Request) -> Call {
     Call {
         id: delivery.into(),
@@ -69,9 +69,9 @@ pub(super) fn caller(visit: &Visit<'_>, session: &SessionId) -> Caller {
     }
 }
 
-/// If the session's node cannot reach the bound worker and the request has not been sent, the edge
-/// binds it to another one. Without another, the session's owner waits for a worker and journals
-/// the call first.
+/// Delivers a bound request. If the session's node cannot reach its worker and the request has not
+/// been sent, the edge binds it to another one. Without another, the session's owner waits for a
+/// worker and journals the call first.
 pub(super) async fn deliver_bound(
     visit: &Visit<'_>,
     to: &SessionRef,

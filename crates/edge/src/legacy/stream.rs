@@ -19,11 +19,11 @@ use crate::sse;
 use crate::visit::Visit;
 use shoal_telemetry::metrics::StreamKind;
 
-/// The reconnect delay of a call's client after a drain, which has already waited for its share of
-/// the spread.
+/// The reconnect delay of a call's client, which has already waited for its share of a drain's
+/// spread.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
-/// Dropping it detaches the reader, and the session continues.
+/// One connection's frames. Dropping them detaches the reader, and the session continues.
 pub(super) struct StreamFrames {
     events: EventStream,
     reader: Reader,
@@ -37,7 +37,7 @@ pub(super) struct StreamFrames {
     reconnect_after: Duration,
     record: Option<RequestRecord>,
     places: Option<SessionPlaces>,
-    /// Get an error at a drain, because their client cannot resume without an event id.
+    /// Requests that get an error at a drain, because their client has no event id to resume from.
     unanswered: Option<HandedOver>,
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
@@ -48,9 +48,9 @@ impl StreamFrames {
         Self::new(events, kind, visit, true, (None, None, None))
     }
 
-    /// Only a primed client (2025-11-25) is known to resume. Older clients and [some](super::agent)
-    /// of that revision treat a clean end as a lost request, so their streams continue during a
-    /// drain.
+    /// Streams a POST. Only a primed client (2025-11-25) is known to resume. Older clients and
+    /// [some](super::agent) of that revision treat a clean end as a lost request, so their streams
+    /// continue during a drain.
     pub(super) fn of_post(
         events: EventStream,
         visit: &Visit<'_>,
@@ -118,7 +118,8 @@ impl StreamFrames {
         }
     }
 
-    /// At the node's end, a client with an event id resumes elsewhere, and any other gets an error.
+    /// Ends the stream with the node. A client with an event id resumes elsewhere, and any other
+    /// gets an error.
     fn cut_off(&mut self) -> Bytes {
         let Some(unanswered) = self.unanswered.take() else {
             self.close();

@@ -120,7 +120,6 @@ impl<'a> Whole<'a> {
             Ok(Message::Response(response)) => {
                 let kept = match self.is_batch {
                     true => self.held(&response, data),
-                    // A single response is counted when it is written.
                     false => data,
                 };
                 self.responses.push(kept);

@@ -83,7 +83,7 @@ impl Candidate {
         self.origin.route.clone_from(&plan.route);
     }
 
-    /// Ready when the call is due and its answers have arrived at the worker. Returns where the
+    /// Waits until the call is due and its answers have arrived at the worker. Returns where the
     /// call runs, if known.
     pub(super) fn poll_due(
         &mut self,
@@ -148,7 +148,7 @@ impl Origin {
         None
     }
 
-    /// The session answers once it has journaled the call.
+    /// Hands the call to the session, which answers once it has journaled the call.
     async fn hand_over(
         &self,
         task: &TaskHandle,
@@ -195,7 +195,7 @@ impl Origin {
         }
     }
 
-    /// The plan for the call's worker. `None` if that worker could not tell whether it had the call
+    /// Plans for the call's worker. `None` if that worker could not tell whether it had the call
     /// before.
     fn plan_at(&self, bound: Bound) -> Option<RequestPlan> {
         let once = self.repeat == Repeat::Never;
@@ -220,7 +220,7 @@ impl Origin {
         (!once || plan.worker.ledger.is_some()).then_some(plan)
     }
 
-    /// The `initialize` of an equivalent legacy client.
+    /// Writes the `initialize` of an equivalent legacy client.
     fn initialize(&self) -> Request {
         let mut params = RawObject::default();
         let revision = Revision::LATEST_LEGACY.as_str();

@@ -87,7 +87,7 @@ pub(super) fn arguments(
     dispatcher.check_param_headers(caller, params, &|name| mirrored(headers, name))
 }
 
-/// The specification requires only the version of a notification.
+/// Checks the version of a notification, which is all that the specification requires.
 pub(super) fn notification_version(
     version: VersionHeader<'_>,
     meta: &RequestMeta,
@@ -109,7 +109,7 @@ pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> Checked
     }
 }
 
-/// Header and body must name the same revision.
+/// Reads the revision, which header and body must both name.
 fn protocol_version(header: VersionHeader<'_>, meta: &RequestMeta) -> Result<Revision, RpcError> {
     let body = meta
         .protocol_version

@@ -23,7 +23,7 @@ use crate::subscriptions::{Filter, News, Subscription};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
-/// The first message acknowledges the honoured filter.
+/// Opens the stream. The first message acknowledges the honoured filter.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     caller: &Caller,
@@ -128,7 +128,7 @@ impl ListenFrames {
         Poll::Ready(Some(sse::message(&closed(&self.id, &self.facts))))
     }
 
-    /// Without backlog room, the stream ends and its client subscribes again.
+    /// Frames a message. Without backlog room, the stream ends and its client subscribes again.
     fn frame(&mut self, text: &Bytes) -> Option<Bytes> {
         let frame = self.reader.keep(sse::message(text)).ok();
         self.ended = frame.is_none();
@@ -160,7 +160,7 @@ fn notify(method: &Method, mut params: RawObject, id: &RequestId) -> Bytes {
     notification(method.as_str(), Some(&params.to_json()))
 }
 
-/// The result, which marks an orderly end.
+/// Writes the result, which marks an orderly end.
 fn closed(id: &RequestId, facts: &ServerFacts) -> Bytes {
     let mut meta = RawObject::default();
     meta.set(SUBSCRIPTION_ID, id.to_json());

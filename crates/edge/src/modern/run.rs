@@ -78,7 +78,7 @@ impl CallRun {
         self.repeat
     }
 
-    /// Set if the call has ended without other events.
+    /// Returns the end if the call has ended without other events.
     pub(super) fn ended(&mut self) -> Option<Ending> {
         let outcome = match &mut self.state {
             RunState::Running(running) => running.events.take_ended()?,
@@ -127,7 +127,7 @@ impl CallRun {
         }
     }
 
-    /// Must not be polled after `Ended`.
+    /// Returns the next step. Must not be polled after `Ended`.
     pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
             match &mut self.state {
@@ -218,7 +218,7 @@ impl Ending {
     }
 }
 
-/// The dispatcher should have turned the question into an `InputRequiredResult`.
+/// Handles a question that the dispatcher should have turned into an `InputRequiredResult`.
 fn unexpected_ask(running: &RunningCall, method: &Method) -> RpcError {
     tracing::error!(%method, "a modern call was left with a question to its client");
     running.control.cancel("the question cannot be delivered");

@@ -54,7 +54,7 @@ impl TrustedProxies {
         self.0.iter().any(within)
     }
 
-    /// The nearest address that is not a trusted proxy's.
+    /// Finds the nearest address that is not a trusted proxy's.
     pub(crate) fn address_of(&self, head: &Parts) -> Option<IpAddr> {
         let peer = Connection::of(&head.extensions)?.peer.address?;
         let mut nearest = peer.ip().to_canonical();
@@ -75,7 +75,7 @@ impl TrustedProxies {
     }
 }
 
-/// Some proxies write a port.
+/// Parses an address, to which some proxies add a port.
 fn read(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text.trim_ascii()).ok()?;
     let with_port = || text.parse::<SocketAddr>().ok().map(|it| it.ip());

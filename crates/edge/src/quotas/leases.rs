@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use crate::places::PlaceCount;
 
-/// Older unused cells are returned.
+/// How long unused cells stay here.
 const LIFE: Duration = Duration::from_secs(2);
 /// How long an empty bucket is not asked again.
 const EMPTY: Duration = Duration::from_secs(1);
-/// One in this many cells of a bucket may lie here.
+/// An edge may hold one in this many cells of a bucket.
 const SHARE: u32 = 10;
 /// Bytes of one quota's leases, and of a lease besides its name.
 const MOST_BYTES: usize = 16 << 20;
@@ -170,7 +170,7 @@ fn bytes_of(subject: &QuotaSubject) -> usize {
     LEASE + subject.bytes()
 }
 
-/// Dropping it notifies the waiting requests.
+/// An open question. Dropping it notifies the waiting requests.
 pub(super) struct Asking<'a> {
     leases: &'a Leases,
     subject: &'a QuotaSubject,

@@ -17,7 +17,7 @@ use super::came::Came;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
-/// Empty and free without traces and metrics.
+/// A running message, empty and free without traces and metrics.
 pub(crate) struct Operation(Option<Box<Running>>);
 
 struct Running {
@@ -39,8 +39,8 @@ pub(crate) enum Unanswered {
 }
 
 impl Operation {
-    /// The parent is the context in `_meta`. The HTTP headers' context is only linked if `_meta`
-    /// has one, because proxies add theirs unasked.
+    /// Begins the span under the context in `_meta`. The HTTP headers' context is only linked if
+    /// `_meta` has one, because proxies add theirs unasked.
     pub(crate) fn begin(came: &Came<'_>) -> Self {
         if !trace::enabled() && !metrics::enabled() {
             return Self(None);
@@ -93,7 +93,7 @@ impl Operation {
         }
     }
 
-    /// The reason to report if there is no answer.
+    /// Sets the reason to report if there is no answer.
     pub(crate) fn expect_none(&mut self, why: Unanswered) {
         if let Some(running) = &mut self.0 {
             running.unanswered = why;
@@ -178,7 +178,7 @@ fn revision_of(headers: &HeaderMap) -> Option<&'static str> {
     said.parse().ok().map(Revision::as_str)
 }
 
-/// Most messages have no trace context.
+/// Reads the trace context in `_meta`, which most messages lack.
 fn in_meta(params: Option<&RawJson>) -> Option<TraceContext> {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("traceparent"));
     SEARCH.find(params?.as_bytes())?;

@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
-/// Client responses and batches of notifications have no record.
+/// A body's record. Client responses and batches of notifications have none.
 pub(crate) struct Posted {
     began: Instant,
     pub(crate) record: Option<RequestRecord>,
@@ -52,7 +52,7 @@ impl Posted {
         }
     }
 
-    /// A notification ends when the POST is answered.
+    /// Ends a notification, for which the POST's answer is all.
     pub(crate) fn answered(self, refused: Option<&Refusal>) {
         if let Some(told) = self.told {
             let failure = refused.map(|why| Failure::Code(why.error().code));

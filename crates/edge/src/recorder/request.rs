@@ -36,7 +36,7 @@ struct Pending {
     operation: Mutex<Option<Operation>>,
 }
 
-/// A batch is represented by its first request.
+/// A request's subject. The first request stands for a batch.
 struct Subject {
     method: Method,
     params: Option<RawJson>,
@@ -139,7 +139,7 @@ impl Pending {
         }
     }
 
-    /// Only the first end counts. `failure` is the text of a failed tool.
+    /// Settles the request. Only the first end counts. `failure` is the text of a failed tool.
     fn settle(&self, ended: Ended, error: Option<&RpcError>, failure: Option<String>) {
         let Some(operation) = self.operation.lock().take() else {
             return;
@@ -184,7 +184,7 @@ impl Pending {
     }
 }
 
-/// Most results have no true `isError`, and searching is cheaper than parsing.
+/// Searches for a true `isError`, which is cheaper than parsing. Most results have none.
 fn may_say_failed(text: &[u8]) -> bool {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
     SEARCH.find_iter(text).any(|at| {

@@ -56,7 +56,7 @@ impl Tools {
         }
     }
 
-    /// The last step of a window drops the oldest window.
+    /// Ends a step. The last step of a window drops the oldest window.
     pub(super) fn end_step(&self) {
         let ended = self.steps.load(Ordering::Relaxed) + 1;
         if ended.is_multiple_of(STEPS) {
@@ -100,7 +100,7 @@ impl Tools {
         self.steps.load(Ordering::Relaxed) / STEPS % WINDOWS
     }
 
-    /// A new tool takes a free slot if `may` returns true.
+    /// Finds a tool. A new one takes a free slot if `may` returns true.
     fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&Tool> {
         let first = self.hasher.hash_one(name) as usize % SLOTS;
         let mut may = Some(may);
@@ -117,7 +117,6 @@ impl Tools {
                     slot.get_or_init(|| Box::new(Tool::new(name)))
                 }
             };
-            // Another call may have taken the slot meanwhile.
             if *tool.name == *name {
                 return Some(tool);
             }

@@ -87,7 +87,8 @@ impl Listener {
         self.waker.wake();
     }
 
-    /// A client with too many waiting updates does not read, so its stream is cut.
+    /// Queues an update. A client with too many waiting updates does not read, so its stream is
+    /// cut.
     pub(super) fn resource_updated(&self, uri: &str, params: Option<&RawJson>) {
         let mut waiting = self.waiting.lock();
         let known = waiting

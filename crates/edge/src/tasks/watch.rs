@@ -25,13 +25,13 @@ use super::task_of;
 use crate::visit::Visit;
 
 const AT_ONCE: usize = 4;
-/// Polls each task, because signals may be lost.
+/// The polling interval, because signals may be lost.
 const ASKED_EVERY: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct TaskWatch {
     gateway: Arc<dyn SessionGateway>,
-    /// Asks under another session for each task.
+    /// The session in it changes with each task.
     asker: SessionRef,
     /// Running tasks, with a fingerprint of the last report.
     tasks: HashMap<Arc<str>, Option<u64>>,
@@ -108,7 +108,8 @@ impl TaskWatch {
         }
     }
 
-    /// A task with an open question waits, because that answer may be older than the news.
+    /// Asks for due tasks. A task with an open question waits, because that answer may be older
+    /// than the news.
     fn ask_due(&mut self) {
         for _ in 0..self.due.len() {
             let Some(id) = self.due.pop_front() else {
@@ -130,7 +131,7 @@ impl TaskWatch {
         }
     }
 
-    /// A finished task is reported once and then dropped.
+    /// Reports a changed task. A finished task is reported once and then dropped.
     fn news(&mut self, id: &Arc<str>, answer: Answer) -> Option<RawJson> {
         let task = match answer {
             Answer::Task(task) => task,
@@ -165,7 +166,7 @@ fn fingerprint(task: &RawJson) -> u64 {
     stable_hash(text)
 }
 
-/// An unreachable owner gets some time.
+/// Asks an owner, and gives an unreachable one some time.
 fn ask(
     gateway: Arc<dyn SessionGateway>,
     to: SessionRef,

@@ -47,7 +47,7 @@ impl Client {
         }
     }
 
-    /// The message has no request that was counted by its address.
+    /// Admits a message, which no request has counted by its address.
     pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,

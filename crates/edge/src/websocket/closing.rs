@@ -158,7 +158,7 @@ impl Connection {
     }
 }
 
-/// A client that closes the connection has received everything.
+/// Waits until the client closes the connection, which shows that it has received everything.
 async fn linger(mut connection: Box<dyn Duplex>) -> io::Result<()> {
     connection.shutdown().await?;
     let mut scrap = vec![0; READ_AT_ONCE];

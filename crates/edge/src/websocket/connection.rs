@@ -23,7 +23,7 @@ use crate::load::{OpenStream, StreamPermit};
 use crate::metered::{MessageBounds, Metered};
 use crate::upgrade::Duplex;
 
-/// At this limit, reading stops.
+/// Maximum concurrent handovers. At this limit, reading stops.
 const HANDED_OVER_AT_ONCE: usize = 64;
 pub(super) const READ_AT_ONCE: usize = 8 << 10;
 /// Unanswered pings after which the client counts as dead.

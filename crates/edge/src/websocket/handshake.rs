@@ -93,7 +93,8 @@ impl Offer {
     }
 }
 
-/// A session that cannot be resumed is refused here, because HTTP can carry the reason.
+/// Answers the handshake. A session that cannot be resumed is refused here, because HTTP can carry
+/// the reason.
 pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let offer = Offer::of(&visit.head.headers)?;
@@ -167,7 +168,7 @@ fn has_body(headers: &HeaderMap) -> bool {
     headers.contains_key(header::TRANSFER_ENCODING) || length.is_some_and(|length| length != "0")
 }
 
-/// Base64 of 16 bytes (RFC 6455, 4.1): 22 digits, of which the last has two bits.
+/// Whether this is Base64 of 16 bytes (RFC 6455, 4.1): 22 digits, of which the last has two bits.
 fn is_key(text: &[u8]) -> bool {
     let digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     match text {

@@ -135,7 +135,8 @@ impl Arrived {
         )
     }
 
-    /// A refused message is still read for its id, so that its client can tell which one it was.
+    /// Reads a message. A refused one is read for its id, so that its client can tell which one it
+    /// was.
     pub(super) fn read(
         client: &Client,
         began: Instant,

@@ -74,7 +74,7 @@ impl Connection {
         written.map_err(|_| End::Gone)
     }
 
-    /// The socket's buffer would keep the size of the largest frame.
+    /// Writes in pieces, because the socket's buffer would keep the size of the largest frame.
     async fn write_in_pieces(&mut self, text: &Bytes) -> Result<(), Error> {
         let mut rest = text.clone();
         let mut kind = Data::Text;

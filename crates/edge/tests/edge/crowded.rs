@@ -72,14 +72,13 @@ async fn many_clients_hold_no_more_than_the_limit_and_all_are_answered_in_turn()
     }
     let mut answered = 0;
     while answered < 12 {
-        // Four bodies fit, and the others wait.
         let mut running = Vec::new();
         for _ in 0..4 {
             running.push(server.dispatcher.call().await);
         }
         assert_eq!(server.load.body_bytes(), LIMIT);
         assert_eq!(server.dispatcher.calls.lock().len(), answered + 4);
-        // A small call neither waits nor takes room.
+        // A small call waits for no large one.
         let small = server.tool("echo").send().await.unwrap();
         assert_eq!(small.status(), 200);
         server.dispatcher.calls.lock().pop();

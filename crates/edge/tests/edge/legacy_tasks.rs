@@ -89,7 +89,6 @@ async fn a_task_is_cancelled_before_that_is_said() {
     };
     let (answer, ()) = tokio::join!(ask(&server, "tasks/cancel", json!({"taskId": TASK})), end);
     assert_eq!(answer["result"]["status"], "cancelled", "{answer}");
-    // A task that ends before the cancellation arrives is not cancelled.
     is_now(&server, &json!({"taskId": TASK, "status": "completed"}));
     let late = ask(&server, "tasks/cancel", json!({"taskId": TASK})).await;
     assert_eq!(late["error"]["code"], -32602, "{late}");
@@ -213,7 +212,6 @@ async fn an_answer_goes_to_the_owner_of_its_task() {
         panic!("it is a response");
     };
     assert_eq!(response.id, RequestId::from_string("c.1"));
-    // An answer to an unknown question goes to the session.
     post("gone-task/c.1").await;
     for of_session in ["c.1", "live/c.1", "/c.1"] {
         let delivered = post(of_session).await;

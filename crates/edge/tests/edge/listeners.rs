@@ -32,7 +32,6 @@ async fn what_is_listened_to_has_a_limit_in_bytes() {
     assert!(refused.headers().contains_key("retry-after"));
     let error: Value = serde_json::from_str(&refused.text().await.unwrap()).unwrap();
     assert_eq!(error["error"]["code"], 50300);
-    // A listener for lists alone needs no memory.
     let lists = json!({ "notifications": { "toolsListChanged": true } });
     let lists = server.modern("subscriptions/listen", lists);
     assert_eq!(lists.send().await.unwrap().status(), 200);

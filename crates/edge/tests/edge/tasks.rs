@@ -148,7 +148,6 @@ async fn a_task_that_has_the_call_is_asked_until_it_answers() {
     };
     *server.gateway.getting.lock() = Some(away);
     let call = declared(&server, "tools/call", tool("long-write"));
-    // The answer may come on a stream by then.
     let told = call.send().await.unwrap().text().await.unwrap();
     assert!(told.contains(r#""resultType":"task""#), "{told}");
     assert!(server.gateway.getting.lock().is_none(), "it was away once");

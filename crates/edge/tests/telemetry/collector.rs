@@ -20,7 +20,7 @@ use tonic::{Request, Response, Status};
 
 use crate::page::BOUND;
 
-/// Its runtime outlives those of the tests.
+/// A collector whose runtime outlives those of the tests.
 pub(crate) struct Collector {
     pub(crate) endpoint: String,
     spans: Arc<Mutex<Vec<Span>>>,

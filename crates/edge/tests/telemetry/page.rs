@@ -50,7 +50,7 @@ impl Series {
         series
     }
 
-    /// Counted from zero, because other tests' connections may still be closing.
+    /// Counts from zero, because other tests' connections may still be closing.
     pub(crate) fn level(name: &'static str, labels: &[(&str, &str)]) -> Self {
         let label = |(key, value): &(&str, &str)| format!("{key}=\"{value}\"");
         Self {
@@ -64,7 +64,7 @@ impl Series {
         self.now() - self.before
     }
 
-    /// The server notices a closed connection late.
+    /// Waits, because the server notices a closed connection late.
     pub(crate) async fn reaches(&self, added: f64) {
         let reached = async {
             while (self.added() - added).abs() > f64::EPSILON {

@@ -61,7 +61,6 @@ async fn their_events_and_bytes_are_counted() {
     }
     events.reaches(3.0).await;
     bytes.reaches(f64::from(u32::try_from(read).unwrap())).await;
-    // A retry hint is not an event.
     let retry = std::time::Duration::from_secs(1);
     feed.send(shoal_ports::StreamItem::Retry(retry))
         .await

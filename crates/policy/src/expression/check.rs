@@ -206,7 +206,7 @@ impl<'p> Check<'p> {
         Err(self.wrong(id, reason))
     }
 
-    /// A client's pattern could take long to compile.
+    /// Requires a literal, because a client's pattern could take long to compile.
     fn pattern(&self, id: u64, pattern: Option<&IdedExpr>) -> Result<(), ExpressionError> {
         let Some(Expr::Literal(LiteralValue::String(text))) = pattern.map(|it| &it.expr) else {
             return Err(self.wrong(

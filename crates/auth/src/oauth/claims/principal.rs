@@ -60,7 +60,7 @@ fn is_named_by(text: &str, claim: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// All users of the client would otherwise share one principal.
+/// Refuses a user's token, because all users of the client would share one principal.
 fn expect_nobody_logged_in(claims: &Map<String, Value>, by: &[String]) -> Result<(), TokenFault> {
     let login = LOGIN_CLAIMS
         .into_iter()

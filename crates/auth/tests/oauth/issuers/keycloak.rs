@@ -108,7 +108,6 @@ async fn a_realm_without_an_audience_of_ours_is_bound_to_its_clients() {
         trusting
             .refuses(&of(json!("account"), "other"), TokenFault::Audience)
             .await;
-        // The client is allowed, but the token has another audience.
         trusting
             .refuses(&of(json!("billing"), "claude"), TokenFault::Audience)
             .await;

@@ -36,7 +36,7 @@ fn charge_for(value: &Value) {
     }
 }
 
-/// Two forms are equal exactly if their values are.
+/// Writes a canonical form: two forms are equal exactly if their values are.
 fn write(value: &Value, form: &mut Vec<u8>) {
     match value {
         Value::Null => form.push(b'n'),

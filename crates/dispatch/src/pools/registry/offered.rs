@@ -105,8 +105,8 @@ impl Registry {
         own
     }
 
-    /// List versions, equal on every node with the same pools, so that a session that moves sees no
-    /// false changes. An announced change without effect counts on this node only.
+    /// Computes list versions, equal on every node with the same pools, so that a session that
+    /// moves sees no false changes. An announced change without effect counts on this node only.
     fn versions(&self, catalog: &Catalog, config: &Config) -> [u64; 3] {
         let mut versions = catalog.versions;
         let policy = config.policies.as_ref().map(|it| it.current());

@@ -33,8 +33,8 @@ impl Target {
     }
 }
 
-/// The span's name, without names that a client made up: an unknown tool is named only after it
-/// gave a result.
+/// Names the span without names that a client made up: an unknown tool is named only after it gave
+/// a result.
 pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     let kind = match (method, target) {
         (Method::Other(_), _) => return OTHER.to_owned(),
@@ -60,7 +60,6 @@ pub(super) fn describe(
     revision: Option<&str>,
 ) {
     let id = came.id.map(ToString::to_string);
-    // The string's text, without JSON quotes.
     let id = id.as_deref().map(|id| id.trim_matches('"'));
     set.set(key::MCP_METHOD_NAME, came.method.as_str())
         .set_some(key::MCP_SESSION_ID, came.session.map(SessionId::as_str))

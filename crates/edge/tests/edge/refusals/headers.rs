@@ -24,7 +24,6 @@ pub(super) async fn ambiguous(page: &mut Page) {
         "Last-Event-ID: 1-2-3",
     ] {
         let (name, value) = twice.split_once(": ").unwrap();
-        // Headers that clients set in two places may repeat with the same value.
         let may_be_repeated = ["Content-Type", "Mcp-Session-Id"].contains(&name);
         for second in [value, "other"] {
             if may_be_repeated && second == value {

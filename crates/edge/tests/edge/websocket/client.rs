@@ -45,6 +45,8 @@ impl Client {
         client
     }
 
+    /// Connects.
+    ///
     /// # Errors
     /// The status and the text of a refusal.
     pub(crate) async fn connect_with(

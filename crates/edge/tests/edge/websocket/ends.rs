@@ -150,7 +150,6 @@ async fn who_answers_pings_stays_and_who_does_not_is_given_up() {
     let mut raw = Vec::new();
     let reading = dead.socket.get_mut().read_to_end(&mut raw);
     let pings = async {
-        // The library answers pings while it reads.
         loop {
             let _ = timeout(Duration::from_millis(10), alive.message()).await;
         }

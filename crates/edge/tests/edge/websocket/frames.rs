@@ -97,7 +97,6 @@ async fn a_large_message_holds_room_until_it_is_handed_over() {
     while server.load.body_bytes() > 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // Small messages need no room, however many there are.
     for _ in 0..1000 {
         client.socket.feed(Message::text(PING)).await.unwrap();
     }
