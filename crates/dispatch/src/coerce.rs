@@ -8,7 +8,7 @@ use crate::checking::AT_ONCE;
 use crate::config::ArgumentPolicy;
 use crate::pools::View;
 
-/// Arguments that take long to check stay as they are.
+/// Coerces the arguments in a message, except those that take long to check.
 pub(crate) fn body(view: &View, body: &mut Body) {
     match body {
         Body::Single(message) => coerce(view, message),

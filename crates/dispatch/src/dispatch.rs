@@ -1,4 +1,4 @@
-//! The public interface.
+//! The public interface of the dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -241,8 +241,8 @@ impl Dispatch {
     }
 }
 
-/// Workers subscribe once for all callers, so one caller's resources and changes would reach
-/// others.
+/// Refuses to subscribe. Workers subscribe once for all callers, so one caller's resources and
+/// changes would reach others.
 fn not_to_be_watched() -> RpcError {
     let told = "this server lists to each caller its own resources (lists = \"principal\"), and Shoal cannot subscribe in one \
                 caller's name: read the resource again instead";

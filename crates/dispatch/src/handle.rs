@@ -125,7 +125,7 @@ impl CallHandle {
         }
     }
 
-    /// Fails if this caller has cancelled.
+    /// Replaces the handle for the next caller, unless this one has cancelled.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;

@@ -70,7 +70,7 @@ impl Dispatch {
         Some(RunningCall::ended(outcome, started.worker))
     }
 
-    /// Follows a call whose end, if any, is not yet its end for the caller.
+    /// Follows a call that has not ended for its caller.
     fn goes_on(
         &self,
         call: &Call,

@@ -30,8 +30,8 @@ impl Position {
         u64::from(self.round) << ROUND_SHIFT | self.seen
     }
 
-    /// Effects of an event carry the number before it until they are complete, so that a new reader
-    /// receives the event again.
+    /// Returns the position before the event. The event's effects carry it until they are complete,
+    /// so that a new reader receives the event again.
     pub(crate) fn before(self) -> Self {
         Self {
             seen: self.seen.saturating_sub(1),

@@ -214,7 +214,7 @@ impl Shared {
         self.tell(versions);
     }
 
-    /// Delays later changes until other nodes have had time to learn them too.
+    /// Announces the lists. Later changes wait until other nodes have had time to learn them too.
     fn tell(&self, versions: [u64; 3]) {
         let wait = self.config.announce_after;
         *self.newest.lock() = versions;

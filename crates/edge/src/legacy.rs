@@ -39,7 +39,7 @@ use crate::{answer, extension, media, names, sse};
 /// Longer ids are not Shoal's, so the store is not asked.
 const MAX_SESSION_ID: usize = 128;
 
-/// Clients without a session may send an empty header.
+/// Reads the session id. Clients without a session may send an empty header.
 pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<SessionId>, Refusal> {
     said(headers, &names::SESSION_ID)
         .map(|value| parse_session_id(value.to_str().unwrap_or_default()))
@@ -50,7 +50,7 @@ fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue
     headers.get(name).filter(|value| !value.is_empty())
 }
 
-/// Hides a task's session from legacy clients.
+/// Parses a session id, and hides a task's session from legacy clients.
 pub(crate) fn parse_session_id(text: &str) -> Result<SessionId, Refusal> {
     if !is_session_id(text) {
         return Err(Refusal::InvalidSessionId);

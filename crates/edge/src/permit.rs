@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 pub(crate) struct RequestPermit {
     _count: RequestCount,
     pub(crate) record: Option<RequestRecord>,
-    /// By address and by caller.
+    /// Quota places, by address and by caller.
     pub(crate) places: [Places; 2],
     pub(crate) room: Option<BodyPermit>,
 }

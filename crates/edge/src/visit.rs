@@ -111,7 +111,7 @@ impl Visit<'_> {
         self.until_cut_off(|watch| watch.over().boxed())
     }
 
-    /// Does not count expiry.
+    /// Waits until the token is revoked. Expiry does not count.
     pub(crate) fn until_revoked(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.revoked().boxed())
     }

@@ -148,7 +148,7 @@ impl Possession {
         Ok((thumbprint, claims))
     }
 
-    /// Compares the public URL. The request's own host is ignored.
+    /// Whether the proof names the public URL. The request's own host is ignored.
     fn is_of(&self, htu: &str, path: &str) -> bool {
         let Ok(mut named) = Url::parse(htu) else {
             return false;

@@ -52,7 +52,7 @@ impl<'a> Jws<'a> {
         allowed.contains(&algorithm).then_some(algorithm)
     }
 
-    /// Compares the type in lower case and without `application/`.
+    /// Whether the type is allowed, in lower case and without `application/`.
     pub(crate) fn is_of_type(&self, types: &[&str]) -> bool {
         let typ = self.header.typ.as_deref().unwrap_or("jwt");
         let typ = typ.to_ascii_lowercase();

@@ -25,7 +25,7 @@ impl Scopes {
         }
     }
 
-    /// Includes implied scopes.
+    /// Returns a token's scopes, with implied ones.
     pub(crate) fn granted<'s>(&'s self, of_token: Vec<&'s str>) -> Box<[Arc<str>]> {
         let mut granted = BTreeSet::new();
         let mut next: Vec<&str> = of_token.into_iter().take(MOST).collect();

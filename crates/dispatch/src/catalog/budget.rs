@@ -82,7 +82,7 @@ pub(super) fn within<T>(
     }
 }
 
-/// Unwinds if too few steps are left.
+/// Charges steps, and unwinds if too few are left.
 #[inline]
 pub(super) fn charge(steps: u64) {
     let left = LEFT.get();

@@ -95,7 +95,7 @@ fn names_other_kind(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Corrections are limited to top-level arguments.
+/// Finds corrections, but only for top-level arguments.
 pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
     let path = error.instance_path().as_str();
     match error.kind() {

@@ -223,7 +223,7 @@ impl Merge {
         true
     }
 
-    /// Digests of the lists.
+    /// Computes digests of the lists.
     fn versions(&self) -> [u64; 3] {
         let resources = [&self.resource_items, &self.template_items];
         [

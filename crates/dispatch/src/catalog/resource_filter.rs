@@ -53,7 +53,7 @@ impl ResourceFilter {
         }
     }
 
-    /// Templates are compared as written.
+    /// Admits a template, compared as written.
     pub(super) fn admits_template(&self, template: &str) -> bool {
         self.admits_text(template)
     }

@@ -126,7 +126,7 @@ impl ToolRules {
         described(&self.describe, name, listed.to_json())
     }
 
-    /// Words that match no tool are probably mistyped and have no effect.
+    /// Finds words that match no tool, which are probably mistyped and have no effect.
     pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());

@@ -67,8 +67,8 @@ impl UriTemplate {
         &self.text
     }
 
-    /// Takes at most the product of both lengths, because the set of reachable positions advances
-    /// without backtracking.
+    /// Whether the template can expand to `uri`. The number of steps is at most the product of both
+    /// lengths, because the set of reachable positions advances without backtracking.
     pub(crate) fn matches(&self, uri: &str) -> bool {
         let uri = uri.as_bytes();
         let mut reached = vec![false; uri.len() + 1];

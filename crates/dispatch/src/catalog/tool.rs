@@ -91,7 +91,7 @@ impl Tool {
     }
 }
 
-/// Clients of 2025-11-25 look for task support in only one place.
+/// Adds task support where clients of 2025-11-25 look for it.
 fn listed(
     object: &RawObject,
     schema: Option<RawJson>,

@@ -165,7 +165,7 @@ fn broken_for(principal: &'static str) -> impl Fn(Call, Script) -> BoxFuture<'st
     }
 }
 
-/// Calls without a principal, and in the modern era without a session.
+/// Makes a call without a principal, and in the modern era without a session.
 fn anonymous(session: Option<&str>) -> Call {
     let mut call = legacy("t", json!({}));
     let caller = Arc::make_mut(&mut call.caller);

@@ -157,7 +157,7 @@ fn runs_on(limit: Duration) -> RpcError {
 struct Watched {
     tasks: TaskWatch,
     news: Subscription,
-    /// Without the hub's news, the task is polled.
+    /// Whether the hub delivers news. Otherwise the task is polled.
     is_told: bool,
 }
 

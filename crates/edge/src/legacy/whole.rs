@@ -25,7 +25,7 @@ pub(super) struct Whole<'a> {
     session: SessionId,
     is_batch: bool,
     responses: Vec<Bytes>,
-    /// A batch's responses, which the client reads only after the last.
+    /// Backlog room of a batch's responses, which the client reads only after the last.
     held: Vec<BacklogPermit>,
 }
 

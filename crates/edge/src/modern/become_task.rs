@@ -97,7 +97,7 @@ impl Candidate {
         bound.as_mut().poll(cx)
     }
 
-    /// Completes even if the caller is dropped.
+    /// Makes the call a task, even if the caller is dropped.
     pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
         tokio::spawn(async move {
             let origin = self.origin;

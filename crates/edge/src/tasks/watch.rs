@@ -156,7 +156,7 @@ impl TaskWatch {
     }
 }
 
-/// Covers the status and the questions.
+/// Hashes the status and the questions, whose changes are reported.
 fn fingerprint(task: &RawJson) -> u64 {
     let parts = ["status", "inputRequests"].map(|name| task.member(name));
     let text = parts

@@ -79,7 +79,7 @@ impl Client {
         Ok(())
     }
 
-    /// Includes a random delay.
+    /// Waits for a drain and a random delay.
     pub(super) async fn sent_away(self: Arc<Self>) {
         self.edge.drain.cancelled().await;
         sleep(self.edge.share_of_return()).await;
