@@ -27,7 +27,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// A running authorization server.
 pub struct AuthorizationServer {
-    /// Its issuer identifier.
+    /// The server's issuer identifier.
     pub issuer: String,
     shared: Arc<Shared>,
     _task: AbortOnDropHandle<()>,

@@ -86,7 +86,7 @@ struct TrustedIssuer {
 /// The state of an authorization server, for `/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerReport {
-    /// Its name.
+    /// The issuer's name.
     pub issuer: String,
     /// The number of known keys, or `None` if the issuer is asked about tokens instead.
     pub keys: Option<usize>,

@@ -27,7 +27,7 @@ pub struct Status {
 /// One pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PoolStatus {
-    /// Its name.
+    /// The pool's name.
     pub name: String,
     /// Whether a worker takes calls.
     pub ready: bool,
@@ -63,11 +63,11 @@ pub struct PoolStatus {
 /// One worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorkerStatus {
-    /// Its id.
+    /// The worker's id.
     pub id: String,
-    /// Its pool.
+    /// The worker's pool.
     pub pool: String,
-    /// Its node, if the id names it (`<pool>@<node>`).
+    /// The worker's node, if the id names it (`<pool>@<node>`).
     pub node: Option<String>,
     /// Whether the worker says that it takes calls.
     pub ready: bool,

@@ -29,7 +29,7 @@ impl Connection {
 /// The peer of a connection: a client, or a proxy with many clients.
 #[derive(Default)]
 pub struct Peer {
-    /// Its address.
+    /// The peer's address.
     pub address: Option<SocketAddr>,
     /// The certificate that it presented.
     pub certificate: Option<ClientCertificate>,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// Tracks when a client last read from its answer, and can end the writing. Clones share it.
 ///
-/// It covers the connection in HTTP/1.1, and a single stream in HTTP/2.
+/// The writing is that of the connection in HTTP/1.1, and of a single stream in HTTP/2.
 #[derive(Clone, Debug)]
 pub struct Writing(Arc<WritingState>);
 

@@ -47,11 +47,11 @@ pub struct Case {
 pub struct CaseSubject {
     /// The principal.
     pub principal: String,
-    /// Its scopes.
+    /// The caller's scopes.
     pub scopes: Vec<Arc<str>>,
-    /// Its token's claims.
+    /// The claims of the caller's token.
     pub claims: Map<String, Value>,
-    /// Its client, for example `{ name = "…", version = "…" }`.
+    /// The caller's client, for example `{ name = "…", version = "…" }`.
     pub client: Map<String, Value>,
 }
 

@@ -18,11 +18,11 @@ const CLIENT_BYTES: usize = 8 << 10;
 pub struct Subject<'a> {
     /// The principal.
     pub principal: &'a str,
-    /// Its scopes.
+    /// The caller's scopes.
     pub scopes: &'a [Arc<str>],
-    /// Its token's claims, as a JSON object.
+    /// The claims of the caller's token, as a JSON object.
     pub claims: Option<&'a RawJson>,
-    /// Its client's `Implementation`.
+    /// `Implementation` of the caller's client.
     pub client: Option<&'a RawJson>,
     /// A memo on its grant, if it has one.
     pub read: Option<&'a Memo>,
@@ -128,7 +128,7 @@ impl KnownSubject {
         }
     }
 
-    /// Its principal.
+    /// The caller's principal.
     pub fn principal(&self) -> &str {
         &self.principal
     }

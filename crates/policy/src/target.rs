@@ -36,13 +36,13 @@ impl TargetKind {
 /// The target of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// Its kind.
+    /// The target's kind.
     pub kind: TargetKind,
-    /// Its name.
+    /// The target's name.
     pub name: &'a str,
-    /// Its pool.
+    /// The target's pool.
     pub pool: &'a str,
-    /// Its listed form, if it has one, for its `annotations`.
+    /// The target's listed form, whose `annotations` are read.
     pub item: Option<&'a RawJson>,
     /// The number of its catalog. Decisions are cached per catalog, because a name may have another
     /// pool or other annotations in another catalog.

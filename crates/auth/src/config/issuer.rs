@@ -140,7 +140,6 @@ pub enum SigningAlgorithm {
 }
 
 impl SigningAlgorithm {
-    /// All there are.
     pub(crate) const ALL: [Self; 9] = [
         Self::RS256,
         Self::RS384,
@@ -153,7 +152,6 @@ impl SigningAlgorithm {
         Self::EdDSA,
     ];
 
-    /// As JWS headers have it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::RS256 => "RS256",

@@ -159,7 +159,7 @@ impl Checker {
         budget: Budget,
         read: impl FnOnce(Errors<'_, '_>) -> T,
     ) -> Option<T> {
-        // Giving up a search earlier would prove no error.
+        // A search may have been given up, so only another full one proves an error.
         let steps = match self.compiled.backtracks {
             true => budget.steps,
             false => budget.steps.min(PROBLEM_STEPS),

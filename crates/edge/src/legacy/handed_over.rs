@@ -20,7 +20,7 @@ use crate::visit::Visit;
 /// Hands over a body whose requests hold places until their tools have stopped.
 ///
 /// # Errors
-/// Those of the gateway.
+/// The gateway's errors.
 pub(crate) async fn hand_over_held(
     visit: &Visit<'_>,
     session: SessionId,

@@ -32,6 +32,7 @@ pub(super) struct StreamFrames {
     /// Whether the client will resume once it has an event id.
     resumes: bool,
     over: BoxFuture<'static, AuthError>,
+    /// Ready when the node drains and the client should leave.
     drained: BoxFuture<'static, ()>,
     after_drain: Duration,
     reconnect_after: Duration,
@@ -39,6 +40,7 @@ pub(super) struct StreamFrames {
     places: Option<SessionPlaces>,
     /// Requests that get an error at a drain, because their client has no event id to resume from.
     unanswered: Option<HandedOver>,
+    /// Ready when the node ends before such requests.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
 }

@@ -69,7 +69,7 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
 /// was delivered or not.
 ///
 /// # Errors
-/// Those of the gateway, about the session or the task's owner.
+/// The gateway's errors about the session or the task's owner.
 pub(super) async fn answer(
     visit: &Visit<'_>,
     session: &SessionRef,
@@ -90,7 +90,7 @@ pub(super) async fn answer(
 /// Answers a request about tasks. Cancel safe: at most, a task was told to stop.
 ///
 /// # Errors
-/// Those of the gateway, about the session or the task's owner.
+/// The gateway's errors about the session or the task's owner.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     session: &SessionRef,
