@@ -193,7 +193,7 @@ fn tell(errors: Errors<'_, '_>) -> Option<String> {
     Some(problems.join("; "))
 }
 
-/// Whether the schema judges all strings alike. References out of the schema cannot be used anyway.
+/// Whether the schema judges all strings alike. A reference to another document counts as a no.
 fn takes_any_string(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {
