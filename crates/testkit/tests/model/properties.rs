@@ -13,31 +13,32 @@ use super::state::{Asked, Belief, Event, Phase, State};
 use super::worker::{Run, Worker};
 
 pub(crate) const AT_MOST_ONCE: &str = "a call is executed at most once";
-pub(crate) const ONE_ANSWER: &str = "one answer";
-pub(crate) const JSON_OR_STREAM: &str = "either JSON or a stream";
+pub(crate) const ONE_ANSWER: &str = "a request gets one answer";
+pub(crate) const JSON_OR_STREAM: &str = "an answer is either JSON or a stream";
 /// "Not executed" and other final refusals must remain true.
 pub(crate) const NOT_EXECUTED: &str = "a call that ends as not executed has not run";
-pub(crate) const KNOWN: &str = "an outcome is unknown only where it is lost";
+pub(crate) const KNOWN: &str = "an outcome is unknown only if it was lost";
 pub(crate) const ID_IN_LOG: &str = "an id that a client has seen is in the log";
-pub(crate) const PREFIX: &str = "no gap, no repeat, in order, all of it in the log";
-pub(crate) const WORKER_EVENTS: &str = "each worker event once, and before the answer";
+pub(crate) const PREFIX: &str =
+    "events arrive in order, without a gap or repeat, and are in the log";
+pub(crate) const WORKER_EVENTS: &str = "each event of a worker is logged once, before the answer";
 pub(crate) const FREED: &str = "no result is freed before its answer is safe";
-pub(crate) const EPOCHS: &str = "epochs of taken writes never decrease";
+pub(crate) const EPOCHS: &str = "the epochs of accepted writes do not decrease";
 pub(crate) const FENCED: &str = "no worker obeys a former owner";
-pub(crate) const ONE_OWNER: &str = "one owner in an epoch";
-pub(crate) const LEARNS: &str = "a former owner learns of it by its renewals";
+pub(crate) const ONE_OWNER: &str = "each epoch has one owner";
+pub(crate) const LEARNS: &str = "a former owner learns that it was replaced";
 pub(crate) const CERTAIN: &str = "an owner admits requests only while its lease is certain";
-pub(crate) const CLAIMS: &str = "no more claims than mishaps";
+pub(crate) const CLAIMS: &str = "there are no more claims than mishaps";
 /// A broken connection, a pause within the lease, or another node's claim is no evidence.
-pub(crate) const EVIDENCE: &str = "no claim from an owner that lives and can be reached";
-pub(crate) const CLOSED: &str = "no entry stays open";
+pub(crate) const EVIDENCE: &str = "no node claims from an owner that can be reached";
+pub(crate) const CLOSED: &str = "no journal entry stays open";
 pub(crate) const NOT_STARTED: &str = "a cancelled call is not started";
 pub(crate) const ASKED_FOR: &str = "a call is cancelled only if someone asked for it";
-pub(crate) const CANCELS: &str = "a cancellation that was accepted cancels";
+pub(crate) const CANCELS: &str = "an accepted cancellation takes effect";
 pub(crate) const ENDED: &str = "a session that has ended starts no call";
 pub(crate) const QUESTION: &str = "a question is answered once";
-pub(crate) const WRITTEN: &str = "a writing is carried out once";
-pub(crate) const ANSWERED: &str = "every call is answered in the end";
+pub(crate) const WRITTEN: &str = "each write of session state happens once";
+pub(crate) const ANSWERED: &str = "every call gets its answer in the end";
 
 pub(crate) fn all(setup: &Setup) -> Vec<Property<Cluster>> {
     let mut all = vec![
