@@ -258,13 +258,13 @@ async def row(name: str, registries: Registries, shoal: str) -> tuple[str, int]:
     """A row of the table, and how many differences have no reason."""
     server = SERVERS[name]
     if server.wanted and not shutil.which(server.wanted):
-        return f"| {name} | `{server.package}` | | not run: needs {server.wanted} | | |", 0
+        return f"| {name} | `{server.package}` | | not run | it needs {server.wanted} |", 0
     try:
         installed = await registries.install(server)
     except Exception as error:
-        return f"| {name} | `{server.package}` | | not run: {str(error).strip()[-150:]} | | |", 0
+        return f"| {name} | `{server.package}` | | not run | {str(error).strip()[-150:]} |", 0
     direct = await run(server, installed, None, "legacy")
-    cells, reasons, unexplained = [], [], 0
+    reasons, counts, unexplained = [], [], 0
     for era, mode in MODES.items():
         through = await run(server, installed, shoal, mode)
         without, known = compared(name, direct, through)
@@ -272,18 +272,19 @@ async def row(name: str, registries: Registries, shoal: str) -> tuple[str, int]:
             print(f"{name}, {era}: {difference}", file=sys.stderr, flush=True)
         unexplained += len(without)
         reasons += [reason for reason in known if reason not in reasons]
-        cells.append("as directly" if not without else f"{len(without)} differences")
+        if without:
+            counts.append(f"{len(without)} differences in {era}")
     steps = [step for step in direct if step != "connect"]
     refused = sum("error" in direct[step] for step in steps)
-    asked = f"{len(steps)} steps" + (f", {refused} fail directly too" if refused else "")
+    asked = f"{len(steps)}, {refused} fail" if refused else f"{len(steps)}"
     if failed(direct["connect"]):
-        asked, cells = "the client cannot connect directly", ["", ""]
-    return f"| {name} | `{server.package}` | {installed.version} | {asked} | {cells[0]} | {cells[1]} | {'; '.join(reasons)} |", unexplained
+        asked, counts = "no direct connection", []
+    return f"| {name} | `{server.package}` | {installed.version} | {asked} | {'; '.join(counts + reasons)} |", unexplained
 
 
 HEAD = (
-    "| server | package | version | script | 2025-11-25 | 2026-07-28 | differences |",
-    "|---|---|---|---|---|---|---|",
+    "| server | package | version | steps | differences |",
+    "|---|---|---|---|---|",
 )
 BEGIN, END = "<!-- servers: begin -->", "<!-- servers: end -->"
 
