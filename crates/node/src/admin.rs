@@ -1,4 +1,4 @@
-//! The operators' port: is the process alive, is it ready, what does it do; and the console.
+//! The operators' port: liveness, readiness, status, metrics and the console.
 
 mod answers;
 mod console;
@@ -22,15 +22,15 @@ pub use answers::{EdgeReport, Readiness, StatusReport, StoreHealth, StoreReport}
 pub use console::{ClientEndpoint, Console, OperatorCalls, OperatorEdge};
 pub use front::Front;
 
-/// What operators can ask a node.
+/// The state of a node that operators can see.
 pub trait Observed: Send + Sync + 'static {
-    /// Whether the node wants traffic, and what keeps it from it.
+    /// Whether the node wants traffic, and why not.
     fn readiness(&self) -> Readiness;
     /// What the node does now.
     fn report(&self) -> StatusReport;
 }
 
-/// The admin port's router. `listen` and `hosts` say by which names it may be reached.
+/// The admin port's router. `listen` and `hosts` define the host names that requests may use.
 pub fn router(
     observed: Arc<dyn Observed>,
     console: Option<Console>,
@@ -45,8 +45,8 @@ pub fn router(
     guarded(own, listen, hosts)
 }
 
-/// Adds to a process's `own` routes what every admin port has: `/livez`, `/metrics`, and the checks of a request. `listen` and
-/// `hosts` say by which names the port may be reached.
+/// Adds `/livez`, `/metrics` and the checks of requests to `own` routes. For `listen` and `hosts`,
+/// see [`router`].
 pub fn guarded(own: Router, listen: SocketAddr, hosts: &[String]) -> Router {
     own.route("/livez", get(livez))
         .route("/metrics", get(numbers))
@@ -55,7 +55,6 @@ pub fn guarded(own: Router, listen: SocketAddr, hosts: &[String]) -> Router {
         .layer(middleware::map_response(refusal::in_json))
 }
 
-/// The process runs its event loop: a supervisor need not restart it.
 async fn livez() -> Response {
     answer(StatusCode::OK, &serde_json::json!({ "status": "alive" }))
 }
@@ -74,9 +73,7 @@ async fn status(State(observed): State<Arc<dyn Observed>>) -> Response {
     answer(StatusCode::OK, &observed.report())
 }
 
-/// What Prometheus scrapes.
 async fn numbers() -> Response {
-    // Everything is asked for its numbers, which may take a moment.
     let text = tokio::task::spawn_blocking(metrics::prometheus_text).await;
     match text {
         Ok(text) if !text.is_empty() => {
@@ -104,7 +101,7 @@ async fn nothing_here() -> Response {
     )
 }
 
-/// Refuses a request that a proxy could read differently, and names that a hostile web page could have pointed at this port.
+/// Refuses ambiguous requests and unknown host names (DNS rebinding).
 async fn check(State(access): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     if let Some(reason) = ambiguity(&head) {
@@ -121,7 +118,6 @@ async fn check(State(access): State<Arc<Hosts>>, request: Request, next: Next) -
     refuse(StatusCode::FORBIDDEN, reason)
 }
 
-/// By which names the port may be reached.
 fn access(listen: SocketAddr, hosts: &[String]) -> Arc<Hosts> {
     Arc::new(Hosts::new(hosts, !listen.ip().is_loopback()))
 }

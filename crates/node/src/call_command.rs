@@ -1,4 +1,4 @@
-//! `shoal tools` and `shoal call`: a server's tools from the command line.
+//! `shoal tools`, `shoal call` and `shoal tasks`: a server's tools from the command line.
 
 mod listing;
 mod stats;
@@ -15,13 +15,13 @@ use crate::terminal::Terminal;
 
 pub use task::tasks;
 
-/// Pages of tools that are asked for at most: a server that never ends its list is none.
+/// Protects against lists that do not end.
 const MOST_PAGES: usize = 1000;
 
 /// Lists a server's tools.
 ///
 /// # Errors
-/// A server that cannot be reached, refuses, or takes longer than it may.
+/// When the server cannot be reached, refuses, or exceeds the timeout.
 pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure> {
     for (is_wanted, member) in [(command.left_out, "left_out"), (command.cut, "cut")] {
         if is_wanted {
@@ -41,7 +41,6 @@ pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure
     Ok(print(&text)?)
 }
 
-/// Lists what pools leave out, or list in less detail, as the admin port says it.
 async fn of_pools(command: &Tools, member: &str) -> Result<(), Failure> {
     let (_, status) = ask(&command.admin, "/status").await?;
     let pools = status["pools"].as_array().into_iter().flatten();
@@ -56,10 +55,10 @@ async fn of_pools(command: &Tools, member: &str) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-/// Calls a tool and prints what it answers. Whoever sits at a terminal sees how far it is, and is asked what it wants to know.
+/// Calls a tool and prints its result. At a terminal, asks the user the tool's questions.
 ///
 /// # Errors
-/// As for [`tools`]; arguments that are no JSON object; a tool that fails.
+/// As for [`tools`]; also for invalid arguments and errors of the tool.
 pub async fn call(command: &Call, token: Option<String>) -> Result<(), Failure> {
     let arguments = serde_json::from_str::<Map<String, Value>>(&command.arguments);
     let arguments = arguments.map_err(|error| {
@@ -86,10 +85,6 @@ pub async fn call(command: &Call, token: Option<String>) -> Result<(), Failure> 
     show(&command.name, &result, command.output)
 }
 
-/// Prints what a tool has answered.
-///
-/// # Errors
-/// A tool that fails.
 fn show(tool: &str, result: &Value, output: Output) -> Result<(), Failure> {
     let text = match output {
         Output::Json => json(result)?,
@@ -109,7 +104,7 @@ fn show(tool: &str, result: &Value, output: Output) -> Result<(), Failure> {
     Err(Failure::shown(format!("{tool} {reason}")))
 }
 
-/// Whether a tool seems to fail for want of a client that can be asked. In a session it has words of its own for that.
+/// Whether the tool seems to fail because its client cannot be asked.
 fn names_elicitation(result: &Value) -> bool {
     let blocks = result["content"].as_array().into_iter().flatten();
     let mut texts = blocks.filter_map(|block| block["text"].as_str());
@@ -147,7 +142,6 @@ async fn connect(
     Client::connect(&server.url, token.as_deref(), era, person, server.timeout).await
 }
 
-/// The texts of a result, anything else as JSON.
 fn content(result: &Value) -> String {
     let blocks = match result["content"].as_array() {
         Some(blocks) if blocks.is_empty() && result["structuredContent"].is_object() => {

@@ -1,4 +1,4 @@
-//! The certificates of this process: on links to others, for clients and for operators.
+//! The certificates of this process: for links, clients and operators.
 
 use shoal_rpc::{ListenerTls, Tls, TlsFiles};
 use shoal_telemetry::metrics::{CertificateValidity, Registration, TlsPort, metrics};
@@ -6,7 +6,6 @@ use shoal_telemetry::metrics::{CertificateValidity, Registration, TlsPort, metri
 use crate::config::{PortTls, Role, Settings};
 use crate::http::HttpTls;
 
-/// What the files of the settings hold.
 pub(crate) struct Certificates {
     pub(crate) links: Option<Tls>,
     clients: Option<ListenerTls>,
@@ -14,8 +13,6 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Opens the files that the settings name.
-    ///
     /// # Errors
     /// The file that cannot be used, and why.
     pub(crate) fn open(settings: &Settings) -> Result<Self, String> {
@@ -31,10 +28,7 @@ impl Certificates {
         })
     }
 
-    /// Reads the files again from now on.
-    ///
-    /// # Panics
-    /// Outside a Tokio runtime.
+    /// Rereads the files from now on.
     pub(crate) fn renew(&self, settings: &Settings) {
         let server = &settings.server;
         if let Some(links) = &self.links {
@@ -54,19 +48,17 @@ impl Certificates {
         }
     }
 
-    /// TLS of the port for clients.
     pub(crate) fn clients(&self, settings: &Settings) -> Option<HttpTls> {
         let tls = self.clients.clone()?;
         Some(http(tls, TlsPort::Clients, &settings.server.tls))
     }
 
-    /// TLS of the port for operators.
     pub(crate) fn operators(&self, settings: &Settings) -> Option<HttpTls> {
         let tls = self.operators.clone()?;
         Some(http(tls, TlsPort::Operators, &settings.server.admin_tls))
     }
 
-    /// Has metrics say when the certificates of the ports expire, until the registrations are dropped.
+    /// Reports the expiry of the ports' certificates in metrics.
     pub(crate) fn observe_ports(&self) -> Vec<Registration> {
         let ports = [
             (TlsPort::Clients, &self.clients),
@@ -89,8 +81,6 @@ impl Certificates {
     }
 }
 
-/// Opens the certificates for links, if the settings name some.
-///
 /// # Errors
 /// The file that cannot be used, and why.
 pub(crate) fn links(settings: &Settings) -> Result<Option<Tls>, String> {
@@ -120,7 +110,7 @@ fn http(tls: ListenerTls, port: TlsPort, settings: &PortTls) -> HttpTls {
     )
 }
 
-/// Whether every certificate that the settings name is on this machine: where a configuration is checked, they need not be.
+/// Whether all certificate files exist on this machine, where only the check may run.
 pub(crate) fn are_there(settings: &Settings) -> bool {
     let (server, links) = (&settings.server, &settings.cluster.tls);
     let files = [

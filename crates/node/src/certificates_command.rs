@@ -1,6 +1,5 @@
-//! `shoal certificates`: makes an authority, and certificates for the processes of a cluster.
-//!
-//! Sound certificates stay, so the command can run at every deployment.
+//! `shoal certificates`: makes an authority, and certificates for the processes of a cluster. Keeps
+//! sound ones, so the command can run at every deployment.
 
 mod authority;
 mod directory;
@@ -20,36 +19,32 @@ use crate::cli;
 use crate::exit::Failure;
 use crate::print::print;
 
-/// The files of one certificate by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// The name of the authority among the certificates.
 const AUTHORITY: &str = "authority";
-/// The name of the certificate of edges and session nodes.
+/// For edges and session nodes.
 const NODES: &str = "nodes";
 
-/// The name of the certificate of workers that serve any pool.
+/// For workers of any pool.
 const ANY_POOL: &str = "any-pool";
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
-/// The authorities that the holder of a certificate trusts.
+/// The authorities that a certificate's holder trusts.
 const ISSUED_BY: &str = "ca.crt";
 
-/// Where the certificates are kept.
 enum Place {
     Directory(Directory),
     Secrets(Secrets),
 }
 
-/// Files as they were read, and the version by which writing notices another writer.
+/// Files, and their version, by which writing detects another writer.
 #[derive(Default)]
 struct Found {
     files: Files,
     version: Option<String>,
 }
 
-/// A certificate to keep or make.
 struct Wanted {
     certificate: String,
     names: Vec<String>,
@@ -59,8 +54,8 @@ struct Wanted {
 /// Makes missing certificates, replaces unusable ones, and prints a line for each.
 ///
 /// # Errors
-/// When a name is impossible, the place cannot be read or written, the authority is missing or unusable although it is needed, or a
-/// certificate is for other names. All of this is found before anything is written.
+/// When a name is invalid, the place cannot be read or written, the authority is missing or
+/// unusable, or a certificate is for other names. All of this is found before anything is written.
 pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
     let names = wanted(command)?;
     let place = match (&command.to, &command.secrets) {
@@ -99,10 +94,9 @@ pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The certificates by name, and the DNS names of each.
 fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let member = &command.name;
-    // A name of the list of names in a certificate would be another one.
+    // Otherwise the name would not be a DNS name in the certificate.
     if DnsName::try_from(member.as_str()).is_err() {
         return Err(Failure::usage(format!(
             "--name {member}: it must be a DNS name, such as shoal or mcp.example.com"
@@ -119,7 +113,7 @@ fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, 
             let reason = "a pool's name is made of a-z, 0-9, - and _";
             return Err(Failure::usage(format!("--pool {pool}: {reason}")));
         }
-        // No name of a Secret has an underscore.
+        // Names of Secrets cannot contain underscores.
         let certificate = format!("pool-{}", pool.replace('_', "-"));
         let names = vec![member.clone(), format!("{pool}.pool.{member}")];
         if wanted.insert(certificate, names).is_some() {

@@ -1,4 +1,4 @@
-//! The command line, and the settings that it makes.
+//! The command line, and the settings from its flags.
 
 mod calls;
 mod certificates;
@@ -189,12 +189,12 @@ pub enum Output {
 }
 
 impl Cli {
-    /// The command line of a program of this name, with the examples of each command.
+    /// The command line for a program of this name, with the examples of each command.
     pub(crate) fn with_examples(program: &str) -> clap::Command {
         examples::added(Self::command(), program)
     }
 
-    /// Whether `--`, behind which a server stands, ends the words that were typed.
+    /// Whether the words end with `--` but no server follows.
     pub fn lacks_server(&self, words: impl Iterator<Item = OsString>) -> bool {
         let names_one = match &self.command {
             None => false,
@@ -205,7 +205,7 @@ impl Cli {
         !names_one && words.last().is_some_and(|last| last == "--")
     }
 
-    /// How the command prints what comes of it.
+    /// The output format of the command.
     pub fn output(&self) -> Output {
         match &self.command {
             Some(Command::Tools(tools)) => tools.output,
@@ -223,7 +223,7 @@ impl Cli {
 }
 
 impl Serve {
-    /// The settings that the flags make.
+    /// The settings of the flags.
     pub fn flags(&self) -> Vec<Flag> {
         let mut flags = self.pools.flags();
         let mut add = |flag, section: &str, key: &str, value: Option<Value>| {
@@ -263,10 +263,10 @@ impl Serve {
 #[cfg(test)]
 mod tests;
 
-/// Reads where a node's admin port is: an address, or what `--listen` takes as one.
+/// Parses the address of an admin port, in any form that `--listen` accepts.
 ///
 /// # Errors
-/// What can be written instead.
+/// The accepted forms, as text.
 fn admin_address(text: &str) -> Result<String, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());

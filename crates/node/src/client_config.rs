@@ -1,4 +1,4 @@
-//! `shoal client-config`: what to paste into a client's configuration.
+//! `shoal client-config`: prints a client's configuration.
 
 use std::io::Write as _;
 
@@ -13,34 +13,35 @@ use crate::exit::Failure;
 use crate::print;
 use crate::stdio::exchange::endpoint;
 
-/// Prints the configuration; where it belongs goes to standard error, so that standard output can be a file.
+/// Prints the configuration. Standard error says where to paste it, so that standard output can be
+/// redirected to a file.
 ///
 /// # Errors
-/// What the client cannot be told.
+/// When the client cannot be configured so.
 pub fn run(command: &ClientConfig) -> Result<(), Failure> {
     let program = std::env::current_exe().context("cannot find the running program")?;
-    // Clients are started without a shell's PATH.
+    // Clients start programs without a shell's PATH, so use the full path.
     let text = text(command, &program.to_string_lossy())?;
     let place = format!("{}\n", place(command.client));
-    // Whoever has closed it does not want to know.
     let _ = std::io::stderr().write_all(place.as_bytes());
     Ok(print::print(&text)?)
 }
 
-/// A client, and what it needs in its configuration to use an endpoint.
+/// A client and its configuration for an endpoint.
 #[derive(Serialize)]
 pub struct ClientSetup {
     /// The client's name.
     pub name: &'static str,
     /// The command that prints `text`.
     pub command: String,
-    /// Where `text` belongs.
+    /// Where to paste `text`.
     pub place: &'static str,
     /// The configuration, in JSON.
     pub text: String,
 }
 
-/// How each known client reaches the endpoint, with a placeholder for its token if it needs one. An invalid URL has none.
+/// The configurations of all known clients for the endpoint, with a placeholder for the token if
+/// one is needed. Empty for an invalid URL.
 pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
     let header = Header {
         name: "Authorization".to_owned(),
@@ -72,7 +73,7 @@ pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
     clients.filter_map(setup).collect()
 }
 
-/// The configuration for a client that finds Shoal at `program`.
+/// The configuration of a client that starts Shoal as `program`.
 fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
     endpoint(&command.url).map_err(|error| Failure::usage(error.to_string()))?;
     let by_stdio =
@@ -90,7 +91,7 @@ fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
     )?)
 }
 
-/// A server that the client calls by itself.
+/// A server that the client calls over HTTP.
 fn called(command: &ClientConfig) -> Value {
     let mut server = Map::new();
     // Cursor tells servers apart by their members.
@@ -137,7 +138,7 @@ fn started(command: &ClientConfig, program: &str) -> Result<Value, Failure> {
     Ok(server.into())
 }
 
-/// What `shoal stdio` sends of a header: it knows bearer tokens only.
+/// The bearer token of a header, the only header that `shoal stdio` can send.
 fn token(header: &Header) -> Result<&str, Failure> {
     let is_authorization = header.name.eq_ignore_ascii_case("authorization");
     let token = header.value.strip_prefix("Bearer ");

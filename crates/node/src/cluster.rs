@@ -1,4 +1,4 @@
-//! This process among the others: what it listens on, whom it dials, what it says of itself.
+//! This process in the cluster: its listener, links and node information.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,17 +24,15 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Role, Settings};
 use crate::node::{Membership, Watch};
 
-/// How long links may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A listener for other processes that is bound and not yet served.
+/// A bound listener for other processes that does not serve yet.
 #[derive(Debug)]
 pub struct BoundCluster {
     listener: std::net::TcpListener,
     address: SocketAddr,
 }
 
-/// Serves other processes.
 pub(crate) struct ClusterListener {
     address: SocketAddr,
     stop: CancellationToken,
@@ -59,13 +57,12 @@ impl BoundCluster {
         })
     }
 
-    /// Where others dial it.
+    /// The address that other processes dial.
     pub(crate) fn advertised(&self, settings: &Settings) -> String {
         let advertised = settings.cluster.advertise.clone();
         advertised.unwrap_or_else(|| self.address.to_string())
     }
 
-    /// Serves from now on.
     pub(crate) fn serve(
         self,
         id: &NodeId,
@@ -111,7 +108,6 @@ impl ClusterListener {
         self.address
     }
 
-    /// Ends every link.
     pub(crate) async fn close(self) {
         self.stop.cancel();
         if timeout(LAST_WORDS, self.serving).await.is_err() {
@@ -120,7 +116,6 @@ impl ClusterListener {
     }
 }
 
-/// All nodes, as operators see them from here.
 pub(crate) fn fleet(
     id: &NodeId,
     inspector: Arc<dyn Inspector>,
@@ -137,7 +132,6 @@ pub(crate) fn fleet(
     fleet
 }
 
-/// Keeps this process's workers linked to the nodes of other processes, where there are any.
 pub(crate) fn joins(
     settings: &Settings,
     membership: Option<&Membership>,
@@ -155,14 +149,13 @@ pub(crate) fn joins(
     Some(WorkerJoins::new(config, links.clone(), members))
 }
 
-/// What this node says of itself.
 pub(crate) fn node_info(settings: &Settings, id: &NodeId, address: Option<String>) -> NodeInfo {
     NodeInfo {
         id: id.clone(),
         address: address.unwrap_or_default(),
         session: settings.node.is(Role::Session),
         edge: settings.node.is(Role::Edge),
-        // Until it knows the tools.
+        // Until the tools are known.
         draining: !settings.node.store.is_memory(),
         starting: !settings.node.store.is_memory(),
         pools: Vec::new(),
@@ -181,12 +174,10 @@ pub(crate) fn members_config(settings: &Settings) -> MembersConfig {
     }
 }
 
-/// The ways to other nodes.
 pub(crate) fn peers(id: &NodeId, links: LinkConfig) -> Arc<dyn Peers> {
     Arc::new(RpcPeers::new(id.clone(), links))
 }
 
-/// The way to the owner of any session.
 pub(crate) fn routed(
     settings: &Settings,
     members: &Members,
@@ -207,7 +198,7 @@ pub(crate) fn routed(
     RoutedGateway::new(config, members.clone(), directory, local)
 }
 
-/// How links to and from other processes behave; `tls` is what the files of `cluster.tls` hold.
+/// `tls` comes from the files of `cluster.tls`.
 pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     let cluster = &settings.cluster;
     let silence = cluster.silence.get();
@@ -224,7 +215,7 @@ pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     }
 }
 
-/// The sessions of this node, under its lease.
+/// The sessions that this node's lease protects.
 pub(crate) struct Owned {
     sessions: Sessions,
     lease: Duration,
@@ -239,7 +230,8 @@ impl Owned {
 
 #[async_trait]
 impl Ownership for Owned {
-    /// Twice: whoever looked at the lease just before it was renewed may claim a little later.
+    /// Checks twice, because a node that read the lease before its renewal may claim sessions a
+    /// little later.
     async fn revalidate(&self) -> Result<(), StoreError> {
         self.sessions.revalidate().await?;
         sleep(self.lease).await;
@@ -247,7 +239,7 @@ impl Ownership for Owned {
     }
 }
 
-/// Takes sessions once the tools are known: a session that moves here must find those that it had.
+/// Takes sessions once the tools are known, because moved sessions must find the same tools.
 pub(crate) async fn open_when_ready(members: Members, dispatch: Dispatch) {
     let began = Instant::now();
     dispatch.settled().await;
@@ -258,7 +250,6 @@ pub(crate) async fn open_when_ready(members: Members, dispatch: Dispatch) {
     members.open().await;
 }
 
-/// The pools whose tools are known here.
 pub(crate) fn pools_of(dispatch: &Dispatch) -> PoolsHere {
     PoolsHere {
         known: dispatch.known_pools(),
@@ -267,7 +258,6 @@ pub(crate) fn pools_of(dispatch: &Dispatch) -> PoolsHere {
     }
 }
 
-/// What there is to do here.
 pub(crate) fn load_of(sessions: &Sessions) -> NodeLoad {
     let status = sessions.status();
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! `shoal config`: looks at the configuration without starting anything.
+//! `shoal config`: checks and prints the configuration.
 
 mod hash_token;
 
@@ -18,10 +18,10 @@ use crate::config::{
 use crate::exit::Failure;
 use crate::print::{json, print};
 
-/// Runs `shoal config …` in a program with these settings. `accept` says whether the program can run what `check` reads.
+/// Runs `shoal config …` with the program's settings, which `accept` checks.
 ///
 /// # Errors
-/// A configuration that cannot be used; a standard stream that cannot be read or written.
+/// When the configuration is invalid, or a standard stream cannot be read or written.
 pub fn run(
     command: &ConfigCommand,
     program: &[Preset],
@@ -79,7 +79,7 @@ fn check(loaded: &Loaded, output: Output) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Opens what the start would open, as far as it is on this machine.
+/// Opens the files that exist on this machine.
 fn open_files(settings: &Settings) -> Result<(), Failure> {
     if certificates::are_there(settings) {
         Certificates::open(settings).map_err(Failure::usage)?;
@@ -95,7 +95,7 @@ fn open_files(settings: &Settings) -> Result<(), Failure> {
     let auth = &settings.auth;
     let edge = settings.node.is(Role::Edge);
     if edge && auth.mode == AuthMode::Tokens && is_there(auth.tokens_file.as_deref()) {
-        // It is watched from then on, for as long as the runtime is there.
+        // Opening starts a watch, which needs a runtime.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
@@ -110,7 +110,7 @@ fn open_files(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Without a file there are the demo tools.
+/// Without a file, the demo tools are served.
 fn no_pool(loaded: &Loaded) -> Option<Finding> {
     let settings = &loaded.settings;
     let is_none = loaded.from_file && settings.pools.is_empty() && settings.node.is(Role::Worker);

@@ -1,4 +1,4 @@
-//! `shoal controller`: makes pools of the servers that are objects of a Kubernetes cluster. It serves no client and is no node.
+//! `shoal controller`: makes pools of the servers that are objects of a Kubernetes cluster.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -28,13 +28,12 @@ use crate::reload::changed;
 use crate::serve::{ADMIN_CONNECTIONS, bind, http_limits};
 use crate::signals::{HangUps, Signals};
 
-/// Makes the current report for operators.
 type Reporter = Arc<dyn Fn() -> Report + Send + Sync>;
 
 /// Reads the settings of a controller.
 ///
 /// # Errors
-/// Why they cannot be used.
+/// When the settings are invalid.
 pub fn load(command: &cli::Controller, environment: &Environment) -> Result<Loaded, Failure> {
     let loaded = config::load(&[], command.config.as_deref(), environment, &flags(command))?;
     if loaded.settings.discovery.kubernetes.namespaces.is_empty() {
@@ -55,10 +54,10 @@ fn flags(command: &cli::Controller) -> Vec<Flag> {
     admin.into_iter().collect()
 }
 
-/// Works as `id` until a signal asks for the end.
+/// Works as `id` until a signal ends the process.
 ///
 /// # Errors
-/// When there is no cluster, an address is taken, or a certificate cannot be used.
+/// When there is no cluster, an address is in use, or a certificate cannot be used.
 pub async fn run(
     command: cli::Controller,
     environment: Environment,
@@ -120,12 +119,11 @@ pub async fn run(
     Ok(())
 }
 
-/// The pools of the configuration.
 fn names(loaded: &Loaded) -> BTreeSet<String> {
     loaded.settings.pools.keys().cloned().collect()
 }
 
-/// Tells which names the configuration has taken, whenever its file has changed, and upon SIGHUP. It never ends.
+/// Reports the configured pools when the file changes, and on SIGHUP.
 async fn follow(
     command: &cli::Controller,
     environment: &Environment,
@@ -166,7 +164,7 @@ fn router(reporter: Reporter, listen: SocketAddr, hosts: &[String]) -> Router {
     guarded(router, listen, hosts)
 }
 
-/// A controller is ready while it could take over from one that goes.
+/// Ready when it could take over from another controller.
 async fn readyz(State(reporter): State<Reporter>) -> Response {
     let reasons = reasons(&reporter());
     let (code, status) = match reasons.is_empty() {
@@ -176,7 +174,6 @@ async fn readyz(State(reporter): State<Reporter>) -> Response {
     answer(code, &json!({ "status": status, "reasons": reasons }))
 }
 
-/// What a controller waits for.
 fn reasons(report: &Report) -> Vec<String> {
     let listed = (!report.listed).then(|| "not all objects have been read yet".to_owned());
     let election = report.election.as_ref();

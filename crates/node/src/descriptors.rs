@@ -1,23 +1,19 @@
-//! How many files the process may open, and how many of them its clients' connections may take.
-//!
-//! A connection is a file. Clients that take all there are would leave none for the probes of a supervisor, for Redis or for
-//! the other processes, and the node would be lost for want of an answer.
+//! Raises the limit on open files, and limits client connections accordingly, because clients could
+//! otherwise use up the files that probes, Redis and other processes need.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::config::{Backend, Settings};
 
-/// Files that are open whatever is configured: standard streams, listeners, the runtime's own, telemetry, name lookups.
+/// Standard streams, listeners, the runtime, telemetry, name lookups.
 const BASE: usize = 32;
-/// Connections to Redis and to the other processes of a cluster.
 const LINKS: usize = 64;
-/// Files of one child process: its three streams, and what watches it.
+/// Three streams and the process descriptor.
 const CHILD: usize = 4;
-/// However much is kept, clients have this share of all.
+/// Clients get at least a quarter of all files.
 const LEAST_SHARE: usize = 4;
 
-/// Raises the process's limit as far as it may, and returns how many client connections it leaves room for, and a warning where
-/// that is less than configured.
+/// Returns how many client connections fit, and a warning if they are fewer than configured.
 pub(crate) fn connections(settings: &Settings, admin: usize) -> (usize, Option<String>) {
     let configured = settings.limits.connections;
     let Some(files) = raise() else {
@@ -48,7 +44,6 @@ fn kept(settings: &Settings, admin: usize) -> usize {
     let links = if alone { 0 } else { LINKS };
     let children = settings.pools.values().map(|pool| match &pool.backend {
         Backend::Stdio(stdio) => stdio.most_processes() * CHILD,
-        // A stream for each session that listens, and one for each call.
         Backend::Http(http) => http.sessions.saturating_add(2 * pool.concurrency),
         Backend::OpenApi(_) => 2 * pool.concurrency,
         Backend::Demo | Backend::Conformance | Backend::Handler => 0,
@@ -56,7 +51,6 @@ fn kept(settings: &Settings, admin: usize) -> usize {
     children.fold(BASE + links + admin, usize::saturating_add)
 }
 
-/// The limit after raising it; `None` where there is none, or nobody knows.
 fn raise() -> Option<usize> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();

@@ -1,4 +1,4 @@
-//! How the process ends: exit codes, and the one place that prints why.
+//! Exit codes, and the one place that prints why a command failed.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,42 +14,40 @@ use crate::cli::Output;
 use crate::config;
 use crate::print;
 
-/// Why the process could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     code: Code,
     error: anyhow::Error,
-    /// Whether standard output has what was asked for: then nothing follows it there.
+    /// Whether standard output has the result; nothing may follow it.
     printed: bool,
-    /// Whether standard error has it.
     told: bool,
 }
 
-/// The exit codes of a process that could not.
+/// The exit codes of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
-    /// Anything that is none of the others.
+    /// A failure without a code of its own.
     Failed = 1,
-    /// What was asked cannot be done.
+    /// Invalid arguments or configuration.
     Usage = 2,
-    /// A tool reports an error.
+    /// The tool reported an error.
     Tool = 3,
-    /// The server was not reached.
+    /// The server could not be reached.
     Unreachable = 4,
     /// The server answered with an error.
     Refused = 5,
-    /// It took too long.
+    /// The command timed out.
     TimedOut = 6,
-    /// 128 and the number of SIGINT.
+    /// Interrupted: 128 plus the number of SIGINT.
     Interrupted = 130,
 }
 
-/// How long the last line may take.
 const LAST_LINE: Duration = Duration::from_secs(1);
 
 impl Code {
-    /// Every code.
+    /// All codes, in ascending order.
     pub const ALL: [Self; 7] = [
         Self::Failed,
         Self::Usage,
@@ -60,7 +58,7 @@ impl Code {
         Self::Interrupted,
     ];
 
-    /// When a process ends with it.
+    /// Explains the code, for help and man pages.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Failed => {
@@ -79,7 +77,6 @@ impl Code {
         }
     }
 
-    /// What `--help` and the man page say of all of them.
     pub(crate) fn help() -> String {
         let mut help = "Exit codes:\n    0  it was done\n".to_owned();
         for code in Self::ALL {
@@ -90,7 +87,7 @@ impl Code {
 }
 
 impl Failure {
-    /// Why it ends with this code.
+    /// A failure with this exit code.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -100,19 +97,19 @@ impl Failure {
         }
     }
 
-    /// What was asked for has been printed, and tells of a failure itself.
+    /// A failure that the printed result already explains.
     pub fn shown(message: impl Into<String>) -> Self {
         Self::new(Code::Tool, message).after_output()
     }
 
-    /// Standard output has what was asked for: nothing follows it there.
+    /// Marks that standard output has the result; nothing may follow it.
     #[must_use]
     pub fn after_output(mut self) -> Self {
         self.printed = true;
         self
     }
 
-    /// What was asked cannot be done.
+    /// A failure for invalid arguments or configuration.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Code::Usage, message)
     }
@@ -122,19 +119,18 @@ impl Failure {
         self.code as u8
     }
 
-    /// Prints why now, before what is left to do: [`report`](Self::report) does not say it again.
+    /// Prints the reason now. [`report`](Self::report) does not repeat it.
     pub(crate) fn tell(&mut self) {
         self.told = true;
         shoal_telemetry::logging::tell(&self.line());
     }
 
     fn line(&self) -> String {
-        // Others may have chosen a part of it: a server, a file.
         print::plain_lines(&format!("shoal: {:#}\n", self.error))
     }
 
-    /// Prints why, with every cause, to standard error; and as JSON to standard output where that is asked for and nothing was
-    /// printed there.
+    /// Prints the reason and its causes to standard error, and as JSON to standard output if that
+    /// was requested and is empty.
     pub fn report(&self, output: Output) -> ExitCode {
         let line = (!self.told).then(|| self.line());
         let mut object =
@@ -146,7 +142,6 @@ impl Failure {
         let (done, written) = mpsc::channel();
         thread::spawn(move || {
             if let Some(line) = line {
-                // Nobody is left to tell when a stream is closed.
                 let _ = std::io::stderr().write_all(line.as_bytes());
             }
             if prints_json {
@@ -154,13 +149,13 @@ impl Failure {
             }
             let _ = done.send(());
         });
-        // And nobody is waited for who does not read it.
+        // Do not wait for a reader that stopped reading.
         let _ = written.recv_timeout(LAST_LINE);
         ExitCode::from(self.code())
     }
 }
 
-// What it displays has every cause already.
+// `Display` prints the causes, so there is no `source`.
 impl std::error::Error for Failure {}
 
 impl std::fmt::Display for Failure {
@@ -182,7 +177,7 @@ impl From<config::Error> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        // A file of rules belongs to the configuration.
+        // The rules' file is part of the configuration.
         let code = match error.is::<PolicyError>() {
             true => Code::Usage,
             false => Code::Failed,

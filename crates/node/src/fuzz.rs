@@ -1,11 +1,11 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`, built with `--cfg fuzzing` only.
 
-/// A configuration file, up to the rules that look at other files.
+/// Parses a configuration file, without rules that read other files.
 pub fn settings(text: &str) {
     let _ = crate::config::fuzz::read(text);
 }
 
-/// The bytes of an HTTP/1.1 connection: the same requests, however they are cut.
+/// Parses an HTTP/1.1 connection, however the bytes are split.
 pub fn http_framing(data: &[u8]) {
     crate::http::fuzz::framing(data);
 }

@@ -1,4 +1,4 @@
-//! The stdio servers of the settings: whether the one that was typed after `--` can be started, and what none of them gets.
+//! Checks the stdio server typed after `--`, and warns about variables that servers do not get.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::config::{Backend, Settings};
 use crate::exit::{Code, Failure};
 use crate::print::plain;
 
-/// How names end that a server most likely wants.
+/// Suffixes of variables that servers probably need.
 const WANTED: [&str; 7] = [
     "_TOKEN",
     "_KEY",
@@ -23,7 +23,7 @@ const WANTED: [&str; 7] = [
     "_URL",
 ];
 
-/// Variables that configure package managers and their servers: names, or the beginnings of names.
+/// Names or prefixes of variables for package managers and their servers.
 const CONFIGURES_TOOLS: [&str; 14] = [
     "NPM_CONFIG_",
     "npm_config_",
@@ -41,11 +41,8 @@ const CONFIGURES_TOOLS: [&str; 14] = [
     "VIRTUAL_ENV",
 ];
 
-/// Fails unless the server can be started at all. Whoever has just typed it is there to read why; a pool of the
-/// configuration is tried again and again, and tells operators meanwhile.
-///
-/// # Errors
-/// When there is no such program, or it is none, or a variable that it is to get is not there.
+/// Fails unless the typed server can be started, because its user can read the reason now. Pools of
+/// the configuration retry instead.
 pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     let pool = settings.pools.get(Pools::SERVER);
     let Some(config) = pool.and_then(|pool| server(&pool.backend)) else {
@@ -73,7 +70,7 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     )))
 }
 
-/// Waits until the server that was typed turns out not to start, and says why; for ever where it does.
+/// Waits until the typed server fails to start; forever if it starts.
 pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
     let stdio = pools.command().map(|server| Typed {
         pool: Pools::SERVER,
@@ -83,7 +80,7 @@ pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>
     let openapi = pools.openapi.clone().map(|document| Typed {
         pool: Pools::OPENAPI,
         server: document,
-        // Nothing is wrong but the document.
+        // Only the document can be wrong.
         code: Code::Usage,
     });
     let typed = stdio.into_iter().chain(openapi);
@@ -95,15 +92,12 @@ pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>
     }
 }
 
-/// A server that was typed.
 struct Typed {
     pool: &'static str,
     server: String,
-    /// How the process ends when it cannot be started.
     code: Code,
 }
 
-/// Waits until the server turns out not to start.
 async fn fails(typed: Typed, workers: &[Arc<WorkerRuntime>]) -> Failure {
     let runs = |worker: &&Arc<WorkerRuntime>| *worker.announcement().borrow().pool == *typed.pool;
     let Some(worker) = workers.iter().find(runs) else {
@@ -136,7 +130,7 @@ async fn fails(typed: Typed, workers: &[Arc<WorkerRuntime>]) -> Failure {
     Failure::new(typed.code, message)
 }
 
-/// Says who shares the processes of stdio servers, for whoever reads it later: the page of backends tells a person at a terminal.
+/// Logs which callers share server processes.
 pub(crate) fn tell_isolation(settings: &Settings) {
     for (pool, backend) in settings
         .pools
@@ -157,14 +151,13 @@ pub(crate) fn tell_isolation(settings: &Settings) {
     }
 }
 
-/// Says which variables of Shoal's own environment no server gets although one may want them.
 pub(crate) fn tell_withheld(settings: &Settings) {
     let pools = settings.pools.values();
     let servers: Vec<&StdioConfig> = pools.filter_map(|pool| server(&pool.backend)).collect();
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let names = withheld(&servers, names);
     if !names.is_empty() {
-        // Names only: values are secrets.
+        // Values are secrets.
         tracing::warn!(
             variables = names.join(" "),
             "no server gets these variables: a server's environment holds only what it is given; pass one on with \
@@ -203,7 +196,6 @@ fn withheld(servers: &[&StdioConfig], names: impl Iterator<Item = String>) -> Ve
     names
 }
 
-/// Whether a server's command line speaks of a variable.
 fn mentions(server: &StdioConfig, name: &str) -> bool {
     let marks = [
         format!("${name}"),
@@ -214,7 +206,6 @@ fn mentions(server: &StdioConfig, name: &str) -> bool {
     words.any(|word| word == name || marks.iter().any(|mark| word.contains(mark)))
 }
 
-/// Finds a program as the operating system will.
 pub(crate) fn find(command: &str, path: &OsStr) -> Result<(), String> {
     if command.contains('/') {
         return is_program(Path::new(command));
@@ -243,7 +234,7 @@ fn is_program(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Elsewhere names have endings that are not written.
+/// Other systems add file endings, so accept every name.
 #[cfg(not(unix))]
 fn is_program(_file: &Path) -> Result<(), String> {
     Ok(())

@@ -1,7 +1,7 @@
-//! Serves requests on a socket: HTTP/1.1 and HTTP/2, with TLS or without, bounded, with an orderly end.
+//! Serves HTTP/1.1 and HTTP/2, with or without TLS, with limits and an orderly shutdown.
 //!
-//! hyper is driven directly: `axum::serve` has no limit on connections, no time limit on headers and
-//! no end with a deadline.
+//! Uses hyper directly, because `axum::serve` has no connection limit, header timeout or shutdown
+//! deadline.
 
 mod connection;
 mod ending;
@@ -36,35 +36,34 @@ use connection::Protocols;
 use ending::Ending;
 pub use secure::HttpTls;
 
-/// Connections that the operating system holds until they are accepted.
 const BACKLOG: u32 = 4096;
-/// How long a connection that came just before the end has for its request.
+/// For the request of a connection accepted just before the shutdown.
 const LAST_REQUEST: Duration = Duration::from_millis(250);
-/// How long to leave a listener alone that has run out of file descriptors or memory.
+/// After `accept` ran out of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Bounds of a server's connections.
+/// The limits of a server's connections.
 #[derive(Clone, Debug)]
 pub struct HttpLimits {
-    /// Connections open at once.
+    /// Maximum open connections.
     pub connections: usize,
-    /// Requests open at once on one HTTP/2 connection.
+    /// Maximum concurrent requests on one HTTP/2 connection.
     pub requests_per_connection: u32,
-    /// Headers of one HTTP/1 request.
+    /// Maximum headers of one HTTP/1.1 request.
     pub headers: usize,
-    /// Bytes of the headers of one request.
+    /// Maximum bytes of the headers of one request.
     pub header_bytes: usize,
-    /// How long a connection may take to send the headers of a request, from their first byte; a new one, from its start.
+    /// Maximum time for a request's headers, from their first byte or the connection's start.
     pub header_timeout: Duration,
-    /// How long a connection of HTTP/1.1 may idle between two requests.
+    /// Maximum idle time of an HTTP/1.1 connection between requests.
     pub idle_timeout: Duration,
-    /// How long a client may take nothing of what waits for it before its connection is closed, or its stream reset.
+    /// How long a client may read nothing before its connection closes or its stream is reset.
     pub write_timeout: Duration,
 }
 
-/// Answers the requests of a server.
+/// The service that answers requests.
 pub trait RequestService: Clone + Send + Sync + 'static {
-    /// Answers one.
+    /// Answers a request.
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
 }
 
@@ -83,7 +82,7 @@ impl RequestService for Router {
     }
 }
 
-/// A listener that is bound and not yet served: its address is known before anything is announced.
+/// A bound listener that does not serve yet.
 #[derive(Debug)]
 pub struct Bound {
     listener: TcpListener,
@@ -102,7 +101,7 @@ impl Bound {
         } else {
             TcpSocket::new_v6()?
         };
-        // A restart must not wait for the connections of the process before.
+        // Otherwise a restart would wait for the previous process's connections.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
@@ -115,19 +114,19 @@ impl Bound {
         })
     }
 
-    /// With TLS, if there is to be any.
+    /// Sets the TLS, or none.
     #[must_use]
     pub fn over(self, tls: Option<HttpTls>) -> Self {
         Self { tls, ..self }
     }
 
-    /// Where it listens, as the beginning of a URL.
+    /// The origin of the listener's URLs.
     pub fn origin(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -154,43 +153,42 @@ impl Bound {
     }
 }
 
-/// A server at work.
+/// A running server.
 #[derive(Debug)]
 pub struct HttpServer {
     ending: Ending,
     places: Arc<Semaphore>,
     limit: usize,
-    /// Those that are open, and who accepts them.
     connections: TaskTracker,
 }
 
 impl HttpServer {
-    /// Sends clients elsewhere: from now on each answer is the last one on its connection, and says so
-    /// (`Connection: close`; over HTTP/2, `GOAWAY`). New connections are still taken, and those that idle
-    /// stay: closed now, they could break a request that is on its way to them.
+    /// Makes each answer the last on its connection (`Connection: close`, or `GOAWAY` over HTTP/2).
+    /// Keeps idle connections, because closing them could lose a request on its way.
     pub fn drain(&self) {
         self.ending.drain();
     }
 
-    /// Waits until no connection idles any more after [`drain`](Self::drain), at most for so long; returns
-    /// how many still do. Cancellation safe.
+    /// Waits up to `within` until no connection is idle after [`drain`](Self::drain). Returns how
+    /// many are. Cancellation safe.
     pub async fn let_idle_go(&self, within: Duration) -> usize {
         let _ = timeout(within, self.ending.until_none_idles()).await;
         self.ending.idle()
     }
 
-    /// Stops accepting, closes connections that idle, and lets the others finish the requests that they have begun.
+    /// Stops accepting, and closes each connection after its present request.
     pub fn begin_close(&self) {
         self.ending.close();
         self.connections.close();
     }
 
-    /// Waits until every connection has ended after [`begin_close`](Self::begin_close). Cancellation safe.
+    /// Waits for the connections' end after [`begin_close`](Self::begin_close). Cancellation safe.
     pub async fn closed(&self) {
         self.connections.wait().await;
     }
 
-    /// Closes the server. Returns how many connections were still busy at the deadline; they end with the process.
+    /// Closes the server. Returns how many connections were busy at the deadline; they end with the
+    /// process.
     pub async fn close(self, deadline: Duration) -> usize {
         self.begin_close();
         let closed = timeout(deadline, self.closed()).await;
@@ -207,7 +205,6 @@ struct Acceptor<S> {
 }
 
 impl<S: RequestService> Acceptor<S> {
-    /// Accepts until it is told to stop.
     async fn run(self) {
         loop {
             let accepted = tokio::select! {
@@ -226,8 +223,8 @@ impl<S: RequestService> Acceptor<S> {
         }
     }
 
-    /// Serves one request of each connection that the operating system has accepted already: it would reset them with the
-    /// listener, and their clients could not know that nothing was done. They take no places, as those may all be taken.
+    /// Serves one request of each queued connection without a permit. Closing the listener would
+    /// reset them, and their clients could not know whether their requests ran.
     fn serve_backlog(self) {
         let listener = match self.listener.into_std() {
             Ok(listener) => listener,
@@ -254,12 +251,11 @@ impl<S: RequestService> Acceptor<S> {
         }
     }
 
-    /// The next connection with its place; `None` when it failed on the way.
     async fn accept(&self) -> Option<(TcpStream, OwnedSemaphorePermit)> {
         let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, _)) => {
-                // Answers are written whole; waiting for more to send would only delay them.
+                // Answers are written whole, so a delay gains nothing.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "could not turn Nagle's algorithm off");
                 }
@@ -275,7 +271,6 @@ impl<S: RequestService> Acceptor<S> {
     }
 }
 
-/// Whether the error concerns the connection that came, not the listener.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! This node as operators see it: its sessions, calls and rates behind one [`Inspector`].
+//! This node as operators see it: sessions, calls and rates behind an [`Inspector`].
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
@@ -15,10 +15,8 @@ use shoal_session::Sessions;
 
 use crate::node::Watch;
 
-/// Calls of one session that are shown.
 const CALLS_OF_SESSION: usize = 100;
 
-/// Looks into this node.
 pub(crate) struct LocalInspector(Arc<Watch>);
 
 impl LocalInspector {
@@ -26,7 +24,6 @@ impl LocalInspector {
         Self(watch)
     }
 
-    /// Nodes that are gone.
     fn remembered(&self) -> Vec<Remembered> {
         let Some(membership) = self.0.shared_membership() else {
             return Vec::new();
@@ -154,7 +151,7 @@ fn worker(worker: WorkerStatus) -> WorkerReport {
     }
 }
 
-/// Ends the recorder's steps as they pass, for as long as the node is there.
+/// Closes the recorder's steps until the node is dropped.
 pub(crate) async fn sample(watch: Weak<Watch>) {
     let mut ended = 0;
     loop {
@@ -163,7 +160,7 @@ pub(crate) async fn sample(watch: Weak<Watch>) {
         let Some(watch) = watch.upgrade() else {
             return;
         };
-        // The step that is just over, by a clock that may have been set back meanwhile.
+        // The clock may have been set back.
         let length = Recorder::STEP.as_secs();
         let over = (unix().as_secs() / length).saturating_sub(1) * length;
         if over <= ended {
@@ -188,7 +185,7 @@ fn unix() -> Duration {
     now.unwrap_or_default()
 }
 
-/// Steps begin at multiples of their length, so that those of several nodes can be added up.
+/// Steps begin at multiples of their length, so that nodes' steps can be added.
 fn until_next_step(now: Duration) -> Duration {
     let length = Recorder::STEP.as_secs();
     let next = Duration::from_secs((now.as_secs() / length + 1) * length);

@@ -1,7 +1,5 @@
-//! `shoal install`: puts this program somewhere else, where there is no shell and no `cp`.
-//!
-//! The image holds nothing but the binary. An init container that runs this brings it into a volume, from
-//! which another image, the one with a tool's runtime, starts it.
+//! `shoal install`: copies this program out of an image without shell or `cp`. An init container
+//! runs it, so that another container can start the copy.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -14,17 +12,15 @@ use anyhow::Context as _;
 use crate::exit::Failure;
 use crate::print::print;
 
-/// Everybody may run it: the container that starts it may well have another user.
+/// The other container may run as another user.
 const MODE: u32 = 0o755;
-/// What the file is called in a directory.
 const NAME: &str = "shoal";
 
-/// Copies the running program to `to`, or into it if it is a directory, and prints where it is.
-///
-/// A program that is there already is replaced in one step, also while it runs: a copy is complete or not there.
+/// Copies the running program to the file or into the directory `to`. Replaces an existing file
+/// atomically.
 ///
 /// # Errors
-/// When the running program cannot be read, or the target's directory not be written.
+/// When the running program cannot be read, or the target cannot be written.
 pub fn run(to: &Path) -> Result<(), Failure> {
     let program = std::env::current_exe().context("cannot find the running program")?;
     let target = target(to);
@@ -43,7 +39,6 @@ fn copy(program: &Path, target: &Path) -> anyhow::Result<()> {
     let beside = beside(target);
     let copied = write(program, &beside).and_then(|()| fs::rename(&beside, target));
     if copied.is_err() {
-        // Nothing half-written stays; it may not even be there.
         let _ = fs::remove_file(&beside);
     }
     copied.with_context(|| {
@@ -55,7 +50,7 @@ fn copy(program: &Path, target: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// In the same directory, so that it can be renamed; of a name of its own, for two that do this at once.
+/// Unique, and in the target's directory, so that the rename is atomic.
 fn beside(target: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or(NAME.as_ref()));

@@ -1,22 +1,22 @@
-//! Configuration, roles, wiring, shutdown order, and the shoal binary.
+//! Configuration, roles, wiring, shutdown order, and the `shoal` binary.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | [`program`], `main.rs` | the way through a command, in the `shoal` binary or around a server of its author |
-//! | [`worker`] | a worker in a program that does more |
-//! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`shell`], [`status_command`], [`worker_check`] | what can be typed |
-//! | `given.rs`, `print.rs`, `terminal.rs` | the server that is typed after `--`; standard output; whoever sits at the terminal |
-//! | [`config`] | every setting, and where it came from |
-//! | [`serve`], `narrator.rs` | settings to a serving node, and to its end; what is told of that |
+//! | [`program`], `main.rs` | the entry point, also of programs that embed their own server |
+//! | [`worker`] | a worker embedded in another program |
+//! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`shell`], [`status_command`], [`worker_check`] | commands |
+//! | `given.rs`, `print.rs`, `terminal.rs` | the server after `--`, standard output, the terminal |
+//! | [`config`] | settings and their sources |
+//! | [`serve`], `narrator.rs` | `shoal serve`, and its messages |
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
-//! | `pools.rs`, `scaled_pools.rs`, [`reload`] | the pools of this process, what those offer that have no worker, and reading the configuration again |
-//! | [`cluster`] | the other processes |
-//! | [`http`], [`admin`], `certificates.rs` | the sockets: clients, operators; their TLS |
-//! | `policies.rs`, [`policy_command`] | the rules that say who may use what, and their tests |
-//! | `descriptors.rs` | how many of them there can be |
-//! | `inspect.rs` | this node as the operators' console sees it |
-//! | [`stdio`] | a client on the standard streams |
-//! | `signals.rs`, `service_manager.rs`, `shutdown.rs`, [`exit`] | staying alive, telling who supervises that, and ending in order |
+//! | `pools.rs`, `scaled_pools.rs`, [`reload`] | pools, pools scaled to zero, reloads |
+//! | [`cluster`] | links to other processes |
+//! | [`http`], [`admin`], `certificates.rs` | ports and TLS |
+//! | `policies.rs`, [`policy_command`] | policy rules, and their tests |
+//! | `descriptors.rs` | the limit on open files |
+//! | `inspect.rs` | this node, for the console |
+//! | [`stdio`] | `shoal stdio` |
+//! | `signals.rs`, `service_manager.rs`, `shutdown.rs`, [`exit`] | signals, `sd_notify`, shutdown, exit codes |
 
 pub mod admin;
 pub mod call_command;

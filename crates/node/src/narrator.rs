@@ -1,4 +1,4 @@
-//! What is told of a server's life: to whoever sits at the terminal in words, to a collector of logs with the same as fields.
+//! Messages about a server's life: sentences at a terminal, structured fields for log collectors.
 
 use std::time::Duration;
 
@@ -11,24 +11,19 @@ use crate::exit::Failure;
 use crate::node::Watch;
 use crate::print::plain;
 
-/// How often the node is looked at first, and later on.
+/// At first, and later.
 const LOOKS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
-/// How long a start may take before it is said what it waits for.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Tells of a server's life.
 pub(crate) struct Narrator {
-    /// Whether a person reads it as it comes.
+    /// Whether a person reads the output.
     at_terminal: bool,
     began: Instant,
 }
 
-/// Where the node can be reached.
 pub(crate) struct Addresses {
-    /// Of the MCP endpoint.
     pub(crate) clients: Option<String>,
     pub(crate) cluster: Option<String>,
-    /// The beginning of the URLs for operators.
     pub(crate) admin: String,
 }
 
@@ -40,7 +35,6 @@ impl Narrator {
         }
     }
 
-    /// Whether what it tells stands at a terminal.
     pub(crate) fn is_at_terminal(&self) -> bool {
         self.at_terminal
     }
@@ -59,7 +53,6 @@ impl Narrator {
         );
     }
 
-    /// Waits until the node is ready, and says so; and what it waits for where that takes its time.
     pub(crate) async fn ready(&self, watch: &Watch, addresses: &Addresses) {
         let mut is_told = false;
         loop {
@@ -106,7 +99,7 @@ impl Narrator {
         }
     }
 
-    /// Something of the machine is less than the configuration says. Somebody who tries a server has nothing of it.
+    /// The machine allows less than the configuration, which does not matter at a terminal.
     pub(crate) fn advice(&self, warning: &str) {
         match self.at_terminal {
             true => tracing::debug!("{warning}"),
@@ -114,7 +107,7 @@ impl Narrator {
         }
     }
 
-    /// The server cannot go on, and what is left of it is ended after this.
+    /// Reports a failure before the shutdown.
     pub(crate) fn failed(&self, failure: &mut Failure) {
         match self.at_terminal {
             true => failure.tell(),
@@ -147,7 +140,6 @@ fn say(line: &str) {
     shoal_telemetry::logging::tell(&format!("{line}\n"));
 }
 
-/// What is started: the words that were typed, or the pools of the configuration.
 fn what(given: &Pools, pools: &[&str]) -> String {
     if let Some(typed) = given.typed() {
         return plain(&typed);

@@ -1,4 +1,4 @@
-//! A node: its parts, built in order and wired together.
+//! Builds the parts of a node in order, and wires them together.
 
 mod gauges;
 mod peer_check;
@@ -33,41 +33,35 @@ use crate::scaled_pools::ScaledPools;
 use crate::starting::Starting;
 use crate::storage::{self, Storage};
 
-/// A node whose parts run.
+/// A running node.
 pub struct Node {
     pub(crate) settings: Settings,
-    /// Those that run here.
     pub(crate) pools: Pools,
     pub(crate) configuration: Arc<ConfigurationState>,
     _changing: DropGuard,
     pub(crate) watch: Arc<Watch>,
-    /// All nodes, as operators see them from here.
     pub(crate) fleet: Arc<Fleet>,
-    /// What other processes reach, where they can.
     pub(crate) listener: Option<ClusterListener>,
-    /// Keeps this process's workers linked to the other nodes.
     pub(crate) joins: Option<Arc<WorkerJoins>>,
     bus: Arc<dyn ClusterBus>,
     _counted: Vec<Registration>,
-    /// The policy rules, where clients are served.
     pub(crate) rules: Option<Arc<RulesInForce>>,
     _rereading: Option<AbortOnDropHandle<()>>,
 }
 
-/// The legacy sessions as an edge reaches them, and what keeps this process among the nodes.
+/// The node's membership in the cluster, and the way to legacy sessions.
 pub(crate) struct Membership {
     pub(crate) members: Members,
     pub(crate) gateway: RoutedGateway,
-    /// Those of this process.
     pub(crate) sessions: Option<Sessions>,
-    /// Whether no other process can hold sessions of this deployment.
+    /// Whether no other process can own sessions.
     pub(crate) alone: bool,
 }
 
 impl Node {
-    /// Builds the parts of the node `id`: store, dispatcher, workers, sessions, the links to other processes.
-    /// `cluster` is where those are listened for, `tls` what is shown to them, and `handler` the server that the program brings. Waits for a store that is away or takes
-    /// no writes, and says so in `starting`.
+    /// Builds the parts of the node `id`. `cluster` is the listener for other processes, `tls`
+    /// secures the links, `handler` is the embedded server. Waits while the store is unavailable or
+    /// read-only, and reports that in `starting`.
     ///
     /// # Errors
     /// When a part cannot be built from its settings.
@@ -140,12 +134,11 @@ impl Node {
         })
     }
 
-    /// Where other processes reach this one.
     pub(crate) fn cluster_address(&self) -> Option<SocketAddr> {
         self.listener.as_ref().map(ClusterListener::address)
     }
 
-    /// The edge's service for callers whom `authenticator` names; `None` without the role.
+    /// The edge's service; `None` without the edge role. `authenticator` identifies callers.
     pub fn edge(&self, authenticator: Arc<dyn Authenticator>) -> Option<EdgeService> {
         if !self.settings.node.is(Role::Edge) {
             return None;
@@ -165,7 +158,7 @@ impl Node {
     }
 }
 
-/// Where all sessions are in this process, nobody has to look for their owner.
+/// Without other processes, the edge needs no lookup of session owners.
 fn gateway(membership: &Membership) -> Arc<dyn SessionGateway> {
     match &membership.sessions {
         Some(sessions) if membership.alone => Arc::new(sessions.clone()),
@@ -187,7 +180,7 @@ async fn join(
         let config = cluster::members_config(settings);
         match Members::join(config, me.clone(), &store, peers.clone()).await {
             Ok(members) => break members,
-            // It answers, and cannot do its part: it loads, has no replica, has a former master's data.
+            // Redis is loading, lacks a replica, or has a former master's data.
             Err(error) if error.is_outage() || matches!(error, StoreError::Full(_)) => {
                 starting.wait_for(storage::REDIS, &error.to_string()).await;
             }
@@ -230,8 +223,7 @@ async fn join(
     })
 }
 
-/// What a process is called that has these settings: the configured name with something that no other
-/// process has.
+/// Makes a unique id: the configured name and a random suffix.
 pub fn node_id(settings: &Settings) -> NodeId {
     let random = uuid::Uuid::new_v4().simple().to_string();
     match &settings.node.name {

@@ -1,4 +1,4 @@
-//! The policy rules of a node, and their file while it runs.
+//! The policy rules of a node, and the watch on their file.
 
 use std::sync::Arc;
 
@@ -10,17 +10,14 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Role, Settings};
 
-/// The rules where clients are served, and what sees that their file changes.
 #[derive(Default)]
 pub(crate) struct Policies {
     pub(crate) rules: Option<Arc<RulesInForce>>,
     watch: Option<FileWatch>,
 }
 
-/// Reads the rules, where clients are served.
-///
 /// # Errors
-/// Rules that cannot be used: a node without them would let everybody do everything.
+/// When the rules are invalid: without them, everyone could do everything.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Policies> {
     if !settings.node.is(Role::Edge) && !settings.node.is(Role::Session) {
         return Ok(Policies::default());
@@ -34,10 +31,7 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Policies> {
 }
 
 impl Policies {
-    /// Reads the rules' file again when it changes, until what is returned is dropped.
-    ///
-    /// # Panics
-    /// Outside a Tokio runtime.
+    /// Rereads the rules' file when it changes, until the returned handle is dropped.
     pub(crate) fn reread(
         self,
         settings: &Settings,

@@ -1,4 +1,4 @@
-//! `shoal policy`: asks the rules, without starting anything.
+//! `shoal policy`: evaluates the rules without starting a node.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::config::{self, Environment, Preset};
 use crate::exit::Failure;
 use crate::print::{json, print};
 
-/// Runs `shoal policy …` in a program with these settings.
+/// Runs `shoal policy …` with the program's settings.
 ///
 /// # Errors
-/// Rules or cases that cannot be used; cases that fail.
+/// When rules or cases are invalid, or a case fails.
 pub fn run(command: &PolicyCommand, program: &[Preset]) -> Result<(), Failure> {
     let PolicyCommand::Test(command) = command;
     let cases = read(&command.cases)?;

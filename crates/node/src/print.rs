@@ -1,4 +1,4 @@
-//! Standard output, for commands that print and end.
+//! Standard output of commands.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
@@ -6,10 +6,8 @@ use std::io::{self, ErrorKind, Write as _};
 use anyhow::Context as _;
 use serde::Serialize;
 
-/// Prints a text, without what a terminal would obey: servers, workers and files of others have chosen parts of it. Whoever has read enough (`… | head`) is no failure.
-///
-/// # Errors
-/// When standard output cannot be written for another reason.
+/// Prints a text without terminal control characters, because servers and files choose part of it.
+/// A closed pipe (`… | head`) is no error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let text = plain_lines(text);
@@ -20,25 +18,18 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Says something to whoever sits at the terminal, on standard error.
 pub(crate) fn err(text: &str) {
     let mut terminal = io::stderr().lock();
     let written = terminal.write_all(text.as_bytes());
-    // A terminal that is gone shows nothing.
     let _ = written.and_then(|()| terminal.flush());
 }
 
-/// A value as JSON for people and programs.
-///
-/// # Errors
-/// When it cannot be written so.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON")?;
     Ok(escaped(&text) + "\n")
 }
 
-/// JSON without what a terminal would obey. Such letters stand in its strings only, where an escape is the same letter; line breaks
-/// stand between them only.
+/// Control characters occur in JSON strings only, where the escape means the same character.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -53,12 +44,12 @@ fn escaped(json: &str) -> String {
     text
 }
 
-/// A text of somebody else on one line, without what a terminal would obey.
+/// Makes foreign text safe to print on one line.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| shown(letter, false)).collect()
 }
 
-/// The same of a text with lines and columns.
+/// Keeps line breaks and tabs.
 pub(crate) fn plain_lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     text.chars().map(|letter| shown(letter, true)).collect()
@@ -72,8 +63,6 @@ fn shown(letter: char, has_lines: bool) -> char {
     }
 }
 
-/// Whether a terminal does something at this letter, or may: control characters begin its commands, and some of the others turn
-/// the direction of the text after them.
 fn is_obeyed(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -85,7 +74,7 @@ mod tests {
 
     use super::{json, plain, plain_lines};
 
-    /// Moves a cursor, rings, begins a command in one letter, turns a text around.
+    /// Moves the cursor, rings the bell, begins a command, reverses text.
     const OBEYED: &str = "a\u{1b}[2Jb\u{7}c\u{9b}31md\u{7f}e\u{202e}f\rg";
 
     #[test]

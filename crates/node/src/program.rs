@@ -1,4 +1,4 @@
-//! A program around Shoal's command line: the `shoal` binary, or one that brings a server of its author along.
+//! The `shoal` binary, or a program that embeds its author's server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,30 +21,30 @@ use crate::{
     policy_command, serve, shell, status_command, stdio, worker_check,
 };
 
-/// How long what is left of the process may take once its work is done.
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
 
-/// What a program is called, and what it brings along. The `shoal` binary brings nothing: [`Program::default`].
+/// A program's name, settings and server. [`Program::default`] is the `shoal` binary, which has no
+/// server.
 pub struct Program {
-    /// What users type to start it.
+    /// The command that users type.
     pub name: String,
-    /// Its own version, beside Shoal's.
+    /// The program's own version, printed beside Shoal's.
     pub version: Option<String>,
-    /// Settings below all others: file, environment and flags override them.
+    /// Default settings. The file, the environment and flags override them.
     pub settings: Vec<Preset>,
-    /// The server that it brings.
+    /// The embedded server.
     pub handler: Option<PoolHandler>,
 }
 
-/// A server that a program brings, and its pool.
+/// A server that a program embeds, and its pool.
 pub struct PoolHandler {
     /// The pool, whose backend is [`config::Backend::Handler`].
     pub pool: String,
-    /// Starts the server, once there is a runtime and the pool is to run in this process.
+    /// Starts the server. Called inside the runtime, only if this process runs the pool.
     pub start: StartHandler,
 }
 
-/// Starts a server.
+/// A function that starts a server.
 pub type StartHandler =
     Box<dyn FnOnce() -> BoxFuture<'static, anyhow::Result<Arc<dyn Backend>>> + Send>;
 
@@ -60,7 +60,8 @@ impl Default for Program {
 }
 
 impl Program {
-    /// Does what the process's arguments say. It ends with the process: signals, logging and telemetry are taken over.
+    /// Runs the command in the process's arguments. Takes over signals, logging and telemetry until
+    /// the process ends.
     pub fn run(self) -> ExitCode {
         let matches = self.command().get_matches();
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -77,13 +78,11 @@ impl Program {
         }
     }
 
-    /// The command line under the program's name.
     pub(crate) fn command(&self) -> clap::Command {
         let command = Cli::with_examples(&self.name);
         if self.handler.is_none() {
             return command;
         }
-        // It lives as long as the process, which has one.
         let name: &'static str = self.name.clone().leak();
         let shoal = env!("CARGO_PKG_VERSION");
         let version = match &self.version {
@@ -152,10 +151,8 @@ impl Program {
         }
     }
 
-    /// Whether the pools that are to run here and say that the program brings their server are right.
-    ///
     /// # Errors
-    /// The pool whose server is not in this program.
+    /// The check fails for a handler pool whose server is not in this program.
     pub(crate) fn check(
         &self,
     ) -> impl Fn(&Settings) -> Result<(), Failure> + Send + Sync + 'static {
@@ -185,7 +182,6 @@ fn check(own: Option<&str>, settings: &Settings) -> Result<(), Failure> {
     )))
 }
 
-/// Does the work of a process that logs, counts and traces, and sends the last of that when it is done.
 fn told<W: Future<Output = Result<(), Failure>>>(
     loaded: Loaded,
     work: impl FnOnce(Loaded, NodeId) -> W,

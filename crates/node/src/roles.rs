@@ -20,13 +20,12 @@ use shoal_worker::{
 use crate::config::{self, AuthMode, Pool, Role, Settings};
 use crate::program::PoolHandler;
 
-/// How long a request that needs the store may wait for it; a longer wait is better spent by its client.
+/// For a request that needs the store; then its client retries.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a node waits for workers before it takes sessions without any.
+/// For workers, before the node takes sessions without their tools.
 const TOOLS_WITHIN: Duration = Duration::from_secs(15);
 
-/// The dispatcher, without workers yet.
 pub(crate) fn dispatch(
     settings: &Settings,
     policies: Option<Arc<RulesInForce>>,
@@ -79,15 +78,15 @@ pub(crate) fn dispatch(
     Ok(Dispatch::new(config, keys))
 }
 
-/// Whether there may be pools that are not in this process, or sessions that another one had.
+/// Whether other processes may have pools or sessions.
 fn others_join(settings: &Settings) -> bool {
     settings.cluster.listen.is_some() || !settings.node.store.is_memory()
 }
 
-/// What runs a pool: one backend, or one for each of its URLs. `handler` is the server that the program brings.
+/// One backend, or one for each URL. `handler` is the embedded server.
 ///
 /// # Errors
-/// When a backend cannot be made of its settings.
+/// When a backend cannot be made from its settings.
 pub(crate) async fn backends(
     pool: &Pool,
     handler: Option<PoolHandler>,
@@ -115,7 +114,7 @@ pub(crate) async fn backends(
     Ok(vec![backend])
 }
 
-/// Each server that is named is a worker: when one is away, the calls go to the others.
+/// One worker per URL, so that calls move to the others when a server is down.
 fn remote(config: &HttpConfig, outbound: &Outbound) -> Result<Vec<Arc<dyn Backend>>, String> {
     let started = HttpBackend::start(config.clone(), outbound)?.into_iter();
     Ok(started
@@ -123,7 +122,6 @@ fn remote(config: &HttpConfig, outbound: &Outbound) -> Result<Vec<Arc<dyn Backen
         .collect())
 }
 
-/// The same of services that an OpenAPI document describes.
 fn described(
     config: &OpenApiConfig,
     choice: &ToolChoice,
@@ -137,7 +135,6 @@ fn described(
         .collect()
 }
 
-/// The legacy sessions.
 pub(crate) fn sessions(
     settings: &Settings,
     store: Store,
@@ -176,7 +173,6 @@ pub(crate) fn sessions(
     Sessions::start(config, store, Arc::new(dispatch.clone()), node)
 }
 
-/// The edge's settings.
 pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
     let (server, limits) = (&settings.server, &settings.limits);
     let (streams, calls) = (&settings.streams, &settings.calls);
@@ -197,7 +193,7 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
         allowed_origins: server.allowed_origins.clone(),
         limits: limits.clone(),
         quotas: Vec::new(),
-        // They were checked with the configuration.
+        // The configuration's check has parsed them.
         trusted_proxies: TrustedProxies::parse(&server.trusted_proxies).unwrap_or_default(),
         tasks: TaskSettings {
             enabled: settings.tasks.enabled,
@@ -217,16 +213,13 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
     }
 }
 
-/// Who says who is calling, and what can be seen of that.
 pub(crate) struct Callers {
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) oauth: Option<Arc<OAuth>>,
 }
 
-/// Who says who is calling.
-///
 /// # Errors
-/// A file that cannot be used.
+/// When a file of `auth` cannot be used.
 pub(crate) fn callers(settings: &Settings) -> Result<Callers, String> {
     let auth = &settings.auth;
     let authenticator: Arc<dyn Authenticator> = match auth.mode {

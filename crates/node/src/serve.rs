@@ -1,4 +1,4 @@
-//! `shoal serve`: from settings to a serving node, and to its end.
+//! `shoal serve`: serves the settings until a signal ends the process.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -29,12 +29,11 @@ use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
 use crate::{admin, cluster, descriptors, given};
 
-/// Connections of the admin port: a supervisor, a scraper, a few people.
 pub(crate) const ADMIN_CONNECTIONS: usize = 64;
-/// The pool that is served when nobody says what to serve.
+/// The pool if neither configuration nor command line has one.
 const DEMO_POOL: &str = "demo";
 
-/// Reads the settings of a server. A configuration that serves nothing cannot be used.
+/// Reads the settings of a server. It rejects a configuration without pools.
 pub fn reader(serve: &Serve, program: &Program, environment: &Environment) -> ConfigReader {
     let (check, given) = (program.check(), serve.pools.clone());
     let accept = move |loaded: &mut Loaded| {
@@ -63,16 +62,16 @@ fn accept(given: &Pools, loaded: &mut Loaded) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether nothing but the demo tools is served.
+/// Whether all pools serve the demo tools.
 pub fn is_demo(settings: &Settings) -> bool {
     let mut pools = settings.pools.values();
     !settings.pools.is_empty() && pools.all(|pool| matches!(pool.backend, Backend::Demo))
 }
 
-/// Serves as the node `id`, with the server that the program brings, until a signal asks for the end.
+/// Serves as the node `id`, with the embedded server `handler`, until a signal ends the process.
 ///
 /// # Errors
-/// What keeps the node from serving: a part that cannot be built, an address that is taken.
+/// When a part cannot be built, or an address is in use.
 pub async fn run(
     serve: Serve,
     reader: ConfigReader,
@@ -96,7 +95,7 @@ pub async fn run(
         }
     }
 
-    // Before anything is bound: what is wrong with a certificate is wrong with the configuration.
+    // Before binding, because a wrong certificate is a configuration error.
     let certificates = Certificates::open(&settings).map_err(Failure::usage)?;
     certificates.renew(&settings);
     let _expiring = certificates.observe_ports();
@@ -221,7 +220,7 @@ pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> 
         .with_context(|| format!("cannot listen on {address} ({setting}; port 0 takes a free one)"))
 }
 
-/// Whether operators may call tools from the console, and how. It opens no way to whoever could not call otherwise.
+/// The console must not let anyone call tools who could not call the edge directly.
 fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCalls {
     let server = &settings.server;
     if !server.console_calls {
@@ -261,7 +260,7 @@ pub(crate) fn http_limits(settings: &Settings) -> HttpLimits {
     }
 }
 
-/// Tells on standard output where the node listens: scripts and tests wait for these lines. A person is told once it is ready.
+/// Scripts and tests wait for these lines. At a terminal, the narrator prints them later.
 fn announce(addresses: &Addresses, narrator: &Narrator) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if narrator.is_at_terminal() && out.is_terminal() {
@@ -280,7 +279,6 @@ fn announce(addresses: &Addresses, narrator: &Narrator) -> anyhow::Result<()> {
         .context("cannot write to standard output")
 }
 
-/// How to try what is served, where that is nothing but the demo tools.
 fn hint_for(settings: &Settings, clients: Option<&Bound>) -> String {
     let plain = settings.server.tls.certificate.is_none();
     let clients = clients.filter(|_| plain && is_demo(settings));
@@ -289,7 +287,7 @@ fn hint_for(settings: &Settings, clients: Option<&Bound>) -> String {
     })
 }
 
-/// Where this machine reaches what is bound to an address, which may stand for all addresses.
+/// Replaces an unspecified address by loopback.
 fn dialled(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -299,10 +297,8 @@ fn dialled(bound: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, bound.port())
 }
 
-/// How to call the demo tools from this machine.
 fn hint(bound: SocketAddr, path: &str, auth: AuthMode) -> String {
     let address = dialled(bound);
-    // The shell of whoever tries it fills in the token.
     let token = match auth {
         AuthMode::Tokens | AuthMode::OAuth => " -H \"Authorization: Bearer $SHOAL_TOKEN\"",
         AuthMode::None => "",

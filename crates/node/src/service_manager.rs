@@ -1,4 +1,4 @@
-//! Tells the service manager (`sd_notify(3)`) whether this process is ready and why not, and that it reloads, stops or is alive.
+//! Notifies the service manager (`sd_notify(3)`).
 
 mod socket;
 
@@ -17,22 +17,20 @@ use self::socket::NotifySocket;
 use crate::admin::Readiness;
 use crate::print::plain;
 
-/// How often readiness is looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// Characters of a status: a line of `systemctl status`.
+/// `systemctl status` prints it on one line.
 const LONGEST_STATUS: usize = 400;
 
-/// The service manager that has started this process; a cheap handle. Says nothing where there is none.
+/// A cheap handle; does nothing without a service manager.
 #[derive(Clone)]
 pub(crate) struct ServiceManager {
     socket: Option<NotifySocket>,
     watchdog: Option<Duration>,
-    /// Whether it knows that the process is ready: the end of a reload would say so too.
+    /// The end of a reload reports readiness too, so the first report must come earlier.
     is_told: Arc<AtomicBool>,
 }
 
 impl ServiceManager {
-    /// The one that the environment names.
     pub(crate) fn of_process() -> Self {
         Self::of(|name| std::env::var_os(name))
     }
@@ -48,13 +46,12 @@ impl ServiceManager {
         }
     }
 
-    /// Says what `readiness` says whenever that changes, and that the process is ready once it is; and that it lives. Never
-    /// ends. Cancellation safe.
+    /// Reports readiness and sends keep-alives. Does not return. Cancellation safe.
     pub(crate) async fn follow(&self, readiness: impl Fn() -> Readiness) {
         tokio::join!(self.tell_readiness(readiness), self.tell_life());
     }
 
-    /// Does the last work of the process, and says that it lives meanwhile.
+    /// Sends keep-alives during the shutdown.
     pub(crate) async fn living<T>(&self, work: impl Future<Output = T>) -> T {
         tokio::select! {
             done = work => done,
@@ -80,8 +77,8 @@ impl ServiceManager {
         }
     }
 
-    /// Twice in the time that the service manager waits, as long as the runtime does what it is given: as many tasks as it has
-    /// threads come to their end.
+    /// Sends keep-alives twice per watchdog interval, if the runtime completes one task for each of
+    /// its threads.
     async fn tell_life(&self) {
         let (Some(_), Some(watchdog)) = (&self.socket, self.watchdog) else {
             return pending().await;
@@ -97,26 +94,23 @@ impl ServiceManager {
         }
     }
 
-    /// The configuration is read again.
     pub(crate) async fn reloading(&self) {
         if !self.is_told.load(Ordering::Acquire) {
             return;
         }
-        // Later service managers compare it with when they asked.
+        // Newer service managers compare it with their request.
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
         let since = now.map_or(0, |now| now.as_micros());
         let said = format!("RELOADING=1\nMONOTONIC_USEC={since}");
         self.tell(&said).await;
     }
 
-    /// It was, or stays as it was.
     pub(crate) async fn reloaded(&self) {
         if self.is_told.load(Ordering::Acquire) {
             self.tell("READY=1").await;
         }
     }
 
-    /// The process ends in order.
     pub(crate) async fn stopping(&self, signal: &str) {
         let said = format!(
             "STOPPING=1\nSTATUS=stopping on {signal}: calls may finish, sessions go to other nodes"
@@ -131,7 +125,6 @@ impl ServiceManager {
     }
 }
 
-/// The readiness as one line for people.
 fn status(readiness: &Readiness) -> String {
     let reasons = readiness.reasons().join("; ");
     let said = match readiness.is_ready() {

@@ -1,4 +1,4 @@
-//! `shoal completions` and `shoal man`: the command line as shells and `man` read it.
+//! `shoal completions` and `shoal man`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::print::print;
 use crate::program::Program;
 
-/// Prints a script that completes commands and flags.
+/// Prints a completion script.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -22,7 +22,7 @@ pub fn completions(shell: Shell, program: &Program) -> Result<(), Failure> {
 /// Writes the man pages into a directory.
 ///
 /// # Errors
-/// When the directory is not there or cannot be written.
+/// When the directory is missing or cannot be written.
 pub fn man(to: &Path, program: &Program) -> Result<(), Failure> {
     let written = clap_mangen::generate_to(program.command(), to);
     let reason = || format!("cannot write man pages to {}", to.display());

@@ -1,14 +1,10 @@
-//! The orderly end of a node: one visible list of steps, each with its deadline.
+//! Shuts a node down in order: a list of steps, each with a deadline.
 //!
-//! Where other nodes share the store, sessions go to them at once, with the calls that run for them; then
-//! clients are sent to other edges, with the streams that they can resume there, and only what cannot be
-//! resumed is waited for. No client notices anything. With the embedded store nobody else can answer for this
-//! node, so calls are let finish while their streams are still open, before anybody is sent away. What does not
-//! finish is stopped, and answered, while its connection is there. Workers end before sessions, so that a call
-//! that had to be stopped is written down as such.
-//!
-//! A connection of HTTP/1.1 that idles is closed last, and only after its client had time to come with another
-//! request: closing it may break one that is on its way.
+//! Nodes that share the store take the sessions with their running calls at once. Clients then
+//! resume their streams at other edges, and this node waits only for what cannot be resumed. With
+//! the embedded store, calls finish before clients are sent away; overdue calls are stopped and
+//! answered. Workers end before sessions, so that the journal records stopped calls. Idle HTTP/1.1
+//! connections close last, because closing them can lose a request on its way.
 
 mod single_streams;
 
@@ -22,24 +18,21 @@ use crate::http::HttpServer;
 use crate::node::{Node, Watch};
 use single_streams::end_single_streams;
 
-/// How often a step looks whether it is done.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a worker waits for calls that had their time already, before it names and stops them.
+/// For calls that exceeded their time already.
 const LAST_CHANCE: Duration = Duration::from_millis(50);
 
-/// The sockets of a node.
 pub(crate) struct Sockets {
-    /// None without the role.
     pub(crate) clients: Option<HttpServer>,
     pub(crate) operators: HttpServer,
 }
 
-/// Ends a node that serves on sockets.
+/// Shuts down a node with sockets.
 pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     let deadlines = node.settings.shutdown.clone();
 
-    // Nothing is changed any more.
+    // Reloads change no pools from here on.
     node.pools.stop(deadlines.workers.get()).await;
 
     step("stop being ready");
@@ -110,15 +103,14 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         }
     }
 
-    // Where Redis is, other edges go on.
+    // With Redis, other edges continue to count.
     node.watch.quotas.close().await;
     end_parts(node).await;
 
-    // Operators can watch to the end.
+    // Last, so that operators can watch.
     sockets.operators.close(Duration::ZERO).await;
 }
 
-/// The other nodes place nothing new here.
 async fn announce_leaving(node: &Node) {
     if let Some(membership) = node.watch.shared_membership() {
         let limit = node.settings.shutdown.sessions.get();
@@ -128,7 +120,6 @@ async fn announce_leaving(node: &Node) {
     }
 }
 
-/// Where other nodes can take the sessions, they need not wait for anything.
 async fn hand_sessions_over(node: &Node) {
     let Some(membership) = node.watch.shared_membership() else {
         return;
@@ -150,7 +141,7 @@ async fn hand_sessions_over(node: &Node) {
     }
 }
 
-/// Ends a node that has no sockets, or none any more.
+/// Shuts down the parts without the sockets.
 pub(crate) async fn end_parts(node: Node) {
     let deadlines = &node.settings.shutdown;
     node.pools.stop(deadlines.workers.get()).await;
@@ -187,8 +178,8 @@ pub(crate) async fn end_parts(node: Node) {
     }
 }
 
-/// Waits for `finished`, and takes calls in the first half of the time that they have: most are short, and their clients do not
-/// know of the drain. A later call might not end in time, so its client is told to go elsewhere.
+/// Accepts new calls in the first half of `shutdown.calls`, because most are short. Refuses later
+/// ones, so that their clients go to another node.
 async fn refusing_late_calls<T>(
     watch: &Watch,
     deadlines: &Shutdown,
@@ -206,17 +197,15 @@ async fn refusing_late_calls<T>(
     }
 }
 
-/// Waits for calls that came while connections were being closed. They have the time of all calls, so that a call is never
-/// stopped merely because it came last.
+/// Calls that arrived while connections closed get the same time as all others.
 async fn finish_last_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
-    // Within this time, connections have read what had arrived.
+    // By then, arrived requests have been read.
     sleep_until(deadline.min(Instant::now() + deadlines.streams.get())).await;
     if Instant::now() < deadline {
         finish_calls(watch, deadlines, deadline).await;
     }
 }
 
-/// Waits for every call to be answered, and says now and then who is still busy.
 async fn finish_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
     let mut report = Instant::now() + deadlines.report_every.get();
     loop {
@@ -249,7 +238,7 @@ async fn finish_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
     }
 }
 
-/// With the embedded store: what has not finished by now is stopped by its worker, and answered while there is a connection.
+/// With the embedded store: stops overdue calls while they can still be answered.
 async fn stop_calls(node: &Node, limit: Duration) {
     if node.watch.unanswered() == 0 {
         return;
@@ -259,7 +248,7 @@ async fn stop_calls(node: &Node, limit: Duration) {
     answered(&node.watch, limit).await;
 }
 
-/// Where other nodes share the store: calls of sessions go on there. Nobody else can answer one without a session.
+/// With a shared store: calls of sessions continue on other nodes, so stop the others.
 async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     watch.load.end_waits();
     let stopped = watch.dispatch.stop_without_session();
@@ -269,7 +258,7 @@ async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     answered(watch, limit).await;
 }
 
-/// Waits until nobody waits for an answer any more; not for long.
+/// Waits up to `limit`.
 async fn answered(watch: &Watch, limit: Duration) {
     let deadline = Instant::now() + limit;
     while watch.unanswered() > 0 && Instant::now() < deadline {
@@ -277,7 +266,6 @@ async fn answered(watch: &Watch, limit: Duration) {
     }
 }
 
-/// Workers that have ended already end at once.
 async fn end_workers(node: &Node) {
     let workers = node.pools.workers();
     let ended = workers
@@ -299,7 +287,7 @@ async fn tell_streams(node: &Node, limit: Duration) {
     }
     let deadline = Instant::now() + limit;
     let load = &node.watch.load;
-    // Those that cannot be resumed have a step of their own.
+    // `end_single_streams` ends the others.
     let told = || {
         load.open_streams()
             .saturating_sub(load.single_streams().count())

@@ -1,4 +1,5 @@
-//! The signals that end the process: the first asks for an orderly end, the second insists. And the one that does not.
+//! SIGTERM and SIGINT start the shutdown, and the second one ends the process. SIGHUP reloads the
+//! configuration.
 
 use std::io;
 use std::time::Duration;
@@ -7,39 +8,30 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Code;
 
-/// How long whoever asks a second time waits for the last lines of the log.
+/// For the last log lines after a second signal.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
-/// `SIGTERM` and `SIGINT`, taken over from their default, which is to end the process at once.
+/// Replaces the default action of `SIGTERM` and `SIGINT`.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-/// `SIGHUP`, which asks for the configuration to be read again. Once this is taken it never ends the process, also when nobody
-/// waits for it.
+/// `SIGHUP`. Once taken, it no longer ends the process.
 pub(crate) struct HangUps(Signal);
 
 impl HangUps {
-    /// Takes the signal over.
-    ///
-    /// # Errors
-    /// When the operating system refuses.
     pub(crate) fn take() -> io::Result<Self> {
         Ok(Self(signal(SignalKind::hangup())?))
     }
 
-    /// Waits for the next one; several that came meanwhile are one. Cancellation safe.
+    /// Several pending signals count as one. Cancellation safe.
     pub(crate) async fn next(&mut self) {
         self.0.recv().await;
     }
 }
 
 impl Signals {
-    /// Takes the signals over.
-    ///
-    /// # Errors
-    /// When the operating system refuses.
     pub(crate) fn take() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -47,7 +39,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal and names it. Cancellation safe.
+    /// Returns the signal's name. Cancellation safe.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -55,7 +47,7 @@ impl Signals {
         }
     }
 
-    /// From now on the next signal ends the process at once, with exit code 130.
+    /// The next signal ends the process at once, with exit code 130.
     pub(crate) fn next_one_exits(mut self) {
         tokio::spawn(async move {
             let signal = self.next().await;

@@ -1,4 +1,4 @@
-//! What a process waits for before it can serve.
+//! Waits for the store while a process starts.
 
 use std::time::Duration;
 
@@ -6,11 +6,10 @@ use parking_lot::Mutex;
 use shoal_store_redis::Outage;
 use tokio::time::sleep;
 
-/// How often the store is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What a process waits for before it can serve: a store that is away, or that takes no writes now. It waits for as long as
-/// its supervisor lets it; whoever asks is told what for.
+/// Why a starting process cannot serve yet. It waits for the store without a time limit; its
+/// supervisor decides when to give up.
 #[derive(Default)]
 pub struct Starting {
     waiting: Mutex<Option<StoreWait>>,
@@ -22,7 +21,7 @@ struct StoreWait {
 }
 
 impl Starting {
-    /// The store at `place` cannot be used now: waits a moment. It is told of once, and now and then.
+    /// Logs the outage of the store at `place` at its start, and now and then.
     pub(crate) async fn wait_for(&self, place: &str, why: &str) {
         {
             let mut waiting = self.waiting.lock();
@@ -36,14 +35,12 @@ impl Starting {
         sleep(PAUSE).await;
     }
 
-    /// The store can be used.
     pub(crate) fn go_on(&self) {
         if let Some(mut waiting) = self.waiting.lock().take() {
             waiting.outage.over();
         }
     }
 
-    /// What keeps the process from serving.
     pub(crate) fn why(&self) -> String {
         let waiting = self.waiting.lock();
         let waiting = waiting.as_ref().map(|waiting| waiting.why.clone());

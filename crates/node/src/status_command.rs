@@ -1,4 +1,4 @@
-//! `shoal status`: what a node says of itself and of its cluster, for people or as JSON.
+//! `shoal status`: a node's report about itself and its cluster.
 
 mod table;
 
@@ -13,14 +13,13 @@ use crate::exit::{Code, Failure};
 use crate::print::{json, plain, print};
 use table::TextTable;
 
-/// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks a node's admin port and prints what it says.
+/// Prints the report of a node's admin port.
 ///
 /// # Errors
-/// When the node cannot be reached or answers something else, and when it says that its store does not serve it; with `--ready`
-/// when it is not ready.
+/// When the node cannot be reached, or its store is unavailable; with `--ready` when the node is
+/// not ready.
 pub async fn run(command: &Status) -> Result<(), Failure> {
     if command.ready {
         return ready(command).await;
@@ -37,7 +36,6 @@ pub async fn run(command: &Status) -> Result<(), Failure> {
     }
 }
 
-/// What operators have to know of a store that does not serve the node.
 fn store_away(trouble: &str) -> String {
     format!(
         "{}; new sessions and journaled calls get 503 until the store is back",
@@ -45,10 +43,10 @@ fn store_away(trouble: &str) -> String {
     )
 }
 
-/// What a health check runs where it can run nothing else: an image without a shell has no curl.
+/// A health check for images without a shell or curl.
 async fn ready(command: &Status) -> Result<(), Failure> {
     let asked = ask(&command.admin, "/readyz").await;
-    // Supervisors know two answers.
+    // Supervisors expect one code.
     let not_there = |failure: Failure| Failure::new(Code::Failed, failure.to_string());
     let (code, readiness) = asked.map_err(not_there)?;
     let status = show(&readiness["status"]);
@@ -72,7 +70,7 @@ async fn ready(command: &Status) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-/// What the node answers at `path`. "Not available" is an answer too.
+/// An error status is an answer too.
 pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
     let base = match admin.contains("://") {
         true => admin.trim_end_matches('/').to_owned(),
@@ -106,7 +104,7 @@ pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), 
     Ok((code, body))
 }
 
-/// The status as text. Read from JSON and not from types, so that it fits other releases too.
+/// Reads JSON instead of types, because it must handle other releases too.
 fn render(status: &Value) -> String {
     let mut text = format!(
         "node {}  version {}  roles {}  up {} s{}\n",
@@ -211,21 +209,21 @@ fn nodes(cluster: &Value) -> String {
     table.finish()
 }
 
-/// Only nodes with the session role have one. Earlier releases report one for edges too, as not held.
+/// Only session nodes have a lease; earlier releases report one for edges too, as not held.
 fn has_lease(status: &Value) -> bool {
     let roles = status["roles"].as_array();
     status["cluster"]["lease"].is_object()
         && roles.is_some_and(|roles| roles.iter().any(|role| role == "session"))
 }
 
-/// Why the store does not serve the node. Earlier releases say only whether there is a connection.
+/// Earlier releases report only the connection's outage.
 fn trouble(store: &Value) -> Option<&str> {
     let outage = || store["redis"]["outage"].as_str();
     store["trouble"].as_str().or_else(outage)
 }
 
 fn store(store: &Value) -> String {
-    // The place of a Redis says that it is one.
+    // Only Redis reports a place.
     let place = match store["redis"]["place"].as_str() {
         Some(place) => plain(place),
         None => show(&store["kind"]),

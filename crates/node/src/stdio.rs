@@ -1,18 +1,17 @@
-//! `shoal stdio`: one client on the standard streams, a server in this process or elsewhere.
+//! `shoal stdio`: serves one client on standard input and output.
 //!
-//! There is one bridge, from lines to Streamable HTTP. A server in this process is called through the
-//! same service that `shoal serve` puts on a socket, without the socket: whatever the edge knows of both
-//! eras holds here too.
+//! The bridge translates lines to Streamable HTTP. A server in this process uses the service of
+//! `shoal serve` without a socket, so both behave alike.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `console.rs` | lines in, lines out |
-//! | `client.rs` | a client that speaks through the bridge, for `shoal tools` and `shoal call` |
-//! | `bridge.rs` | which era a line belongs to |
-//! | `legacy.rs`, `legacy/` | a session: its requests, its streams, its return after a loss |
-//! | `modern.rs`, `modern/` | requests that stand alone, and the headers that mirror them |
-//! | `exchange.rs`, `exchange/` | the way to the server |
-//! | `wire.rs`, `in_flight.rs`, `sse.rs` | what both eras share |
+//! | `client.rs` | a client of the bridge, for `shoal tools` and `shoal call` |
+//! | `bridge.rs` | the era of each line |
+//! | `legacy.rs`, `legacy/` | a session: requests, streams, reopening |
+//! | `modern.rs`, `modern/` | single requests, and their mirrored headers |
+//! | `exchange.rs`, `exchange/` | the connection to the server |
+//! | `wire.rs`, `in_flight.rs`, `sse.rs` | shared by both eras |
 
 mod bridge;
 pub(crate) mod client;
@@ -50,12 +49,11 @@ use bridge::Bridge;
 use console::{Outbox, read_lines, write_lines};
 use exchange::{Exchange, InProcess, RemoteExchange};
 
-/// How long the pools of this process may take to be ready before the client is served without them.
+/// For the pools; then the client is served without them.
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// How often to look.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Reads the settings of a bridge. A configuration that serves nothing cannot be used.
+/// Reads the settings of a bridge. It rejects a configuration without pools.
 pub fn reader(stdio: &Stdio, program: &Program, environment: &Environment) -> ConfigReader {
     let (check, given) = (program.check(), stdio.pools.clone());
     let is_remote = stdio.url.is_some();
@@ -76,10 +74,10 @@ pub fn reader(stdio: &Stdio, program: &Program, environment: &Environment) -> Co
     ConfigReader::new(&program.settings, file, environment, stdio.flags(), accept)
 }
 
-/// Serves the client on the standard streams until it closes its end or a signal comes.
+/// Serves the client on the standard streams until it closes standard input or a signal arrives.
 ///
 /// # Errors
-/// What keeps the server from being built or reached at all.
+/// When the server cannot be built, or the URL or token cannot be used.
 pub async fn run(
     stdio: Stdio,
     token: Option<String>,
@@ -104,8 +102,8 @@ pub async fn run(
         }
     };
 
-    // A server elsewhere has a configuration of its own. The signal is taken all the same: when a terminal is closed, the end of
-    // the input says so.
+    // Take SIGHUP for a remote server too: a closed terminal sends it, but the end of the input
+    // ends the process.
     let reloading = node.as_ref().map(|node| {
         let configuration = Arc::clone(&node.configuration);
         let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration);
@@ -145,14 +143,14 @@ pub async fn run(
         shutdown::end_parts(node).await;
     }
     drop((bridge, outbox));
-    // The last lines are on their way; a client that does not read them is not waited for.
+    // Do not wait for a client that does not read.
     let written = tokio::task::spawn_blocking(move || writer.join());
     let _ = tokio::time::timeout(patience, written).await;
     ended
 }
 
-/// Hands every line to the bridge, in order. Returns when the client closed its end: what it wrote before is given up after
-/// `patience`, since a server may still be starting.
+/// Passes lines to the bridge until the client closes its end; then gives up after `patience`,
+/// because a server may still be starting.
 async fn pump(
     mut lines: mpsc::Receiver<Line>,
     bridge: &Bridge,
@@ -182,7 +180,6 @@ async fn pump(
     closed.unwrap_or_else(Instant::now)
 }
 
-/// The way to the server, and the server itself where it is in this process.
 async fn server(
     stdio: &Stdio,
     token: Option<String>,
@@ -198,7 +195,7 @@ async fn server(
     }
     let path = settings.server.path.clone();
     let node = Node::build(settings, id, None, None, &Starting::default(), handler).await?;
-    // Whoever has this process's standard streams owns it.
+    // The owner of the standard streams owns this process.
     let edge = node.edge(Arc::new(NoAuthentication));
     let edge = edge.ok_or_else(|| {
         Failure::usage("a client on the standard streams needs the role edge: leave node.roles out")
@@ -206,7 +203,6 @@ async fn server(
     Ok((Arc::new(InProcess::new(edge, path)), Some(node)))
 }
 
-/// Waits until the client can be served.
 async fn begin(
     stdio: &Stdio,
     node: &Node,
@@ -219,8 +215,8 @@ async fn begin(
     }
 }
 
-/// Clients of stdio list what there is once, at their start, so it had better be there. One that has closed its end waits for the
-/// answers to what it has written at most, as it does later.
+/// Clients of stdio list the tools once at their start, so wait for the tools; after the end of the
+/// input, for `patience` at most.
 async fn wait_until_ready(node: &Node, lines: &mpsc::Receiver<Line>, patience: Duration) {
     let mut deadline = Instant::now() + READY_WITHIN;
     let mut is_closed = false;
@@ -245,7 +241,6 @@ async fn wait_until_ready(node: &Node, lines: &mpsc::Receiver<Line>, patience: D
     }
 }
 
-/// The request that a `notifications/cancelled` takes back.
 fn cancelled_request(notification: &Notification) -> Option<RequestId> {
     let params = notification.params.as_ref().and_then(RawObject::of)?;
     RequestId::from_json(&params.get("requestId")?).ok()

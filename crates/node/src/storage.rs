@@ -1,4 +1,4 @@
-//! Where sessions, streams and journals are kept: in the process, or in Redis.
+//! The store for sessions, streams and journals: in memory, or Redis.
 
 use std::sync::Arc;
 
@@ -12,23 +12,19 @@ use crate::admin::{StoreHealth, StoreReport};
 use crate::config::{MEMORY, Settings};
 use crate::starting::Starting;
 
-/// What people call a store that is away.
 pub(crate) const REDIS: &str = "Redis";
 
-/// The store that the settings name.
 #[derive(Clone)]
 pub(crate) enum Storage {
-    /// Embedded.
     Memory(MemoryStore),
-    /// Shared with other processes.
     Redis(RedisStore),
 }
 
 impl Storage {
-    /// Opens the store; waits for a Redis that cannot be reached.
+    /// Opens the store. Waits while Redis is unreachable.
     ///
     /// # Errors
-    /// When its URL cannot be used.
+    /// When the URL is invalid.
     pub(crate) async fn open(settings: &Settings, starting: &Starting) -> anyhow::Result<Self> {
         let streams = &settings.streams;
         if settings.node.store.is_memory() {
@@ -43,7 +39,6 @@ impl Storage {
         connect(config, starting).await.map(Self::Redis)
     }
 
-    /// The store behind all seams.
     pub(crate) fn store(&self) -> Store {
         match self {
             Self::Memory(memory) => memory.clone().into_store(),
@@ -51,7 +46,6 @@ impl Storage {
         }
     }
 
-    /// Where quotas are counted.
     pub(crate) fn quota_cells(&self) -> Arc<dyn QuotaCells> {
         match self {
             Self::Memory(_) => Arc::new(MemoryQuotas::default()),
@@ -59,7 +53,7 @@ impl Storage {
         }
     }
 
-    /// Whether the store serves this node, whose last heartbeat it refused for the reason `unwritten`, if it did.
+    /// `unwritten` is why the store refused the node's last heartbeat.
     pub(crate) fn health(&self, unwritten: Option<String>) -> StoreHealth {
         let (kind, trouble) = match self {
             Self::Memory(_) => (MEMORY, None),
@@ -75,7 +69,7 @@ impl Storage {
         StoreHealth { kind, trouble }
     }
 
-    /// Has the store looked at whenever metrics are collected, until the registrations are dropped.
+    /// Reports the store in metrics until the registrations are dropped.
     pub(crate) fn observe(&self) -> Vec<Registration> {
         match self {
             Self::Memory(_) => Vec::new(),
@@ -83,7 +77,6 @@ impl Storage {
         }
     }
 
-    /// How the store is.
     pub(crate) fn report(&self, health: StoreHealth) -> StoreReport {
         match self {
             Self::Memory(memory) => StoreReport {

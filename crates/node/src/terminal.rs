@@ -1,4 +1,5 @@
-//! Whoever sits at the terminal: sees how far a call is, and is asked what its tool wants to know. Answers may be given beforehand.
+//! The user's terminal: shows progress, and asks the tool's questions unless the command line
+//! answers them.
 
 mod elicitation;
 mod progress;
@@ -12,23 +13,18 @@ use crate::print::{err, plain};
 use crate::stdio::client::ClientHandler;
 use elicitation::{Answers, Person};
 
-/// Back to the beginning of the line, and all of it away.
 const CLEAR: &str = "\r\x1b[K";
 
-/// The terminal of this process. What is shown there goes to standard error: standard output carries the result.
+/// Uses standard error, because standard output carries the result.
 pub(crate) struct Terminal {
-    /// Whether somebody sees it.
     shows: bool,
-    /// Whether somebody can answer too.
+    /// Whether the user can answer.
     asks: bool,
-    /// What need not be asked.
     answers: Answers,
-    /// Whether a progress bar stands there.
     drawn: bool,
 }
 
 impl Terminal {
-    /// What standard input and standard error are, and what was answered already.
     pub(crate) fn of_process(answers: &[(String, String)]) -> Self {
         let shows = io::stderr().is_terminal();
         Self {
@@ -67,7 +63,7 @@ impl ClientHandler for Terminal {
         }
     }
 
-    /// Also where nobody sits there: the line is all that is known of a task.
+    /// Prints without a terminal too, because a task shows nothing else.
     fn tell(&mut self, line: &str) {
         self.clear();
         err(&format!("{}\n", plain(line)));
@@ -83,7 +79,6 @@ impl ClientHandler for Terminal {
         let mut here = Here(self.asks);
         let asked =
             tokio::task::spawn_blocking(move || elicitation::ask(&params, &answers, &mut here));
-        // It fails only with the runtime.
         asked.await.ok()
     }
 }
@@ -94,7 +89,6 @@ impl Drop for Terminal {
     }
 }
 
-/// The person at this terminal, if somebody can answer there.
 struct Here(bool);
 
 impl Person for Here {

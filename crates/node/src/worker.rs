@@ -1,4 +1,4 @@
-//! A worker in a program that does more than that: without a command line, sockets, signals or logging of its own.
+//! A worker embedded in another program, without its own command line, sockets, signals or logging.
 
 use std::sync::Arc;
 
@@ -13,18 +13,20 @@ use crate::shutdown::end_parts;
 use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
 
-/// A process's pools, at work for the nodes of a cluster. Dropped, it leaves them without a word.
+/// A process's pools, linked to the nodes of a cluster. Dropping it closes the links without a
+/// drain.
 pub struct ClusterWorker {
     node: Node,
     reloads: Reloads,
 }
 
 impl ClusterWorker {
-    /// Starts the pools of the program's settings, and keeps them linked to the nodes that these name. The environment
-    /// (`SHOAL_…`) and the file that it names override the settings.
+    /// Starts the pools and links them to the nodes of the settings, which the environment
+    /// (`SHOAL_…`) and its file override.
     ///
     /// # Errors
-    /// Settings that cannot be used, or are not those of a worker alone; a handler that cannot be started.
+    /// When the settings are invalid or name another role than worker, or the handler cannot be
+    /// started.
     pub async fn start(program: Program) -> Result<Self, Failure> {
         let check = program.check();
         let accept = move |loaded: &mut Loaded| {
@@ -51,23 +53,23 @@ impl ClusterWorker {
         Ok(Self { node, reloads })
     }
 
-    /// What keeps the worker from taking calls of the cluster; nothing once it is linked to the nodes.
+    /// Why the worker cannot take the cluster's calls yet; empty once it is linked to the nodes.
     #[must_use]
     pub fn waits_for(&self) -> Vec<String> {
         self.node.watch.readiness().reasons().to_vec()
     }
 
-    /// Takes no more calls, and ends when those that run have ended, or `shutdown.calls` is over.
+    /// Refuses new calls, and returns when running calls have ended or `shutdown.calls` is over.
     pub async fn shutdown(self) {
         self.node.watch.leave();
         end_parts(self.node).await;
     }
 
-    /// Works until a signal asks for the end; a second one exits at once. SIGHUP has the file that the environment names read
-    /// again.
+    /// Works until SIGTERM or SIGINT; a second signal exits at once. SIGHUP reloads the
+    /// configuration file.
     ///
     /// # Errors
-    /// When the operating system does not hand over its signals.
+    /// When the operating system refuses to register the signals.
     pub async fn run_until_signal(self) -> Result<(), Failure> {
         let mut signals = Signals::take().map_err(anyhow::Error::from)?;
         let hang_ups = HangUps::take().map_err(anyhow::Error::from)?;

@@ -1,4 +1,4 @@
-//! What the admin port says, as JSON.
+//! The JSON answers of the admin port.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,25 @@ use shoal_session::SessionsStatus;
 use crate::config::Role;
 use crate::reload::ConfigurationReport;
 
-/// `/readyz`
+/// The answer of `/readyz`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Readiness {
     status: &'static str,
-    /// What keeps the node from traffic, for people.
     reasons: Vec<String>,
-    /// What two pools both claim. Served all the same: the pool that comes first by name wins.
+    /// Names that two pools claim. The pool that sorts first serves them.
     conflicts: Vec<Conflict>,
-    /// What else is wrong, without keeping the node from traffic.
+    /// Problems that leave the node ready.
     notes: Vec<String>,
-    /// Whether the store serves the node; `null` for a process that starts.
+    /// The store's health; `null` while the process starts.
     store: Option<StoreHealth>,
-    /// Whether one of the reasons counts for a node that has served too.
+    /// Whether a reason also applies to a node that has served before.
     #[serde(skip)]
     refused: bool,
 }
 
 impl Readiness {
-    /// Judges by the pools, unless the node is on its way out. It can do without `discovered` ones, and without any where `empty` is as it should be.
+    /// Judges readiness by the pools. `discovered` pools need not be ready; `empty` allows a node
+    /// without pools.
     pub fn of(draining: bool, status: Status, discovered: &BTreeSet<String>, empty: bool) -> Self {
         let (others, own): (Vec<_>, Vec<_>) =
             (status.pools.iter()).partition(|pool| discovered.contains(&pool.name));
@@ -54,7 +54,7 @@ impl Readiness {
         }
     }
 
-    /// Of a process that is not a node yet, and why.
+    /// The readiness of a process that is still starting.
     pub fn not_yet(why: String) -> Self {
         Self {
             status: "not ready",
@@ -66,7 +66,7 @@ impl Readiness {
         }
     }
 
-    /// Something that keeps the node from traffic.
+    /// Makes the node unready, unless it has served before.
     pub fn wait_for(&mut self, reason: &str) {
         self.reasons.push(reason.to_owned());
         if self.status == "ready" {
@@ -74,24 +74,25 @@ impl Readiness {
         }
     }
 
-    /// Something that keeps the node from traffic, whether or not it has served before.
+    /// Makes the node unready, even if it has served before.
     pub fn refuse(&mut self, reason: String) {
         self.wait_for(&reason);
         self.refused = true;
     }
 
-    /// Something that operators should know although the node serves.
+    /// Adds a problem that leaves the node ready.
     pub fn note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// How the store is. A store that is away is noted and takes no node out of its balancer: it would take all of them.
+    /// Adds the store's health. An outage is only a note, because all nodes would leave the
+    /// balancer.
     pub fn see_store(&mut self, health: StoreHealth) {
         self.notes.extend(health.trouble.clone());
         self.store = Some(health);
     }
 
-    /// Ready in spite of its reasons, which become notes, unless one counts all the same.
+    /// Turns the reasons into notes, unless `refuse` added one.
     pub fn all_the_same(mut self) -> Self {
         if self.refused {
             return self;
@@ -106,16 +107,15 @@ impl Readiness {
         self.reasons.is_empty()
     }
 
-    /// What keeps it from that.
+    /// Why the node wants no traffic.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
 }
 
-/// Why a pool takes no calls.
 fn waits_for(pool: &PoolStatus) -> Option<String> {
-    // One whose workers have just gone refuses its calls for a while; the node itself is well.
-    // Neither does one that is not to be there any more, or not yet.
+    // The node is well while a pool's workers are briefly gone, and while pools are removed or
+    // unnamed.
     if pool.ready || pool.lingering || pool.removed || pool.unnamed {
         return None;
     }
@@ -127,70 +127,69 @@ fn waits_for(pool: &PoolStatus) -> Option<String> {
     Some(format!("pool {} is not ready: {detail}", pool.name))
 }
 
-/// `/status`
+/// The answer of `/status`.
 #[derive(Clone, Debug, Serialize)]
 pub struct StatusReport {
     /// Shoal's version.
     pub version: &'static str,
     /// The node's name.
     pub node: String,
-    /// What it does.
+    /// The node's roles.
     pub roles: Vec<Role>,
     /// Seconds since the node started.
     pub uptime_seconds: u64,
-    /// Whether it is on its way out.
+    /// Whether the node is shutting down.
     pub draining: bool,
-    /// By how many milliseconds its clock differs at least from that of the linked process that is furthest from it;
-    /// `null` while no other is known.
+    /// The least clock difference to the linked process that differs most; `null` while unknown.
     pub clock_skew_ms: Option<u64>,
-    /// The nodes, this one's lease, and the way to the sessions' owners; `null` for a process that is
-    /// the whole server, or has workers alone.
+    /// The nodes, this node's lease, and the session owners; `null` for a single process or a
+    /// worker.
     pub cluster: Option<ClusterStatus>,
-    /// Legacy sessions and their streams; `null` without the role.
+    /// Legacy sessions and their streams; `null` without the session role.
     pub sessions: Option<SessionsStatus>,
-    /// What the edge carries; `null` without the role.
+    /// The edge's requests and streams; `null` without the edge role.
     pub edge: Option<EdgeReport>,
-    /// What is known of the authorization servers; `null` unless `auth.mode` is `oauth`.
+    /// The authorization servers; `null` unless `auth.mode` is `oauth`.
     pub issuers: Option<Vec<IssuerReport>>,
-    /// How the configuration is.
+    /// The state of the configuration.
     pub configuration: ConfigurationReport,
-    /// How the store is.
+    /// The state of the store.
     pub store: StoreReport,
     /// Pools with their workers, and what calls wait for.
     #[serde(flatten)]
     pub dispatch: Status,
 }
 
-/// What the edge carries.
+/// The load of an edge.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct EdgeReport {
-    /// Requests under way, streamed answers included.
+    /// Requests under way, including streamed answers.
     pub requests: usize,
-    /// Streams that clients hold open.
+    /// Open streams of clients.
     pub streams: usize,
-    /// Those of them that are WebSockets.
+    /// Open streams that are WebSockets.
     pub websockets: u64,
 }
 
 /// Whether the store serves a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoreHealth {
-    /// Which store.
+    /// The kind of store.
     pub kind: &'static str,
-    /// Why it does not; `null` while it does.
+    /// Why the store cannot serve; `null` while it can.
     pub trouble: Option<String>,
 }
 
-/// How the store is.
+/// The state of the store.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreReport {
-    /// Whether it serves this node.
+    /// Whether the store serves this node.
     #[serde(flatten)]
     pub health: StoreHealth,
-    /// The embedded store: bytes of events kept for clients that resume.
+    /// Bytes of events kept for clients that resume (embedded store).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_bytes: Option<usize>,
-    /// Redis: connections and commands.
+    /// Connections and commands (Redis).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redis: Option<shoal_store_redis::RedisStatus>,
 }

@@ -1,10 +1,10 @@
-//! The operators' console: a page and the API that it reads, for all nodes from any of them.
+//! The operators' console: a page and its API, for all nodes from any node.
 //!
-//! | | |
+//! | module | contents |
 //! |---|---|
-//! | `guard` | who may use it, and what every answer carries |
-//! | `api` | what there is to see and to do, as JSON |
-//! | `tools`, `call` | the same of tools, and how one is called |
+//! | `guard` | access, and headers of every answer |
+//! | `api` | the API, as JSON |
+//! | `tools`, `call` | the API for tools, and calls of tools |
 //! | `connect` | how clients connect |
 //! | `assets` | the page, built into the binary |
 
@@ -30,7 +30,6 @@ pub use tools::OperatorCalls;
 use crate::config::{Operator, Secret};
 use guard::Guard;
 
-/// Where the page reads.
 const API: &str = "/console/api";
 
 /// The console of a node.
@@ -42,9 +41,9 @@ pub struct Console {
 }
 
 impl Console {
-    /// A console over `fleet`, on a port that listens on `listen` and is reached by `hosts` besides. It asks
-    /// for `token`, or that of one of `operators`; without any it is closed wherever other machines could reach it. Tools are called by way of `calls`, and clients
-    /// are told to connect to `endpoint`.
+    /// A console for `fleet`. It requires `token` or the token of one of `operators`; without
+    /// tokens it is closed wherever other machines could reach it through `listen` and `hosts`.
+    /// `calls` runs tools; clients connect to `endpoint`.
     pub fn new(
         fleet: Arc<Fleet>,
         calls: OperatorCalls,
@@ -64,7 +63,6 @@ impl Console {
         }
     }
 
-    /// Its routes.
     pub(super) fn router(self) -> Router {
         Router::new()
             .merge(assets::router())

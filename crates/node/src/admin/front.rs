@@ -1,4 +1,4 @@
-//! The operators' port while the process starts: it says what that waits for, and then passes on to the node's router.
+//! The operators' port of a starting process, which later forwards to the node's router.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use tower::ServiceExt as _;
 use super::{Readiness, answer, guarded};
 use crate::starting::Starting;
 
-/// What the operators' port answers with.
+/// The router of the operators' port.
 #[derive(Clone)]
 pub struct Front {
     starting: Router,
@@ -22,7 +22,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// Of a process that starts. `listen` and `hosts` say by which names it may be reached.
+    /// The port of a starting process. For `listen` and `hosts`, see [`router`](super::router).
     pub fn new(starting: Arc<Starting>, listen: SocketAddr, hosts: &[String]) -> Self {
         let starting = Router::new()
             .route("/readyz", get(not_yet))
@@ -39,9 +39,8 @@ impl Front {
         Router::new().fallback(pass_on).with_state(self.clone())
     }
 
-    /// From now on the node itself answers.
+    /// Forwards requests to the node from now on.
     pub fn open(&self, node: Router) {
-        // A process becomes one node.
         let _ = self.node.set(node);
     }
 }

@@ -1,4 +1,4 @@
-//! Refusals of the router's and of its extractors, in the shape of all others.
+//! Converts refusals of the router and its extractors to JSON.
 
 use axum::body::to_bytes;
 use axum::response::Response;
@@ -6,10 +6,9 @@ use http::{StatusCode, header};
 
 use super::refuse;
 
-/// Bytes of a refusal that are read; none of them is nearly as long.
 const LONGEST: usize = 4 * 1024;
 
-/// An error as `{"error": "…"}`, whoever made it. Other answers pass.
+/// Converts an error to `{"error": "…"}`.
 pub(super) async fn in_json(response: Response) -> Response {
     let (parts, body) = response.into_parts();
     let is_error = parts.status.is_client_error() || parts.status.is_server_error();

@@ -1,10 +1,9 @@
-//! Tools as people read them: what each does, and what it takes.
+//! Lists of tools for people.
 
 use serde_json::{Map, Value};
 
 use crate::print::plain;
 
-/// One line for each tool, and one for each of its arguments.
 pub(super) fn of(tools: &[Value]) -> String {
     let width = widest(tools.iter().map(name));
     let tool = |tool: &Value| {
@@ -18,7 +17,6 @@ pub(super) fn of(tools: &[Value]) -> String {
     tools.iter().map(tool).collect()
 }
 
-/// One line for each that a pool leaves out, or lists in less detail.
 pub(super) fn of_pools(pools: &Map<String, Value>) -> String {
     let lines = pools.iter().flat_map(|(pool, all)| {
         let all = all
@@ -31,7 +29,7 @@ pub(super) fn of_pools(pools: &Map<String, Value>) -> String {
     lines.collect()
 }
 
-/// Name, type with default, and description of each argument, in columns; the required ones first.
+/// Sorts required arguments first.
 fn arguments(schema: &Value) -> Vec<String> {
     let required = |name: &str| {
         let names = schema["required"].as_array();
@@ -62,7 +60,6 @@ fn arguments(schema: &Value) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// A schema in a word or two.
 fn kind(schema: &Value) -> String {
     let either = |all: Vec<String>| all.join("|");
     if let Some(choices) = schema["enum"].as_array() {
@@ -97,7 +94,6 @@ fn name(tool: &Value) -> String {
     plain(tool["name"].as_str().unwrap_or_default())
 }
 
-/// The first line of it.
 fn description(item: &Value) -> String {
     let text = item["description"].as_str().unwrap_or_default();
     plain(text.lines().next().unwrap_or_default())

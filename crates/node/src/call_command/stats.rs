@@ -1,16 +1,15 @@
-//! How much of a model's context a list of tools takes.
+//! The tokens of a model's context that a list of tools takes.
 
 use serde_json::{Value, json};
 use shoal_protocol::{RawJson, ToolCost};
 
 use crate::print::plain;
 
-/// What one tool takes.
 struct Cost {
     name: String,
-    /// What clients show to models: name, description and arguments.
+    /// Bytes of name, description and arguments, which clients show to models.
     shown: usize,
-    /// What few clients show to them.
+    /// Bytes of the output schema, which few clients show.
     output: usize,
 }
 
@@ -25,7 +24,6 @@ impl Cost {
     }
 }
 
-/// A line for each tool, the largest first, and their sum.
 pub(super) fn of(tools: &[Value]) -> String {
     let mut costs: Vec<Cost> = tools.iter().map(Cost::of).collect();
     costs.sort_by(|one, other| other.shown.cmp(&one.shown).then(one.name.cmp(&other.name)));
@@ -46,7 +44,6 @@ pub(super) fn of(tools: &[Value]) -> String {
     text
 }
 
-/// The same for programs.
 pub(super) fn as_json(tools: &[Value]) -> Value {
     let costs: Vec<Cost> = tools.iter().map(Cost::of).collect();
     let of =
@@ -58,7 +55,6 @@ pub(super) fn as_json(tools: &[Value]) -> Value {
     })
 }
 
-/// What the last line is called.
 const TOTAL: &str = "all tools";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `shoal call --task` and `shoal tasks`: calls that outlive the command that began them.
+//! `shoal call --task` and `shoal tasks`: calls that outlive their command.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,7 @@ use crate::exit::{Code, Failure};
 use crate::print::{json, plain, print};
 use crate::stdio::client::{Client, ClientError, Followed, as_error, failed, object};
 
-/// Calls a tool as a task. Whoever interrupts it asks the task to stop.
-///
-/// # Errors
-/// As for a plain call; a server without tasks.
+/// Calls a tool as a task. An interrupt cancels the task.
 pub(super) async fn call(
     command: &Call,
     arguments: Map<String, Value>,
@@ -31,10 +28,10 @@ pub(super) async fn call(
     done
 }
 
-/// `shoal tasks …`
+/// Runs `shoal tasks …`.
 ///
 /// # Errors
-/// As for a call; a task that is not there.
+/// As for a call; also if the task does not exist.
 pub async fn tasks(command: &Tasks, token: Option<String>) -> Result<(), Failure> {
     let about = command.task();
     let mut client = connect_with_tasks(&about.server, token, &[]).await?;
@@ -83,7 +80,7 @@ async fn run(
     let answer = answer.map_err(|error| failed(&server.url, &error))?;
     let task = answer["taskId"].as_str();
     let Some(task) = task.filter(|_| answer["resultType"] == "task") else {
-        // It was done before it could become one, or never can.
+        // The call ended before it became a task, or cannot become one.
         return show(&command.name, &answer, command.output);
     };
     let task = id.insert(task.to_owned());
@@ -98,7 +95,6 @@ async fn run(
     follow(client, server, task, &command.name, command.output).await
 }
 
-/// Waits for a task's end and prints what has come of it.
 async fn follow(
     client: &mut Client,
     server: &Remote,
@@ -134,7 +130,6 @@ async fn follow(
     }
 }
 
-/// Takes back what runs.
 async fn interrupt(client: &mut Client, task: Option<&str>) -> Failure {
     let Some(task) = task else {
         client.cancel("its user has interrupted it").await;
@@ -167,7 +162,6 @@ async fn cancel(client: &mut Client, about: &OneTask) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-/// A task on a few lines, and below them what its tool has answered.
 fn described(task: &Value) -> String {
     let mut text = String::new();
     let mut line = |what: &str, said: Option<&str>| {

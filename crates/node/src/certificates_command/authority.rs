@@ -1,4 +1,4 @@
-//! An authority of one cluster, and the certificates that it issues.
+//! The authority of one cluster, and its certificates.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,13 +15,12 @@ use x509_parser::prelude::FromDer as _;
 use super::standing::{self, Standing, Validity};
 use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
-/// The longest life of a certificate. For short lives, operators have cert-manager or an authority of their own.
+/// For short lives, operators use cert-manager or their own authority.
 const VALID_FOR: Duration = Duration::from_secs(3650 * 24 * 3600);
-/// How far the clocks of other machines may be behind.
+/// How far other machines' clocks may be behind.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
-/// The subject of every new authority.
 const SUBJECT: &str = "Shoal cluster authority";
-/// The subject of issued certificates. Only their DNS names count.
+/// Only the DNS names count.
 const PROCESS: &str = "Shoal process";
 
 pub(super) struct Authority {
@@ -32,7 +31,6 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// Makes an authority of `key`, or of a new key.
     pub(super) fn create(key: Option<&[u8]>) -> anyhow::Result<(Self, Files)> {
         let key = match key {
             Some(pem) => key_of(pem)?,
@@ -53,10 +51,11 @@ impl Authority {
         Ok((Self::open(&files)?, files))
     }
 
-    /// Opens an authority that is there.
+    /// Opens an existing authority.
     ///
     /// # Errors
-    /// When a file is missing or unusable, the key belongs to another certificate, or the certificate may not issue or has expired.
+    /// When a file is missing or unusable, the key belongs to another certificate, or the
+    /// certificate may not issue or has expired.
     pub(super) fn open(files: &Files) -> anyhow::Result<Self> {
         let file = |name| {
             files
@@ -86,20 +85,17 @@ impl Authority {
         })
     }
 
-    /// When the authority ends, if little of its life is left.
     pub(super) fn ends_soon(&self) -> Option<SystemTime> {
         self.validity.is_nearly_over().then_some(self.validity.ends)
     }
 
-    /// Says whether the files are a certificate of this authority for these names.
-    ///
     /// # Errors
-    /// When they are a sound certificate for other names.
+    /// When the files are a sound certificate for other names.
     pub(super) fn standing(&self, files: &Files, names: &[String]) -> anyhow::Result<Standing> {
         standing::of(files, names, &self.der)
     }
 
-    /// Issues a certificate with a new key. Other authorities that `before` trusts stay in the bundle.
+    /// Issues a certificate with a new key. Keeps the other authorities in the bundle of `before`.
     pub(super) fn issue(&self, names: &[String], before: &Files) -> anyhow::Result<Files> {
         let mut params = CertificateParams::new(names).context("cannot put into a certificate")?;
         params.distinguished_name.push(DnType::CommonName, PROCESS);
@@ -126,7 +122,6 @@ impl Authority {
         ))
     }
 
-    /// The authorities to trust: those that are trusted already, and this one.
     fn bundle(&self, before: Option<&Vec<u8>>) -> Vec<u8> {
         let trusted = before.filter(|pem| !standing::certificates(pem).is_empty());
         match trusted {

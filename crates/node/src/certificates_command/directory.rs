@@ -1,4 +1,4 @@
-//! Certificates in directories of one directory.
+//! Stores certificates in subdirectories.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
@@ -9,21 +9,18 @@ use anyhow::Context as _;
 
 use super::{CERTIFICATE, Files, Found, ISSUED_BY, KEY};
 
-/// Only the user who made them may read them: they let their holder join.
+/// Keys let their holder join the cluster.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
 pub(super) struct Directory {
     path: PathBuf,
-    /// Held as long as this lives: two runs at once would each make an authority.
+    /// Two concurrent runs would each make an authority.
     _lock: fs::File,
 }
 
 impl Directory {
-    /// Waits for another run that has the directory.
-    ///
-    /// # Errors
-    /// When there is no such directory.
+    /// Waits for a concurrent run.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let open = || -> io::Result<fs::File> {
             let directory = fs::File::open(path)?;
@@ -46,7 +43,6 @@ impl Directory {
         self.path.join(certificate)
     }
 
-    /// Reads the files of a certificate; none if there is no such directory.
     pub(super) fn read(&self, certificate: &str) -> anyhow::Result<Found> {
         let path = self.path(certificate);
         let files = files(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -89,9 +85,9 @@ fn write(directory: &Path, files: &Files) -> io::Result<()> {
             fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE))?;
         }
     }
-    // The key comes first: an authority that is killed here still has its key, and makes its certificate next time.
+    // The key comes first, so that a killed run can resume with it.
     for (name, content) in files.iter().rev() {
-        // Each is complete or not there. A run that was killed may have left its part, which nobody else uses.
+        // The rename is atomic. A killed run may leave its temporary file.
         let beside = directory.join(format!(".{name}.new"));
         let written = create(&beside)
             .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))

@@ -1,6 +1,5 @@
-//! Certificates in Secrets of Kubernetes. The Secrets must exist; this fills them.
-//!
-//! The pod's service account may `get` and `patch` the Secrets. It needs no right to make one.
+//! Stores certificates in existing Secrets of Kubernetes. The pod's service account needs `get` and
+//! `patch`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,12 +19,12 @@ use crate::cli;
 use crate::exit::Failure;
 
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The longest answer that is read: a Secret has 1 MiB at most, which base64 makes longer.
+/// A Secret has 1 MiB at most, which base64 makes longer.
 const ANSWER_BYTES: usize = 4 << 20;
 
 pub(super) struct Secrets {
     client: Client,
-    /// Ends before the name of a Secret.
+    /// Without the Secret's name.
     url: String,
     token: String,
     prefix: String,
@@ -45,7 +44,6 @@ struct Metadata {
 }
 
 impl Secrets {
-    /// The Secrets of the namespace in which this process is a pod.
     pub(super) fn of_pod(prefix: &str, command: &cli::Certificates) -> Result<Self, Failure> {
         let (Some(host), Some(port)) = (&command.api_host, command.api_port) else {
             let reason = "--secrets works only in a pod of Kubernetes, where KUBERNETES_SERVICE_HOST and \
@@ -85,7 +83,7 @@ impl Secrets {
         })
     }
 
-    /// Fills the Secret, if nobody has changed it since it was read.
+    /// Fills the Secret, unless it has changed since it was read.
     pub(super) async fn write(
         &self,
         certificate: &str,

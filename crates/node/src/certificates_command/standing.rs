@@ -1,4 +1,4 @@
-//! Whether the files of a certificate can be used as they are.
+//! Decides whether a certificate's files can be used.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -14,15 +14,14 @@ use x509_parser::prelude::FromDer as _;
 
 use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
-/// A certificate is renewed when less than this part of its life is left, as the alert ShoalCertificateNotRenewed says.
+/// Renews a certificate in the last fifth of its life, as the alert ShoalCertificateNotRenewed
+/// expects.
 const LEAST_LEFT: u32 = 5;
 
-/// Whether a certificate is kept, made or replaced.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Missing,
     Right,
-    /// It is replaced, for this reason.
     Unusable(&'static str),
 }
 
@@ -53,10 +52,10 @@ impl Validity {
     }
 }
 
-/// Judges the files of a certificate that `authority` should have issued for `names`.
+/// Judges a certificate that `authority` should have issued for `names`.
 ///
 /// # Errors
-/// When they are a sound certificate of this authority for other names.
+/// When it is a sound certificate of this authority for other names.
 pub(super) fn of(
     files: &Files,
     names: &[String],
@@ -112,12 +111,10 @@ pub(super) fn of(
     }
 }
 
-/// Whether the key is that of the certificate.
 pub(super) fn is_of(key: &KeyPair, certificate: &X509Certificate<'_>) -> bool {
     key.subject_public_key_info() == certificate.public_key().raw
 }
 
-/// All certificates of a file.
 pub(super) fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(pem)
         .filter_map(Result::ok)

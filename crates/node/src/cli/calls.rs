@@ -1,4 +1,4 @@
-//! What can be typed to use a server's tools.
+//! Arguments of the commands that use a server's tools.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ pub struct OneTask {
 }
 
 impl Tasks {
-    /// The task that it is about.
+    /// The task of the command.
     pub fn task(&self) -> &OneTask {
         match self {
             Self::Get(task) | Self::Cancel(task) | Self::Watch(task) => task,

@@ -1,4 +1,4 @@
-//! What can be typed to make certificates.
+//! Arguments of `shoal certificates`.
 
 use std::path::PathBuf;
 

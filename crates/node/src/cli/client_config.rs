@@ -1,4 +1,4 @@
-//! What can be typed to configure a client.
+//! Arguments of `shoal client-config`.
 
 use clap::{Args, ValueEnum};
 
@@ -44,12 +44,12 @@ pub enum McpClient {
     Inspector,
 }
 
-/// A header of HTTP.
+/// An HTTP header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its name.
+    /// The header's name.
     pub name: String,
-    /// Its value.
+    /// The header's value.
     pub value: String,
 }
 

@@ -1,8 +1,8 @@
-//! The examples below the help of each command.
+//! Examples below the help of each command.
 
 use clap::Command;
 
-/// The words of a command, and how it is used: each line is what to type, and `#` with what it does.
+/// A command's words and its examples: the line to type, then `#` and its effect.
 const EXAMPLES: [(&str, &[&str]); 21] = [
     (
         "serve",
@@ -89,7 +89,7 @@ const EXAMPLES: [(&str, &[&str]); 21] = [
     ("install", &["install /shared/shoal"]),
 ];
 
-/// Puts each command's examples below its help, for a program of this name.
+/// Adds the examples to each command's help, for a program of this name.
 pub(super) fn added(mut command: Command, program: &str) -> Command {
     for (words, lines) in EXAMPLES {
         let words: Vec<&str> = words.split(' ').collect();

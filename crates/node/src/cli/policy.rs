@@ -1,4 +1,4 @@
-//! `shoal policy …`
+//! Arguments of `shoal policy`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be typed to serve without a configuration file.
+//! Arguments that serve pools without a configuration file.
 
 use clap::Args;
 use toml::{Table, Value};
@@ -62,8 +62,8 @@ pub struct Pools {
 }
 
 impl Stdio {
-    /// The settings that the flags make. What a client gives this process as its environment is meant for the server that
-    /// it takes it for.
+    /// The settings of the flags. The server gets this process's environment, because the client
+    /// sets it for the server.
     pub fn flags(&self) -> Vec<Flag> {
         let pools = Pools {
             inherit: true,
@@ -76,23 +76,23 @@ impl Stdio {
 impl Pools {
     /// The pool of the server after `--`.
     pub const SERVER: &str = "stdio";
-    /// The pool of the servers that are given by URL.
+    /// The pool of the servers of `--url`.
     pub const REMOTE: &str = "http";
-    /// The pool of the service that is given by its OpenAPI document.
+    /// The pool of the service of `--openapi`.
     pub const OPENAPI: &str = "openapi";
 
-    /// The server after `--`, as it was typed.
+    /// The command after `--`, as typed.
     pub fn command(&self) -> Option<String> {
         (!self.server.is_empty()).then(|| self.server.join(" "))
     }
 
-    /// What is to be served, as it was typed.
+    /// The typed server, as typed.
     pub fn typed(&self) -> Option<String> {
         let urls = (!self.urls.is_empty()).then(|| self.urls.join(" "));
         self.command().or(urls).or_else(|| self.openapi.clone())
     }
 
-    /// The pools that the flags make.
+    /// The pools of the flags.
     pub fn flags(&self) -> Vec<Flag> {
         let mut flags = Vec::new();
         let mut add = |flag, name: &str, backend: Value| {

@@ -1,4 +1,4 @@
-//! What can be typed to check a worker.
+//! Arguments of `shoal worker-check`.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `shoal config hash-token`: the hash of a token that is given, or of one that is made.
+//! `shoal config hash-token`: hashes a given token, or makes one.
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::os::fd::AsFd as _;
@@ -15,15 +15,14 @@ use crate::config::TokenHash;
 use crate::exit::{Code, Failure};
 use crate::print::err;
 
-/// Bytes of a token that is made.
 const BYTES: usize = 32;
-/// The longest token that is read, in bytes; requests carry no longer ones.
+/// Requests cannot carry longer tokens.
 const LONGEST: u64 = 64 << 10;
 
-/// What is printed: the hash of the token on standard input; where there is none, a token that was made, and its hash.
+/// The hash of the token on standard input, or a new token and its hash.
 ///
 /// # Errors
-/// A token that no request can carry; standard input that cannot be read.
+/// When no request could carry the token, or standard input cannot be read.
 pub(super) fn run() -> Result<String, Failure> {
     let given = match io::stdin().is_terminal() {
         true => asked()?,
@@ -44,7 +43,7 @@ fn made() -> String {
     format!("token:  {token}\nsha256: {hash}\n")
 }
 
-/// Nothing at all is no token; a blank one is a mistake.
+/// Empty input means no token; a blank token is a mistake.
 fn piped() -> Result<Option<String>, Failure> {
     let mut text = String::new();
     let read = io::stdin().lock().take(LONGEST).read_to_string(&mut text);
@@ -61,7 +60,6 @@ fn piped() -> Result<Option<String>, Failure> {
     }
 }
 
-/// Asks whoever sits at the terminal.
 fn asked() -> Result<Option<String>, Failure> {
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
@@ -80,14 +78,13 @@ fn asked() -> Result<Option<String>, Failure> {
             _ = ctrl_c() => Err(Failure::new(Code::Interrupted, "no token was read")),
         }
     });
-    // A read that goes on is not waited for.
     runtime.shutdown_background();
     let line = answer?;
     let token = line.trim();
     Ok((!token.is_empty()).then(|| token.to_owned()))
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// Turns the terminal's echo off until it is dropped.
 struct Hidden(Termios);
 
 impl Hidden {
@@ -95,7 +92,6 @@ impl Hidden {
         let (stdin, before) = (io::stdin(), tcgetattr(io::stdin().as_fd())?);
         let mut hidden = before.clone();
         hidden.local_flags.remove(LocalFlags::ECHO);
-        // The end of the line is seen.
         hidden.local_flags.insert(LocalFlags::ECHONL);
         tcsetattr(stdin.as_fd(), SetArg::TCSANOW, &hidden)?;
         Ok(Self(before))
@@ -104,7 +100,6 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // A terminal that is gone hides nothing.
         let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &self.0);
     }
 }

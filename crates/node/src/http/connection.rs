@@ -1,4 +1,4 @@
-//! Serves one connection in the protocol that its first bytes speak.
+//! Serves one connection in the protocol of its first bytes.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -34,19 +34,15 @@ use super::upgraded::Upgraded;
 use super::wire::{Secured, Wire};
 use super::{HttpLimits, LAST_REQUEST, RequestService};
 
-/// What an HTTP/2 client sends first.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Between two looks at a connection whose first bytes are the beginning of [`PREFACE`].
+/// Time between reads of a partial [`PREFACE`].
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How often a silent HTTP/2 connection is asked whether it lives, and how long it may take to say so.
+/// For silent HTTP/2 connections.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// hyper refuses to read with less.
 const LEAST_BUFFER: usize = 8192;
-/// How many headers hyper takes by itself.
 const HYPER_HEADERS: usize = 100;
 
-/// Both protocols, ready to serve connections.
 pub(super) struct Protocols<S> {
     http1: http1::Builder,
     http2: Http2,
@@ -57,7 +53,7 @@ pub(super) struct Protocols<S> {
     tls: Option<HttpTls>,
 }
 
-/// The settings of HTTP/2 connections, each of which has an executor of its own.
+/// Each connection needs its own executor.
 struct Http2 {
     requests: u32,
     header_list: u32,
@@ -81,10 +77,10 @@ impl<S: RequestService> Protocols<S> {
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
-            // hyper counts from the end of the last answer; from the first byte on, the stream does.
+            // hyper counts from the end of the last answer, `WatchedStream` from the first byte.
             .header_read_timeout(limits.idle_timeout.max(limits.header_timeout))
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
-        // hyper fills its table anew for each request where it is told how long that is, even if it is told what it takes itself.
+        // With a maximum, even the default one, hyper fills its table for each request.
         if limits.headers != HYPER_HEADERS {
             http1.max_headers(limits.headers);
         }
@@ -102,7 +98,6 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
-    /// Serves a connection to its end.
     pub(super) async fn serve(&self, stream: TcpStream, ending: Ending) {
         let idling = ending.idling();
         let address = stream.peer_addr().ok();
@@ -128,9 +123,9 @@ impl<S: RequestService> Protocols<S> {
             writing: writing.clone(),
         };
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
-        // Connections are boxed: the task would have room for each protocol's, and for copies on their way.
+        // Boxed: the task would reserve room for both protocols.
         let ended = if http2 {
-            // It says `GOAWAY` at once, and nothing is lost on the way: nobody need wait for it.
+            // `GOAWAY` loses no requests, so the shutdown need not wait.
             drop(idling);
             let streams = Streams::new(self.write_timeout, writing.clone());
             let service = service_fn(|request| {
@@ -167,7 +162,7 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
-    /// What to serve, and whether it is HTTP/2; `None` if the client ends or does not say in time.
+    /// Returns the stream and whether it is HTTP/2; `None` on a timeout.
     async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
         let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
         let Some(tls) = &self.tls else {
@@ -175,7 +170,7 @@ impl<S: RequestService> Protocols<S> {
             let http2 = opened.await.ok()?.ok()?;
             return Some((http2, Wire::Plain(socket(stream))));
         };
-        // Boxed: connections without TLS would have room for it.
+        // Boxed: connections without TLS would reserve its room.
         let mut stream = Box::pin(tls.accept(stream, socket)).await?;
         let opened = timeout(self.header_timeout, read_opening(&mut stream));
         let (http2, read) = opened.await.ok()?.ok()?;
@@ -198,7 +193,7 @@ impl<S: RequestService> Protocols<S> {
             let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
             requests.answer(match refusal {
                 Some(refusal) => Either::Left(ready(refusal.response())),
-                // Boxed: a connection would have room for it as long as it is open.
+                // Boxed: idle connections would reserve its room.
                 None => Either::Right(Box::pin(
                     self.answer_http1(on(connection.clone(), request), &upgrade),
                 )),
@@ -212,7 +207,7 @@ impl<S: RequestService> Protocols<S> {
         if let Some(upgrade) = upgrade.into_inner()
             && ended.is_ok()
         {
-            // Its requests are over: it does not idle.
+            // An upgraded connection does not count as idle.
             drop(requests);
             Box::pin(upgrade.run(Upgraded::new(stream.into_wire(), read))).await;
             return ended;
@@ -226,7 +221,6 @@ impl<S: RequestService> Protocols<S> {
 }
 
 impl<S: RequestService> Protocols<S> {
-    /// Answers, and remembers how the connection goes on after an answer that ends HTTP on it.
     async fn answer_http1(
         &self,
         request: http::Request<Body>,
@@ -240,13 +234,12 @@ impl<S: RequestService> Protocols<S> {
     }
 }
 
-/// A request that came on a connection, or on a stream of one.
 fn on(connection: Connection, mut request: http::Request<Incoming>) -> http::Request<Body> {
     request.extensions_mut().insert(connection);
     request.map(Body::new)
 }
 
-/// The answer to a `HEAD`, of which hyper leaves the body out by itself over HTTP/1.1 only.
+/// Over HTTP/2, hyper leaves the body of an answer to `HEAD`.
 fn without_body(mut response: Response) -> Response {
     if let Some(length) = response.body().size_hint().exact() {
         let headers = response.headers_mut();
@@ -255,10 +248,8 @@ fn without_body(mut response: Response) -> Response {
     response.map(|_| Body::empty())
 }
 
-/// Whether a connection opens with the preface of HTTP/2, which is left to be read.
-///
-/// hyper-util can tell as well, but without a time limit, and then keeps the bytes that it read in
-/// front of everything that follows.
+/// Whether a connection begins with the HTTP/2 preface, which is not consumed. hyper-util's
+/// detection has no timeout, and keeps its bytes in front of all later ones.
 async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; PREFACE.len()];
     loop {
@@ -273,8 +264,7 @@ async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// The same over TLS, where nothing can be left to be read: it comes with what was read. Not what the client said during the handshake
-/// (ALPN) but what it does says what it speaks.
+/// Detects the preface over TLS and returns the consumed bytes. They decide, not ALPN.
 async fn read_opening(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(bool, Bytes)> {
     let mut read = BytesMut::with_capacity(PREFACE.len());
     loop {

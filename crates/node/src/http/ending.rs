@@ -1,9 +1,8 @@
-//! How connections end when their server does: not under a request.
+//! Ends connections at the shutdown without losing requests.
 //!
-//! A server closes a connection of HTTP/1.1 that idles without knowing whether a request is on its way to it,
-//! and such a request is lost. So it says first, with each answer, that the connection ends here, and leaves
-//! those that idle alone for a while: most clients have something to say within it. One whose answer had begun
-//! before, as a stream's has, was not told, and idles like the others when it is through.
+//! Closing an idle HTTP/1.1 connection loses a request that is on its way. During the drain, each
+//! answer therefore announces the connection's end, and idle connections stay open for a while,
+//! because most clients send another request in time.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::stream::Seen;
 
-/// The end of a server, as its connections see it. Clones are the same end.
+/// The shutdown, as connections see it. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ending(Arc<EndingInner>);
 
@@ -27,34 +26,31 @@ pub(super) struct Ending(Arc<EndingInner>);
 struct EndingInner {
     draining: CancellationToken,
     closing: CancellationToken,
-    /// Connections of HTTP/1.1 without a request, or that have said nothing yet.
+    /// HTTP/1.1 connections between requests.
     idle: AtomicUsize,
     fewer: Notify,
 }
 
 impl Ending {
-    /// Each answer from now on is the last one on its connection.
     pub(super) fn drain(&self) {
         self.0.draining.cancel();
     }
 
-    /// Connections that idle end now, the others with their present answer.
+    /// Closes idle connections now, others after their present answer.
     pub(super) fn close(&self) {
         self.0.draining.cancel();
         self.0.closing.cancel();
     }
 
-    /// Waits for [`close`](Self::close).
     pub(super) async fn closing(&self) {
         self.0.closing.cancelled().await;
     }
 
-    /// Connections that idle.
     pub(super) fn idle(&self) -> usize {
         self.0.idle.load(Ordering::Acquire)
     }
 
-    /// Waits until none does. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn until_none_idles(&self) {
         loop {
             let fewer = self.0.fewer.notified();
@@ -65,7 +61,7 @@ impl Ending {
         }
     }
 
-    /// Counts a connection that idles, until this is dropped.
+    /// Counts a connection as idle until the guard is dropped.
     pub(super) fn idling(&self) -> Idling {
         self.0.idle.fetch_add(1, Ordering::AcqRel);
         Idling(self.clone())
@@ -73,14 +69,13 @@ impl Ending {
 
     fn one_less(&self) {
         self.0.idle.fetch_sub(1, Ordering::AcqRel);
-        // Nobody waits for it before.
+        // Only a drain waits.
         if self.0.draining.is_cancelled() {
             self.0.fewer.notify_waiters();
         }
     }
 
-    /// Serves a connection of HTTP/2 to its end: it is told to open no more streams as soon as the server
-    /// drains.
+    /// Serves an HTTP/2 connection to its end; a drain sends `GOAWAY`.
     pub(super) async fn watch_http2<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
@@ -94,14 +89,13 @@ impl Ending {
         connection.await
     }
 
-    /// Serves a connection of HTTP/1.1 to its end: with the first answer that says so while the server drains, or when
-    /// the server closes.
+    /// Serves an HTTP/1.1 connection until its last answer, or until the server closes.
     pub(super) async fn watch_http1<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
     ) -> Result<(), C::Error> {
         tokio::select! {
-            // First, so that a request that has arrived is read.
+            // Polled first, so that a request that has arrived is read.
             biased;
             ended = &mut connection => return ended,
             () = self.closing() => {}
@@ -111,12 +105,10 @@ impl Ending {
     }
 }
 
-/// A connection that idles.
 #[derive(Debug)]
 pub(super) struct Idling(Ending);
 
 impl Idling {
-    /// The requests of the connection, from now on.
     pub(super) fn requests(self, seen: Arc<Seen>) -> Requests {
         Requests(Arc::new(OneConnection { idling: self, seen }))
     }
@@ -128,7 +120,7 @@ impl Drop for Idling {
     }
 }
 
-/// The requests of one connection of HTTP/1.1: one at a time, until its answer is written.
+/// The requests of one HTTP/1.1 connection, one at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Requests(Arc<OneConnection>);
 
@@ -139,15 +131,15 @@ struct OneConnection {
 }
 
 impl Requests {
-    /// Counts a request until its answer is dropped. While the server drains, the answer says that it is the
-    /// connection's last, as does one that comes before all of the request is there: nobody waits for the rest.
+    /// Counts a request until its answer is dropped. The answer announces the connection's end if
+    /// the server drains, or if part of the request is still missing.
     pub(super) async fn answer<B>(
         &self,
         answer: impl Future<Output = Response<B>>,
     ) -> Result<Response<CountedBody<B>>, Infallible> {
         let open = OpenRequest::new(self.clone());
         let mut response = answer.await;
-        // After 101 the connection has no other answer anyway, and its headers say which protocol follows.
+        // A 101 ends HTTP, and its `Connection` header names the next protocol.
         let goes_on = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         if !goes_on && (self.0.idling.0.0.draining.is_cancelled() || self.0.seen.is_amid()) {
             let close = HeaderValue::from_static("close");
@@ -157,7 +149,6 @@ impl Requests {
     }
 }
 
-/// A request that is being answered.
 #[derive(Debug)]
 struct OpenRequest(Requests);
 
@@ -176,7 +167,7 @@ impl Drop for OpenRequest {
     }
 }
 
-/// The body of an answer.
+/// A body that keeps its request counted.
 #[derive(Debug)]
 pub(super) struct CountedBody<B> {
     body: B,

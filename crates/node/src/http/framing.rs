@@ -1,59 +1,53 @@
-//! Where the requests of an HTTP/1.1 connection begin and end, and which of them others could read differently.
+//! Finds the boundaries of HTTP/1.1 requests, and requests that a proxy could read differently.
 //!
-//! hyper takes lines that end in LF alone, and a length beside a transfer coding or a second time; what it makes of them
-//! no longer shows it. A proxy that understands such a request in another way can be made to pass one request on as
-//! two. So the bytes are looked at on their way to hyper, which parses them as ever.
+//! hyper accepts lines that end in LF alone, and a length that is repeated or beside a transfer
+//! coding. A proxy that reads such a request differently may forward it as two (request smuggling),
+//! so this module inspects the bytes before hyper.
 
 use memchr::memchr;
 
-/// How much of a line is looked at: more than the names and values that matter have.
+/// Bytes of a line to keep; the relevant headers are shorter.
 const KEPT: usize = 256;
 const LENGTH: &[u8] = b"content-length";
 const CODING: &[u8] = b"transfer-encoding";
 
-/// Why a request is not to be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A line of the head ends in LF alone.
+    /// A line ends in LF alone.
     BareLineFeed,
-    /// `Content-Length` and `Transfer-Encoding`.
+    /// Both `Content-Length` and `Transfer-Encoding`.
     LengthAndCoding,
     LengthTwice,
     CodingTwice,
-    /// A transfer coding besides `chunked`.
+    /// A transfer coding other than `chunked`.
     UnknownCoding,
-    /// The request follows a body whose end is in doubt.
+    /// The request follows a body with an uncertain end.
     Unclear,
 }
 
-/// What comes next on a connection.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     next: Next,
     head: Head,
-    /// Heads that have ended.
     heads: u64,
     line: Line,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 enum Next {
-    /// A line of a head.
     #[default]
     Head,
-    /// So many bytes of a body.
+    /// Remaining bytes.
     Body(u64),
-    /// The line in front of a chunk.
     Size,
-    /// So many bytes of a chunk, with the end of its last line.
+    /// Remaining bytes, with the line end.
     Chunk(u64),
-    /// A line after the last chunk.
     Trailer,
-    /// Nobody knows.
+    /// The boundary is uncertain.
     Unclear,
 }
 
-/// What the lines of a head say so far.
+/// The framing headers so far.
 #[derive(Debug, Default)]
 struct Head {
     begun: bool,
@@ -64,7 +58,7 @@ struct Head {
     unknown_coding: bool,
 }
 
-/// The beginning of a line whose end has not come.
+/// An incomplete line.
 #[derive(Debug, Default)]
 struct Line {
     kept: Vec<u8>,
@@ -72,7 +66,7 @@ struct Line {
 }
 
 impl Framing {
-    /// Looks at the next bytes of the connection. Of a fault it says in which request it is, counted from 0.
+    /// Reads the next bytes. Returns a fault with the number of its request, counted from 0.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Option<(u64, Fault)> {
         while !bytes.is_empty() {
             bytes = match self.next {
@@ -96,12 +90,10 @@ impl Framing {
         None
     }
 
-    /// Whether a request has begun and not ended.
     pub(super) fn is_amid(&self) -> bool {
         !matches!(self.next, Next::Head) || self.head.begun || self.line.last.is_some()
     }
 
-    /// Whether a head has begun and not ended.
     pub(super) fn is_in_head(&self) -> bool {
         matches!(self.next, Next::Head) && self.is_amid()
     }
@@ -121,7 +113,7 @@ impl Framing {
         &bytes[skipped..]
     }
 
-    /// Takes a line whose end, without its LF, is this.
+    /// `end` completes a line, without its LF.
     fn line(&mut self, end: &[u8]) -> Option<Fault> {
         if self.line.last.is_none() {
             let kept = &end[..end.len().min(KEPT)];
@@ -149,7 +141,7 @@ impl Framing {
             }
             Next::Size => match chunk_size(line).filter(|_| whole_end) {
                 Some(0) => self.then(Next::Trailer),
-                // With the end of the line that follows it.
+                // With the line end.
                 Some(size) => self.then(Next::Chunk(size.saturating_add(2))),
                 None => Some(Fault::Unclear),
             },
@@ -184,7 +176,7 @@ impl Head {
             self.begun = true;
             return;
         }
-        // Most names differ from both in their first letter.
+        // Most header names begin with another letter.
         if !matches!(line.first(), Some(b'c' | b'C' | b't' | b'T')) {
             return;
         }
@@ -215,7 +207,7 @@ impl Head {
                 unknown_coding: true,
                 ..
             } => Some(Fault::UnknownCoding),
-            // hyper refuses what is no number, and what is one in a line longer than any other has.
+            // hyper refuses invalid and longer numbers.
             Self {
                 lengths: 1,
                 length: None,
@@ -234,7 +226,6 @@ impl Line {
     }
 }
 
-/// The size that the line in front of a chunk names.
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
     let digits = std::str::from_utf8(&line[..digits.count()]).ok()?;

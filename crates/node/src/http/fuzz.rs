@@ -1,4 +1,4 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`, built with `--cfg fuzzing` only.
 
 use super::framing::{Fault, Framing};
 

@@ -1,4 +1,4 @@
-//! What is answered to a request that gets no further than its connection (`docs/errors.md`).
+//! Answers to requests that the connection itself refuses (`docs/errors.md`).
 
 use axum::body::Body;
 use axum::response::Response;
@@ -10,17 +10,15 @@ use shoal_telemetry::metrics::{RefusalReason, metrics};
 use super::HttpLimits;
 use super::framing::Fault;
 
-/// Longer targets are refused by hyper.
+/// hyper's limit for a request's target.
 const TARGET_BYTES: usize = 65_534;
 
-/// Why a connection refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Fault(Fault),
-    /// hyper cannot parse the head.
     Malformed,
     TargetTooLong,
-    /// Plain HTTP, where TLS is spoken.
+    /// Plain HTTP on a TLS port.
     NoTls,
     HeadTooLarge {
         headers: usize,
@@ -29,8 +27,8 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// What hyper means when it writes this by itself: the head of an answer without a body, which no handler gives with
-    /// these statuses.
+    /// Recognises hyper's own refusal: a head without a body, which handlers do not send with these
+    /// statuses.
     pub(super) fn of_hyper(written: &[u8], limits: HeadLimits) -> Option<Self> {
         let refusal = match written.strip_prefix(b"HTTP/1.1 ")?.get(..3)? {
             b"400" => Self::Malformed,
@@ -90,7 +88,6 @@ impl Refusal {
         error_response_without_id(&RpcError::new(code::INVALID_REQUEST, message))
     }
 
-    /// The last answer on its connection.
     pub(super) fn response(self) -> Response {
         let mut response = Response::new(Body::from(self.text()));
         *response.status_mut() = self.status();
@@ -103,7 +100,6 @@ impl Refusal {
         response
     }
 
-    /// The same as it goes over the wire.
     pub(super) fn wire(self) -> Bytes {
         let text = self.text();
         let head = format!(
@@ -115,7 +111,6 @@ impl Refusal {
     }
 }
 
-/// What hyper was told to take, in a refusal's words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeadLimits {
     headers: usize,

@@ -1,4 +1,4 @@
-//! TLS on a server's connections: each agrees on it in its own task, within a time, and so many at once.
+//! TLS handshakes, each in its own task, with a timeout and a limit on concurrent ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use tokio_rustls::server::TlsStream;
 use super::refusal::Refusal;
 use super::socket::Socket;
 
-/// The first byte of a TLS handshake; HTTP begins with a letter.
+/// The first byte of a handshake; HTTP begins with a letter.
 const HANDSHAKE: u8 = 0x16;
 
-/// The TLS of a server. Clones share their handshakes' bound.
+/// The TLS of a server. Clones share the limit on handshakes.
 #[derive(Clone, Debug)]
 pub struct HttpTls {
     tls: ListenerTls,
     port: TlsPort,
-    /// For a handshake, with the wait for its turn.
+    /// Includes the wait for a permit.
     within: Duration,
     room: Arc<Semaphore>,
 }
 
 impl HttpTls {
-    /// Agrees on `tls` with at most so many clients at once, each `within` a time.
+    /// Allows at most `handshakes` concurrent handshakes, each `within` a time.
     pub fn new(tls: ListenerTls, port: TlsPort, handshakes: usize, within: Duration) -> Self {
         Self {
             tls,
@@ -38,14 +38,14 @@ impl HttpTls {
         }
     }
 
-    /// Agrees on TLS with a client; `None` if that fails, which is counted. `socket` makes what lies below it.
+    /// Does the handshake; `None` if it fails.
     pub(super) async fn accept(
         &self,
         stream: TcpStream,
         socket: impl FnOnce(TcpStream) -> Socket,
     ) -> Option<TlsStream<Socket>> {
         let greeted = timeout(self.within, async {
-            // Who says nothing takes no place. Balancers open connections and end them.
+            // Silent connections, as of balancers, take no permit.
             let mut first = [0];
             if !matches!(stream.peek(&mut first).await, Ok(1)) {
                 return None;

@@ -1,4 +1,4 @@
-//! A connection's socket, which breaks when its client takes nothing any more.
+//! A socket that fails when its client stops reading.
 
 use std::io;
 use std::pin::Pin;
@@ -11,19 +11,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Bytes that the operating system takes beyond those on their way. With more (it may be megabytes), a client that reads slowly
-/// would seem to stand still from one gulp to the next.
+/// With more unsent data (often megabytes), a slow client would seem to stall.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 << 10;
 
-/// A socket whose writes may stand still for so long and no longer.
 #[derive(Debug)]
 pub(super) struct Socket {
     stream: TcpStream,
-    /// Learns of everything that is taken.
     writing: Writing,
     patience: Duration,
-    /// Runs while a write waits.
     still: Option<Pin<Box<Sleep>>>,
 }
 
@@ -41,7 +37,6 @@ impl Socket {
         }
     }
 
-    /// Whether the operating system reports an error of the connection.
     pub(super) fn is_broken(&self) -> bool {
         !matches!(self.stream.take_error(), Ok(None))
     }

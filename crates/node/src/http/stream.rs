@@ -1,4 +1,4 @@
-//! The socket of an HTTP/1.1 connection, with an eye on what passes.
+//! Inspects the bytes of an HTTP/1.1 connection.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -17,51 +17,45 @@ use super::half_closed::HalfClosed;
 use super::refusal::{HeadLimits, Refusal};
 use super::wire::Wire;
 
-/// How long, and how much, a client may go on sending after an answer that did not wait for all of its request. Closed under
-/// it, the connection would be reset, and the answer lost on its way.
+/// How long, and how much, a client may send after an early answer. An earlier close would reset
+/// the connection and lose the answer.
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
 const LINGER_BUFFER: usize = 8 << 10;
 
-/// A socket that hyper reads requests from.
 #[derive(Debug)]
 pub(super) struct WatchedStream {
     stream: Wire,
     framing: Framing,
     seen: Arc<Seen>,
     limits: HeadLimits,
-    /// How long a head may take from its first byte to its last.
     head_within: Duration,
-    /// Runs while the rest of a head is waited for.
     head_timer: Option<Pin<Box<Sleep>>>,
-    /// What is written instead of hyper's own refusal, which has no body.
+    /// Replaces hyper's own refusal, which has no body.
     refusal: Option<Bytes>,
     ended: bool,
-    /// The end of what the client sends, kept from hyper until the request that came before it is answered: hyper would drop that.
+    /// The end of the client's data, hidden from hyper until the request is answered, which hyper
+    /// would drop.
     half_closed: Option<HalfClosed>,
 }
 
-/// What has been seen of a connection's requests.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     fault: OnceLock<(u64, Fault)>,
     amid: AtomicBool,
-    /// Whether a request is being answered.
     answering: AtomicBool,
-    /// Whether its answer has begun.
     begun: AtomicBool,
-    /// Whether its client knows interim responses.
+    /// Whether the client understands interim responses.
     interim: AtomicBool,
 }
 
 impl Seen {
-    /// Why the request of this number, counted from 0, is refused.
+    /// Why the request with this number, from 0, is refused.
     pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
         let (at, fault) = self.fault.get()?;
         (request >= *at).then_some(Refusal::Fault(*fault))
     }
 
-    /// A request is being answered from now on.
     pub(super) fn begin_answer(&self, version: Version) {
         self.interim
             .store(version >= Version::HTTP_11, Ordering::Relaxed);
@@ -69,7 +63,6 @@ impl Seen {
         self.answering.store(true, Ordering::Relaxed);
     }
 
-    /// It is answered.
     pub(super) fn end_answer(&self) {
         self.answering.store(false, Ordering::Relaxed);
     }
@@ -82,8 +75,8 @@ impl Seen {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Whether a client that has closed its side may still wait for its whole answer. Once the answer has begun, the client may be
-    /// leaving a stream, which looks the same.
+    /// Whether a client that closed its sending side may wait for its answer. After the answer's
+    /// begin, it may be leaving a stream.
     fn may_be_read(&self) -> bool {
         self.is_answering()
             && !self.is_amid()
@@ -91,7 +84,6 @@ impl Seen {
             && self.interim.load(Ordering::Relaxed)
     }
 
-    /// Whether a request has not arrived to its end.
     pub(super) fn is_amid(&self) -> bool {
         self.amid.load(Ordering::Relaxed)
     }
@@ -118,14 +110,13 @@ impl WatchedStream {
         (watched, seen)
     }
 
-    /// What lies below, for another protocol than HTTP.
     pub(super) fn into_wire(self) -> Wire {
         self.stream
     }
 
-    /// Takes what the client has still to send, so that it comes to read its answer.
+    /// Drops what the client still sends, so that the client reads its answer.
     pub(super) async fn linger(mut self, ended: &hyper::Result<()>) {
-        // After hyper's own refusal nobody knows where the request would end.
+        // hyper's refusal does not reveal the request's end.
         let unclear = self.refusal.is_some();
         let answered = unclear || ended.is_ok() && self.framing.is_amid();
         if self.ended || !answered {
@@ -148,7 +139,6 @@ impl WatchedStream {
         .await;
     }
 
-    /// Ready if a head that has begun takes too long.
     fn poll_head_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.framing.is_in_head() {
             return Poll::Pending;
@@ -159,7 +149,7 @@ impl WatchedStream {
         timer.as_mut().poll(cx)
     }
 
-    /// The end of what the client sends, as far as hyper may know of it.
+    /// Ready when hyper may see the end of the client's data.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.half_closed {
             Some(half_closed) if self.seen.is_answering() => {
@@ -169,7 +159,6 @@ impl WatchedStream {
         }
     }
 
-    /// Writes what replaces hyper's refusal.
     fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(refusal) = self.refusal.as_mut().filter(|refusal| !refusal.is_empty()) {
             let written = ready!(Pin::new(&mut self.stream).poll_write(cx, refusal))?;
@@ -181,7 +170,7 @@ impl WatchedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether hyper is about to write a refusal of its own, which is kept instead.
+    /// Whether hyper is about to write a refusal, whose replacement is stored.
     fn replaces(&mut self, written: &[u8]) -> bool {
         let refusal = Refusal::of_hyper(written, self.limits);
         self.refusal = refusal.map(Refusal::wire).or(self.refusal.take());

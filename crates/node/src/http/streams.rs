@@ -1,8 +1,8 @@
-//! The streams of an HTTP/2 connection, each of which ends when its client takes nothing of it any more.
+//! Ends HTTP/2 streams whose clients stop reading.
 //!
-//! What is written on a stream waits for the window that its client opens, and the connection's socket knows nothing of that.
-//! So each answer says how much of it waits, and the task that drives its stream looks at that. Dropping the task resets the
-//! stream, with what waits on it; other streams of the connection, which may be other people's behind a proxy, go on.
+//! A stream's data waits for the client's window, unseen by the socket. So each answer counts its
+//! unsent bytes, and the stream's task watches the count. Dropping the task resets that stream
+//! alone, because other streams may belong to other users behind a proxy.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,27 +19,25 @@ use shoal_edge::Writing;
 use shoal_telemetry::metrics::{GivenUp, metrics};
 use tokio::time::{Sleep, sleep};
 
-/// Up to so much, the last piece of an answer says that it is the last, after which nothing but the connection's end can drop
-/// it. The end of a longer one is said when its client has taken all of it.
+/// The last piece up to this size carries END_STREAM, and then only the connection's end can drop
+/// it. Longer answers end when the client has read everything.
 const SHORT: usize = 16 << 10;
 
 tokio::task_local! {
-    /// What waits on the stream that this task drives.
     static STREAM: Arc<UnsentBytes>;
 }
 
-/// What waits on a stream.
 #[derive(Debug, Default)]
 struct UnsentBytes {
     bytes: AtomicUsize,
     writing: Writing,
-    /// The stream's task, which waits for nothing to wait.
+    /// Woken when all bytes are sent.
     task: AtomicWaker,
 }
 
 impl UnsentBytes {
     fn add(&self, bytes: usize) {
-        // The first of it begins to wait now.
+        // The wait begins now.
         if self.bytes.fetch_add(bytes, Ordering::AcqRel) == 0 {
             self.writing.progressed();
         }
@@ -57,11 +55,9 @@ impl UnsentBytes {
     }
 }
 
-/// Drives the streams of one connection.
 #[derive(Clone)]
 pub(super) struct Streams {
     patience: Duration,
-    /// The connection that they are on.
     connection: Writing,
 }
 
@@ -90,7 +86,7 @@ where
     }
 }
 
-/// Answers a request that came on the stream of this task, and counts what waits of its answer.
+/// Answers on this task's stream, and counts the unsent bytes.
 pub(super) async fn answer<B, E>(
     request: Request<Incoming>,
     answer: impl AsyncFnOnce(Request<Incoming>, Writing) -> Result<Response<B>, E>,
@@ -104,9 +100,8 @@ pub(super) async fn answer<B, E>(
     }))
 }
 
-/// A stream that is being driven, until nothing waits on it.
 struct Driven<F> {
-    /// `None` once it has said all that it has to.
+    /// `None` at the stream's end.
     stream: Option<Pin<Box<F>>>,
     unsent: Arc<UnsentBytes>,
     still: Option<Pin<Box<Sleep>>>,
@@ -114,15 +109,13 @@ struct Driven<F> {
 }
 
 impl<F> Driven<F> {
-    /// Ends the stream with what waits on it.
     fn give_up(&mut self) {
         if self.stream.take().is_none() {
-            // It has ended as far as the protocol goes, and cannot be reset.
+            // An ended stream cannot be reset, so close the connection.
             self.of.connection.give_up();
         }
     }
 
-    /// Ready when the client has taken nothing for too long.
     fn poll_still(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             if let Some(still) = &mut self.still {
@@ -170,11 +163,11 @@ impl<F: Future<Output = ()>> Future for Driven<F> {
     }
 }
 
-/// The body of an answer, of which one piece waits at a time.
+/// Only one piece waits at a time.
 pub(super) struct StreamBody<B> {
     body: B,
     unsent: Arc<UnsentBytes>,
-    /// Whether the last piece was too long to be said to be the last.
+    /// Whether the last piece was too long for END_STREAM.
     unended: bool,
 }
 
@@ -186,7 +179,6 @@ impl<B: Body<Data = Bytes> + Unpin> Body for StreamBody<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, B::Error>>> {
-        // The stream's task is woken when it is empty.
         self.unsent.task.register(cx.waker());
         if !self.unsent.is_empty() {
             return Poll::Pending;
@@ -212,7 +204,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for StreamBody<B> {
     }
 }
 
-/// A piece of an answer, which says how much of it is left.
+/// Counts its unsent bytes.
 pub(super) struct Piece {
     data: Bytes,
     unsent: Arc<UnsentBytes>,

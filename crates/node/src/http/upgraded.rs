@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::wire::Wire;
 
-/// A connection with what was read of it after the last request. Its writes may still stand still for so long and no longer.
+/// Writes may still stall for a limited time only.
 #[derive(Debug)]
 pub(super) struct Upgraded {
     wire: Wire,

@@ -1,4 +1,4 @@
-//! What a connection is read from and written to: a socket, with TLS or without.
+//! A connection's socket, with or without TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use tokio_rustls::server::TlsStream;
 
 use super::socket::Socket;
 
-/// TLS lies over the socket, so that the socket sees what its client takes in any case.
+/// TLS wraps the socket, so that the socket sees the client's progress.
 #[derive(Debug)]
 pub(super) enum Wire {
     Plain(Socket),
     Secured(Box<Secured>),
 }
 
-/// A socket with TLS, and what was read of it to see which protocol it speaks.
+/// `read` are the bytes that revealed the protocol.
 #[derive(Debug)]
 pub(super) struct Secured {
     pub(super) stream: TlsStream<Socket>,
@@ -26,7 +26,6 @@ pub(super) struct Secured {
 }
 
 impl Wire {
-    /// Whether the client has refused what was sent to it.
     pub(super) fn is_broken(&self) -> bool {
         match self {
             Self::Plain(socket) => socket.is_broken(),
@@ -34,7 +33,6 @@ impl Wire {
         }
     }
 
-    /// The certificate that the client showed, if it did.
     pub(super) fn certificate(&self) -> Option<ClientCertificate> {
         let Self::Secured(secured) = self else {
             return None;

@@ -1,4 +1,4 @@
-//! What metrics say of the node as a whole.
+//! Metrics of the node as a whole.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use crate::config::Role;
 use crate::reload::ConfigurationState;
 use crate::storage::Storage;
 
-/// Has the node looked at whenever metrics are collected, until the registrations are dropped.
 pub(super) fn observe(
     watch: &Arc<Watch>,
     configuration: &Arc<ConfigurationState>,

@@ -1,4 +1,4 @@
-//! Whether TLS lets this process speak to any other.
+//! Checks whether TLS lets this process talk to its peers.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,44 +12,39 @@ use shoal_ports::NodeInfo;
 use shoal_rpc::{Distrusted, LinkConfig, PeerTrust, Tls, look_for};
 use tokio::time::sleep;
 
-/// Peers that are dialled at the same time. It is enough that one of them agrees.
+/// One success is enough.
 const AT_ONCE: usize = 4;
-/// How often peers are dialled while none agrees, and otherwise.
+/// While no peer agrees, and otherwise.
 const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
-/// Peers that are named in a reason.
 const NAMED: usize = 3;
 
-/// Knows with which peers TLS can be agreed on. Connections that this process refuses as a listener do not count: anybody who
-/// reaches the port could otherwise make it unready.
+/// Tracks failed TLS handshakes with peers. Refused connections to the listener do not count,
+/// because anyone could make the process unready with them.
 pub(super) struct PeerCheck {
     tls: Tls,
     links: LinkConfig,
-    /// Of a node that shares its store.
+    /// Present if the node shares its store.
     members: Option<Members>,
     joins: OnceLock<Weak<WorkerJoins>>,
-    /// Whether those that were there at the start have been dialled.
     asked: AtomicBool,
 }
 
-/// The peers from which TLS keeps a process.
 pub(super) enum Verdict {
-    /// Nothing, as far as is known.
     Good,
-    /// Peers that were there before have not been dialled.
+    /// The first peers have not been dialled yet.
     Unasked,
-    /// It speaks to some peers, or to none that ever trusted it, and not to these.
+    /// TLS fails with these peers, but works with others.
     Partly(String),
-    /// It speaks to no peer.
+    /// TLS fails with every peer.
     CutOff(String),
 }
 
 impl PeerCheck {
-    /// `None` without TLS between processes.
     pub(super) fn new(links: &LinkConfig, members: Option<Members>) -> Option<Self> {
         Some(Self {
             tls: links.tls.clone()?,
             links: links.clone(),
-            // A process without members has none to ask: its workers dial.
+            // Without members, the workers dial.
             asked: AtomicBool::new(members.is_none()),
             members,
             joins: OnceLock::new(),
@@ -57,11 +52,9 @@ impl PeerCheck {
     }
 
     pub(super) fn see_joins(&self, joins: Weak<WorkerJoins>) {
-        // A node has them once.
         let _ = self.joins.set(joins);
     }
 
-    /// Dials peers now and then, until the check is dropped.
     pub(super) async fn follow(check: Weak<Self>) {
         loop {
             let Some(this) = check.upgrade() else {
@@ -80,7 +73,7 @@ impl PeerCheck {
     }
 
     async fn dial_some(&self) {
-        // Links are better evidence than any dial.
+        // An open link proves more than a dial.
         if self.tls.has_connections() {
             return;
         }
@@ -108,14 +101,13 @@ impl PeerCheck {
         self.tls.trust_of(peers.iter().map(String::as_str))
     }
 
-    /// With how many peers TLS cannot be agreed on.
     pub(super) fn distrusted(&self) -> u64 {
         let count = self.trust().distrusted.len();
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// Judges whether TLS keeps this process from its peers. A process that `has_served` is not cut off by a single peer that
-    /// never trusted it, because that peer may be wrong.
+    /// If the process `has_served`, a single peer that never trusted it does not count, because
+    /// that peer may be wrong.
     pub(super) fn verdict(&self, has_served: bool) -> Verdict {
         let trust = self.trust();
         let outvoted = trust.distrusted.len() > 1 || trust.distrusted.iter().any(|peer| peer.lost);
@@ -137,7 +129,6 @@ impl PeerCheck {
     }
 }
 
-/// The other nodes that are there.
 fn others(members: &Members) -> Vec<NodeInfo> {
     let view = members.view();
     let is_other = |info: &&NodeInfo| info.id != *members.me() && !info.address.is_empty();
@@ -149,7 +140,6 @@ fn others(members: &Members) -> Vec<NodeInfo> {
         .collect()
 }
 
-/// Each with what TLS said, as many as a person reads.
 fn told(peers: &[Distrusted]) -> String {
     let named = peers.iter().take(NAMED);
     let mut told: Vec<String> = named

@@ -1,4 +1,4 @@
-//! What can be seen of a node while it runs and while it ends.
+//! The state of a node while it runs and shuts down.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,21 +23,19 @@ use crate::pools::Pools;
 use crate::reload::{ConfigurationReport, ConfigurationState};
 use crate::storage::Storage;
 
-/// How long a worker that is linked to some nodes, and has not been ready yet, waits for the others: one of them may be dead.
+/// How long a starting worker waits for the nodes that it is not linked to, which may be dead.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 
-/// What can be seen of a node while it runs and while it ends.
+/// The state of a node while it runs and shuts down.
 pub(crate) struct Watch {
     pub(crate) load: Load,
     pub(crate) recorder: Recorder,
     pub(crate) quotas: Quotas,
-    /// What other nodes told of their rates.
     pub(crate) history: History,
     pub(crate) drain: CancellationToken,
     pub(crate) dispatch: Dispatch,
     pub(crate) membership: Option<Membership>,
     roles: Vec<Role>,
-    /// Whether pools are found by others.
     discovers: bool,
     leaving: AtomicBool,
     /// Whether the node was ready once.
@@ -46,7 +44,6 @@ pub(crate) struct Watch {
     oauth: OnceLock<Weak<OAuth>>,
     configuration: OnceLock<(Weak<ConfigurationState>, Pools)>,
     storage: Storage,
-    /// Where processes speak TLS to one another.
     peers: Option<Arc<PeerCheck>>,
     node: NodeId,
     started: Instant,
@@ -89,18 +86,14 @@ impl Watch {
         }
     }
 
-    /// The links of this process's workers.
     pub(super) fn see_joins(&self, joins: &Arc<WorkerJoins>) {
-        // A node has them once.
         let _ = self.joins.set(Arc::downgrade(joins));
         if let Some(peers) = &self.peers {
             peers.see_joins(Arc::downgrade(joins));
         }
     }
 
-    /// What is known of the configuration, and the pools that follow it.
     pub(super) fn see_configuration(&self, known: &Arc<ConfigurationState>, pools: &Pools) {
-        // A node has one.
         let _ = (self.configuration).set((Arc::downgrade(known), pools.clone()));
     }
 
@@ -112,7 +105,7 @@ impl Watch {
         known.unwrap_or_default()
     }
 
-    /// The pools that others found, and whether there is no other one.
+    /// The discovered pools, and whether there are no others.
     fn discovered(&self) -> (BTreeSet<String>, bool) {
         let known = self.configuration.get();
         let known = known.and_then(|(known, pools)| Some((known.upgrade()?.discovered(), pools)));
@@ -123,9 +116,7 @@ impl Watch {
         (discovered, empty)
     }
 
-    /// Who knows the callers.
     pub(crate) fn see_oauth(&self, oauth: &Arc<OAuth>) {
-        // A node has it once.
         let _ = self.oauth.set(Arc::downgrade(oauth));
     }
 
@@ -133,25 +124,22 @@ impl Watch {
         Some(self.oauth.get()?.upgrade()?.report())
     }
 
-    /// What the node does.
     pub(crate) fn roles(&self) -> &[Role] {
         &self.roles
     }
 
-    /// From now on the node says that it wants no traffic.
+    /// Makes the node unready.
     pub(crate) fn leave(&self) {
         self.leaving.store(true, Ordering::Relaxed);
     }
 
-    /// Requests that have not been answered.
     pub(crate) fn unanswered(&self) -> usize {
-        // A legacy request counts at both; one that waits for a client's answer may have lost its
-        // connection and counts at the session alone.
+        // Edge and session both count a legacy request. Without its connection, only the session
+        // does.
         let in_flight = self.sessions().map_or(0, |sessions| sessions.in_flight);
         self.load.requests_in_flight().max(in_flight)
     }
 
-    /// Who is still busy, for the log: pools with their calls.
     pub(crate) fn busy(&self) -> Vec<String> {
         let status: Status = self.dispatch.status();
         status
@@ -166,13 +154,13 @@ impl Watch {
             .collect()
     }
 
-    /// The part in a cluster of several processes; `None` where this process is the whole server.
+    /// `None` if this process is the whole server.
     pub(crate) fn shared_membership(&self) -> Option<&Membership> {
         let membership = self.membership.as_ref()?;
         (!membership.alone).then_some(membership)
     }
 
-    /// Whether there is somebody to take the sessions of this edge's clients.
+    /// Whether some node takes sessions.
     fn sees_sessions(&self) -> bool {
         self.membership.as_ref().is_none_or(|membership| {
             let view = membership.members.view();
@@ -181,7 +169,7 @@ impl Watch {
         })
     }
 
-    /// What keeps the node from doing its part, whether or not it has done it before.
+    /// What keeps the node from its work.
     pub(crate) fn wants(&self) -> Readiness {
         let leaving = self.leaving.load(Ordering::Relaxed);
         let mut wants = {
@@ -196,7 +184,7 @@ impl Watch {
         }
         match self.joins.get().and_then(Weak::upgrade) {
             Some(joins) if !leaving => match joins.is_complete() {
-                // A node has its own workers at hand.
+                // A node has workers of its own.
                 None if self.membership.is_some() => {}
                 None => wants.wait_for("a worker is linked to no node"),
                 Some(false) if self.started.elapsed() < JOINED_WITHIN && !self.has_served() => {
@@ -223,7 +211,8 @@ impl Watch {
         wants
     }
 
-    /// Whether TLS keeps the node from all others. That counts for one that has served too: the others do its part.
+    /// A node that TLS cuts off from all others is unready even after it has served, because the
+    /// others can replace it.
     fn see_peers(&self, wants: &mut Readiness) {
         let Some(peers) = &self.peers else {
             return;
@@ -240,25 +229,24 @@ impl Watch {
         self.served.load(Ordering::Relaxed)
     }
 
-    /// With how many peers TLS cannot be agreed on; `None` without TLS between processes.
     pub(super) fn distrusted(&self) -> Option<u64> {
         Some(self.peers.as_ref()?.distrusted())
     }
 
-    /// Whether the store serves this node. Asks nobody: the node's own steps and heartbeats tell.
+    /// Sends no request; uses the node's own requests and heartbeats.
     pub(crate) fn store(&self) -> StoreHealth {
         let membership = self.membership.as_ref();
         let unwritten = membership.and_then(|membership| membership.members.heartbeat_failure());
         self.storage.health(unwritten)
     }
 
-    /// Whether the node is done with learning, where it shares its work with others.
+    /// Whether the node knows all pools' tools.
     fn is_open(&self) -> bool {
         let shared = self.shared_membership();
         shared.is_none_or(|membership| membership.members.is_open())
     }
 
-    /// What the node is; the rest is left open.
+    /// The node's identity alone.
     pub(crate) fn about(&self) -> NodeReport {
         let uptime = self.started.elapsed().as_millis();
         NodeReport {
@@ -277,7 +265,7 @@ impl Watch {
     }
 }
 
-/// The quotas of an edge. All edges that are there share them.
+/// All edges share them.
 fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
     let others = membership.map(|membership| membership.members.announced());
     let edges = move || {
@@ -292,11 +280,10 @@ fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership
 }
 
 impl Observed for Watch {
-    /// A node is ready when it can do its part: it is a member, knows the pools' tools, and an edge knows
-    /// who takes sessions; its workers are linked to the nodes. So no rollout takes an old process away
-    /// before the new one can stand in. What others lose later does not count against an edge or a session
-    /// node: all of them would leave their balancer at once, and clients would meet a closed door instead
-    /// of an answer that says what is wrong. A node that no other trusts any more is not ready all the same.
+    /// A node is ready when it is a member, knows the pools' tools, sees a session node, and its
+    /// workers are linked. A rollout therefore keeps the old process until the new one can replace
+    /// it. Later outages elsewhere do not make it unready: all nodes would leave the balancer at
+    /// once, and clients would get no helpful error.
     fn readiness(&self) -> Readiness {
         let wants = self.wants();
         let leaving = self.leaving.load(Ordering::Relaxed);

@@ -1,6 +1,5 @@
-//! The socket of the service manager.
-//!
-//! The crate `sd-notify` takes the name of an abstract socket (`@…`), as containers have it, for a path.
+//! The service manager's socket. The crate `sd-notify` would take an abstract socket (`@…`) for a
+//! path.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,15 +10,13 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-/// How long the service manager may take to have room for a message.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where messages go.
 #[derive(Clone)]
 pub(super) struct NotifySocket(SocketAddr);
 
 impl NotifySocket {
-    /// The socket of this name in `NOTIFY_SOCKET`: a path, or `@` and an abstract name.
+    /// A path, or `@` and an abstract name.
     pub(super) fn at(name: &OsStr) -> Option<Self> {
         let address = match name.as_bytes() {
             [b'/', ..] => SocketAddr::from_pathname(name),
@@ -35,7 +32,7 @@ impl NotifySocket {
         }
     }
 
-    /// Sends lines. Failures are logged: the service manager judges by what it has heard.
+    /// Failures are only logged.
     pub(super) async fn send(&self, lines: &str) {
         let sent = timeout(PATIENCE, self.try_send(lines)).await;
         let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
@@ -45,7 +42,7 @@ impl NotifySocket {
     }
 
     async fn try_send(&self, lines: &str) -> io::Result<()> {
-        // A service manager that was replaced listens at another socket of this name.
+        // A restarted service manager has another socket under this name.
         let socket = UnixDatagram::unbound()?;
         socket.connect_addr(&self.0)?;
         socket.set_nonblocking(true)?;

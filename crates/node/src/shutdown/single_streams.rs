@@ -1,4 +1,4 @@
-//! The end of streams that nobody can resume: of HTTP+SSE, and of WebSocket without ids.
+//! Ends streams that cannot be resumed: HTTP+SSE, and WebSocket without ids.
 
 use std::time::Duration;
 
@@ -11,12 +11,11 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::node::Node;
 
-/// How often sessions are looked at on other nodes, and how many at the same time.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 const ASKED_AT_ONCE: usize = 16;
 
-/// Sends the clients of such streams elsewhere, each once it was handed all that it waits for: what comes later it would never get, and
-/// the end of its stream is the end of its session. Its messages may come by any edge, so only the session's owner knows.
+/// Ends a stream when its client has received everything, because the stream's end ends the
+/// session. Messages may arrive at any edge, so ask the session's owner.
 pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
     let streams = node.watch.load.single_streams();
     let deadline = Instant::now() + limit;
@@ -45,7 +44,7 @@ pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
     }
 }
 
-/// Whether nothing is under way in a session that its client has not been handed.
+/// Whether the client has received everything.
 async fn is_quiet(fleet: &Fleet, session: &SessionId, passed: EventId) -> bool {
     let Some(Located { item: detail, .. }) = fleet.session(session).await else {
         return false;

@@ -1,6 +1,5 @@
-//! Columns of text.
+//! Text in columns.
 
-/// Rows under a heading; every column is as wide as its widest cell.
 pub(super) struct TextTable {
     rows: Vec<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! Tells the eras of a client's messages apart, and hands each to its half of the bridge.
+//! Passes each message of a client to its era's half of the bridge.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,6 @@ use super::legacy::Legacy;
 use super::modern::Modern;
 use super::wire::Wire;
 
-/// One client's bridge to a server.
 pub(super) struct Bridge {
     wire: Wire,
     legacy: Arc<Legacy>,
@@ -34,7 +33,7 @@ impl Bridge {
         }
     }
 
-    /// Takes a line of the client. Bytes that are no UTF-8 become U+FFFD, as common servers over stdio read them.
+    /// Replaces invalid UTF-8 by U+FFFD, as common stdio servers do.
     pub(super) async fn take(&self, line: Bytes) {
         let line = match str::from_utf8(&line) {
             Ok(_) => line,
@@ -55,7 +54,7 @@ impl Bridge {
                 if self.is_modern(&request) {
                     self.modern.request(request, line).await;
                 } else if request.method == Method::Ping && !self.legacy.is_open() {
-                    // The one request that may come before `initialize` (2025-11-25, lifecycle).
+                    // Allowed before `initialize` (2025-11-25, lifecycle).
                     let pong = response(&request.id, &RawJson::from_static("{}"));
                     self.wire.deliver(pong).await;
                 } else {
@@ -65,14 +64,14 @@ impl Bridge {
             Body::Single(Message::Notification(notification)) => {
                 self.notification(&notification, line).await;
             }
-            // Only a legacy server asks anything.
+            // Only legacy servers send requests.
             Body::Single(Message::Response(_)) => self.legacy.answer(line).await,
             Body::Batch(_) => self.legacy.batch(&body, line).await,
         }
     }
 
-    /// Answers a line that was too long to be read: its request, if it can be told which that is. An
-    /// answer of the client that is too long becomes an error, for which the server does not wait in vain.
+    /// Answers an overlong line with an error, if its id can be found. An overlong answer becomes
+    /// an error too, so that the server does not wait.
     pub(super) async fn too_long(&self, ends: &Ends, limit: usize) {
         let error = RpcError::new(
             code::INVALID_REQUEST,
@@ -88,7 +87,6 @@ impl Bridge {
         self.wire.deliver(answer).await;
     }
 
-    /// Waits for the answers that are on their way, at most for `limit`, and ends the session.
     pub(super) async fn finish(&self, limit: Duration) {
         let begin = tokio::time::Instant::now();
         self.modern.end_subscriptions();
@@ -117,8 +115,7 @@ impl Bridge {
         }
     }
 
-    /// Whether a request follows 2026-07-28. Its `_meta` says so; a session's requests may carry a
-    /// version there as well, but a legacy one.
+    /// Judged by `_meta`. A session's requests may name a version there too, but a legacy one.
     fn is_modern(&self, request: &Request) -> bool {
         let meta = RequestMeta::of(request.params.as_ref());
         let Some(version) = meta.protocol_version else {

@@ -1,4 +1,4 @@
-//! A small MCP client on top of the bridge, for commands that ask a server something and end.
+//! A small MCP client on the bridge, for commands.
 
 mod tasks;
 
@@ -19,65 +19,58 @@ use super::exchange::{Exchange, Prompt, RemoteExchange};
 use crate::exit::{Code, Failure};
 use crate::print::plain;
 
-/// How deep an answer may be nested.
 const NESTING: usize = 128;
-/// How long the server may take to hear that the client is gone.
+/// For telling the server that the client ends.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// How often one request may be answered by questions in place of a result.
+/// Rounds of questions instead of a result.
 const MOST_ROUNDS: usize = 100;
 
 pub(crate) use tasks::Followed;
 
-/// What a client makes of what its server says and asks during a request.
 #[async_trait]
 pub(crate) trait ClientHandler: Send {
-    /// Its `ClientCapabilities`.
     fn capabilities(&self) -> Value;
 
-    /// Whether it wants to be told of progress.
     fn wants_progress(&self) -> bool;
 
-    /// A `notifications/progress`.
     fn progress(&mut self, params: &Value);
 
-    /// What there is to say of a task, on one line.
     fn tell(&mut self, _line: &str) {}
 
-    /// The result of a request of the server; `None` of one that it does not know.
+    /// `None` if the method is unknown.
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value>;
 }
 
-/// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    /// The server's own error, or what the bridge says of a server that did not answer.
+    /// The server's error, or the bridge's if the server did not answer.
     #[error("{0}")]
     Refused(RpcError),
-    /// It took too long.
     #[error("the server did not answer in time")]
     TimedOut,
 }
 
-/// A client of one server, in the era that both speak.
+/// A client of one server, in the era that both support.
 pub(crate) struct Client {
     bridge: Bridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
-    /// When all must be done; the time that the handler takes does not count.
+    /// For all requests, without the user's time.
     deadline: Instant,
     modern: bool,
     last_id: u64,
-    /// How long each request about a task may take.
+    /// For each request about a task.
     limit: Duration,
     tasks: tasks::Tasks,
 }
 
 impl Client {
-    /// A client of the server at a URL, in the given era or in the newest that the server speaks. All that is asked of it must be
-    /// done within `limit`.
+    /// Connects in the given era or the newest that the server supports. All requests must finish
+    /// within `limit`.
     ///
     /// # Errors
-    /// A URL or token that cannot be used, a server that cannot be reached or speaks another era.
+    /// When the URL or token is invalid, or the server cannot be reached or supports only another
+    /// era.
     pub(crate) async fn connect(
         url: &str,
         token: Option<&str>,
@@ -101,7 +94,6 @@ impl Client {
         })
     }
 
-    /// The same over any way to a server.
     pub(super) async fn over(
         exchange: Arc<dyn Exchange>,
         era: Option<Era>,
@@ -146,11 +138,8 @@ impl Client {
             .await
     }
 
-    /// Sends a request and waits for its result. What the server asks meanwhile the handler answers. A result that asks for
-    /// something which the handler does not know is returned as it is.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
+    /// Sends a request; the handler answers the server's questions. A question that it cannot
+    /// answer is returned as result.
     pub(crate) async fn request(
         &mut self,
         method: &str,
@@ -174,27 +163,23 @@ impl Client {
         }
     }
 
-    /// Has the handler show a line.
     pub(crate) fn tell(&mut self, line: &str) {
         self.handler.tell(line);
     }
 
-    /// Takes the last request back, whose future may be gone.
+    /// Cancels the last request, whose future may be dropped.
     pub(crate) async fn cancel(&mut self, reason: &str) {
         self.deadline = Instant::now() + GOODBYE;
         let params = json!({ "requestId": self.last_id, "reason": reason });
         let cancelled =
             json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-        // The client gives up in any case.
         let _ = self.send(cancelled).await;
     }
 
-    /// Ends the session, where there is one.
     pub(crate) async fn finish(self) {
         self.bridge.finish(GOODBYE).await;
     }
 
-    /// One request and its result.
     async fn round(
         &mut self,
         method: &str,
@@ -217,7 +202,7 @@ impl Client {
         answered
     }
 
-    /// What a request says of its client; nothing in a session.
+    /// Empty in a session.
     fn meta(&self) -> Map<String, Value> {
         if !self.modern {
             return Map::new();
@@ -253,7 +238,7 @@ impl Client {
         received.map_err(|_| ClientError::TimedOut)?
     }
 
-    /// The next message of the server. Cancellation safe.
+    /// Cancellation safe.
     async fn receive(&mut self) -> Result<Value, ClientError> {
         loop {
             let Some(line) = self.lines.recv().await else {
@@ -266,7 +251,6 @@ impl Client {
         }
     }
 
-    /// Takes in a message that is not what is waited for.
     async fn take_aside(&mut self, mut message: Value) -> Result<(), ClientError> {
         match message["method"].as_str() {
             Some("notifications/progress") => self.handler.progress(&message["params"]),
@@ -278,7 +262,6 @@ impl Client {
         Ok(())
     }
 
-    /// Answers a request of the server.
     async fn reply(&mut self, request: &Value) -> Result<(), ClientError> {
         let mut reply = json!({ "jsonrpc": "2.0", "id": request["id"] });
         let method = request["method"].as_str().unwrap_or_default();
@@ -292,7 +275,7 @@ impl Client {
         self.send(reply).await
     }
 
-    /// The answers to all that a result asks; `None` when one of them cannot be given.
+    /// `None` if a question cannot be answered.
     async fn responses(&mut self, requests: &Value) -> Option<Map<String, Value>> {
         let mut responses = Map::new();
         for (key, request) in requests.as_object().into_iter().flatten() {
@@ -320,7 +303,6 @@ impl Client {
     }
 }
 
-/// What becomes of a command whose request has no result.
 pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
     match error {
         ClientError::Refused(error) => {
@@ -341,8 +323,8 @@ pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
     }
 }
 
-/// Whether a server that does not know 2026-07-28 could have answered like this. One that was not reached, or
-/// that asks to come back later, did not look at the request.
+/// Whether a legacy server could answer like this. An unreachable or overloaded server did not read
+/// the request.
 fn may_be_legacy(error: &ClientError) -> bool {
     let unread = [code::NOT_EXECUTED, code::OUTCOME_UNKNOWN, code::OVERLOADED];
     matches!(error, ClientError::Refused(error) if !unread.contains(&error.code))
@@ -357,7 +339,6 @@ pub(crate) fn as_error(error: &Value) -> RpcError {
     RpcError::new(error["code"].as_i64().unwrap_or_default(), message)
 }
 
-/// The members of a JSON object; none of anything else.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,

@@ -1,7 +1,5 @@
-//! The standard streams: lines in, lines out, each on a thread of its own.
-//!
-//! A read of standard input cannot be taken back. On a thread that nobody waits for, it does not keep
-//! the process from ending.
+//! Reads and writes lines on threads. A read of standard input cannot be cancelled, but its thread
+//! does not delay the process's end.
 
 use std::io::{self, Write};
 use std::thread::{self, JoinHandle};
@@ -11,13 +9,11 @@ use shoal_worker::{Line, Lines};
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder as _;
 
-/// Lines on their way in either direction. Enough to keep both sides busy, few enough to hold back
-/// whoever is too fast.
+/// Enough to keep both sides busy, few enough for backpressure.
 const LINES: usize = 256;
-/// Bytes read at once.
 const READ_BUFFER: usize = 64 << 10;
 
-/// Reads lines of at most `limit` bytes until the input ends; then the channel closes.
+/// Reads lines of at most `limit` bytes.
 pub(super) fn read_lines<R>(input: R, limit: usize) -> mpsc::Receiver<Line>
 where
     R: io::Read + Send + 'static,
@@ -31,7 +27,6 @@ where
     receiver
 }
 
-/// Hands over all lines that are not empty, until nobody takes them any more.
 fn read_to_end(
     mut input: impl io::Read,
     limit: usize,
@@ -61,39 +56,35 @@ fn read_to_end(
     }
 }
 
-/// Where messages for the client go; a cheap handle.
+/// A cheap handle.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox(mpsc::Sender<Bytes>);
 
-/// The client reads no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the client closed its end")]
 pub(super) struct Closed;
 
 impl Outbox {
-    /// An outbox whose lines somebody else takes, and that end.
     pub(super) fn new() -> (Self, mpsc::Receiver<Bytes>) {
         let (sender, receiver) = mpsc::channel(LINES);
         (Self(sender), receiver)
     }
 
-    /// Sends one message as one line. Waits while the client does not read.
+    /// Waits while the client does not read.
     pub(super) async fn send(&self, message: Bytes) -> Result<(), Closed> {
         self.0.send(on_one_line(message)).await.map_err(|_| Closed)
     }
 
-    /// Whether the client reads no more.
     pub(super) fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 
-    /// Waits until the client reads no more.
     pub(super) async fn closed(&self) {
         self.0.closed().await;
     }
 }
 
-/// Between the tokens of a JSON text a line break is white space like any other.
+/// Line breaks are white space between JSON tokens.
 fn on_one_line(message: Bytes) -> Bytes {
     if memchr::memchr2(b'\n', b'\r', &message).is_none() {
         return message;
@@ -105,7 +96,7 @@ fn on_one_line(message: Bytes) -> Bytes {
     line.collect::<Vec<u8>>().into()
 }
 
-/// Writes lines until every [`Outbox`] is gone, or the client reads no more.
+/// Ends when every [`Outbox`] is dropped or the client stops reading.
 pub(super) fn write_lines<W>(mut output: W, mut lines: mpsc::Receiver<Bytes>) -> JoinHandle<()>
 where
     W: Write + Send + 'static,
@@ -113,7 +104,6 @@ where
     thread::spawn(move || {
         while let Some(line) = lines.blocking_recv() {
             let mut written = write_line(&mut output, &line);
-            // Whatever waits already goes out together.
             while written.is_ok()
                 && let Ok(line) = lines.try_recv()
             {

@@ -1,4 +1,4 @@
-//! The way from the bridge to the server: in this process, or over HTTP. The bridge cannot tell.
+//! The bridge's connection to the server: in this process, or over HTTP.
 
 mod in_process;
 mod remote;
@@ -18,15 +18,12 @@ pub(super) use in_process::InProcess;
 pub(super) use remote::RemoteExchange;
 pub(crate) use remote::endpoint;
 
-/// Bytes of one answer that is not a stream.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
-/// How long a server that cannot be reached, or asks to come back later, is tried.
+/// How long to retry an unreachable or overloaded server.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The longest time between two tries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// A request to the MCP endpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) method: Method,
@@ -34,49 +31,42 @@ pub(super) struct Outgoing {
     pub(super) body: Bytes,
 }
 
-/// An answer whose body is still arriving. Dropping it closes the stream.
+/// Dropping it closes the stream.
 pub(super) type Reply = Response<ReplyBody>;
 
-/// The body of a [`Reply`].
 pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, BodyError>>;
 
-/// The way to the server broke while an answer arrived.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct BodyError(pub(super) String);
 
-/// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
-    /// Nothing reached the server: safe to send again.
+    /// Nothing reached the server, so a retry is safe.
     #[error("the server cannot be reached: {0}")]
     NotSent(String),
-    /// Something may have reached it.
+    /// The request may have reached the server.
     #[error("the connection to the server broke: {0}")]
     Lost(String),
 }
 
-/// Sends requests to one MCP endpoint.
 #[async_trait]
 pub(super) trait Exchange: Send + Sync + 'static {
-    /// Sends a request and waits for the head of its answer. Dropping the future gives the request up,
-    /// which in the modern era cancels it.
+    /// Waits for the head of the answer. Dropping the future cancels a modern request.
     async fn send(&self, request: Outgoing) -> Result<Reply, SendError>;
 
-    /// Whether a server that cannot be reached may be there a moment later.
     fn may_come_up(&self) -> bool {
         true
     }
 }
 
-/// A server that is there when it is asked first, or not at all: for somebody who waits at a terminal.
+/// Does not retry while the server is down, because the user waits at a terminal.
 pub(super) struct Prompt {
     exchange: Arc<dyn Exchange>,
     reached: AtomicBool,
 }
 
 impl Prompt {
-    /// Nothing was asked yet.
     pub(super) fn new(exchange: Arc<dyn Exchange>) -> Self {
         Self {
             exchange,
@@ -100,7 +90,7 @@ impl Exchange for Prompt {
     }
 }
 
-/// Sends a request; again while that is safe and may help, for a while.
+/// Retries for a while if that is safe and may help.
 pub(super) async fn send_patiently(
     exchange: &dyn Exchange,
     request: Outgoing,
@@ -125,8 +115,8 @@ pub(super) async fn send_patiently(
     }
 }
 
-/// When to send again what was refused for now, where that is soon. A refusal of a server of MCP with this header says
-/// that nothing was executed; the page of a proxy says nothing.
+/// An MCP server's refusal with `Retry-After` means that nothing was executed; a proxy's page does
+/// not.
 fn retry_after(reply: &Reply) -> Option<Duration> {
     let kind = reply.headers().get(header::CONTENT_TYPE);
     let refused = matches!(
@@ -138,7 +128,6 @@ fn retry_after(reply: &Reply) -> Option<Duration> {
     (refused && wait <= LONGEST_PAUSE).then_some(wait)
 }
 
-/// Reads a body that is not a stream.
 pub(super) async fn collect(mut body: ReplyBody) -> Result<Bytes, BodyError> {
     let Some(first) = body.next().await.transpose()? else {
         return Ok(Bytes::new());
@@ -158,7 +147,6 @@ pub(super) async fn collect(mut body: ReplyBody) -> Result<Bytes, BodyError> {
     Ok(whole.freeze())
 }
 
-/// Whether the answer is an event stream.
 pub(super) fn is_event_stream(reply: &Reply) -> bool {
     reply
         .headers()

@@ -1,4 +1,4 @@
-//! Requests on their way: each is known by its id until it is answered.
+//! The requests in flight, by id.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,14 +10,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Requests that one client may have in flight; each holds a connection to the server.
+/// Each request holds a connection to the server.
 const MOST: usize = 1024;
 
-/// The requests in flight; a cheap handle.
 #[derive(Clone)]
 pub(super) struct InFlightRequests {
     all: Arc<Mutex<All>>,
-    /// Says that something has changed.
     changed: Arc<watch::Sender<()>>,
 }
 
@@ -28,12 +26,11 @@ struct All {
 }
 
 struct RequestEntry {
-    /// Tells this request from an earlier one of the same id.
+    /// Tells apart requests with the same id.
     number: u64,
     cancelled: CancellationToken,
 }
 
-/// One request in flight, until it is dropped.
 pub(super) struct InFlightRequest {
     requests: InFlightRequests,
     id: RequestId,
@@ -49,10 +46,8 @@ impl InFlightRequests {
         }
     }
 
-    /// Takes a request in.
-    ///
     /// # Errors
-    /// What to answer when its id is in use, or too many are in flight.
+    /// The answer if the id is in use, or too many requests are in flight.
     pub(super) fn begin(&self, id: &RequestId) -> Result<InFlightRequest, RpcError> {
         let mut all = self.all.lock();
         if all.known.contains_key(id) {
@@ -82,7 +77,7 @@ impl InFlightRequests {
         })
     }
 
-    /// Takes a request back: nobody waits for it any more. Returns whether it was in flight.
+    /// Returns whether it was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let known = self.all.lock().known.remove(id);
         if let Some(known) = &known {
@@ -92,7 +87,6 @@ impl InFlightRequests {
         known.is_some()
     }
 
-    /// Takes all of them back.
     pub(super) fn cancel_all(&self) {
         for (_, known) in self.all.lock().known.drain() {
             known.cancelled.cancel();
@@ -100,12 +94,11 @@ impl InFlightRequests {
         self.changed.send_replace(());
     }
 
-    /// Waits until a request is answered or taken back.
     pub(super) async fn until_gone(&self, id: &RequestId) {
         self.until(|all| !all.known.contains_key(id)).await;
     }
 
-    /// Waits until none is left, at most for `limit`; returns how many are.
+    /// Waits up to `limit`. Returns how many requests are left.
     pub(super) async fn wait(&self, limit: Duration) -> usize {
         let _ = timeout(limit, self.until(|all| all.known.is_empty())).await;
         self.all.lock().known.len()
@@ -113,13 +106,12 @@ impl InFlightRequests {
 
     async fn until(&self, done: impl Fn(&All) -> bool) {
         let mut changed = self.changed.subscribe();
-        // The sender is ours, so the channel stays open.
         let _ = changed.wait_for(|()| done(&self.all.lock())).await;
     }
 }
 
 impl InFlightRequest {
-    /// Fires when the client takes the request back.
+    /// Fires when the client cancels the request.
     pub(super) fn cancelled(&self) -> &CancellationToken {
         &self.cancelled
     }

@@ -1,4 +1,4 @@
-//! Carries a legacy session: its messages by POST, what the server says on streams that are resumed.
+//! Carries a legacy session over POSTs and resumable streams.
 
 mod follow;
 mod listen;
@@ -23,10 +23,8 @@ use super::wire::{Wire, is_readable, no_response, post_headers, refusal, unanswe
 use pending::Pending;
 use session::Session;
 
-/// How long the server may take to hear that the session is over.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// The bridge's legacy half.
 pub(super) struct Legacy {
     wire: Wire,
     in_flight: InFlightRequests,
@@ -44,17 +42,15 @@ impl Legacy {
         })
     }
 
-    /// The requests in flight.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }
 
-    /// Whether the client has opened a session.
     pub(super) fn is_open(&self) -> bool {
         self.session.is_open()
     }
 
-    /// Sends a request on its way. `initialize` is waited for: everything else needs its session.
+    /// Waits for `initialize`, because everything else needs its session.
     pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
         let in_flight = match self.in_flight.begin(&request.id) {
             Ok(in_flight) => in_flight,
@@ -68,7 +64,6 @@ impl Legacy {
         }
     }
 
-    /// Sends a batch on its way.
     pub(super) async fn batch(self: &Arc<Self>, body: &Body, text: Bytes) {
         let Body::Batch(messages) = body else {
             return;
@@ -87,7 +82,7 @@ impl Legacy {
         self.wire.begin(Arc::clone(self).carry(pending, text)).await;
     }
 
-    /// Hands over a notification, and waits until the server has it, so that order is kept.
+    /// Waits until the server has the notification, to keep the order.
     pub(super) async fn notify(self: &Arc<Self>, notification: &Notification, text: Bytes) {
         if notification.method == Method::Cancelled
             && let Some(id) = super::cancelled_request(notification)
@@ -101,12 +96,10 @@ impl Legacy {
         }
     }
 
-    /// Hands over an answer to one of the server's requests.
     pub(super) async fn answer(&self, text: Bytes) {
         self.hand_over(text).await;
     }
 
-    /// Tells the server that the session is over.
     pub(super) async fn close(&self) {
         if !self.is_open() {
             return;
@@ -123,7 +116,7 @@ impl Legacy {
         }
     }
 
-    /// Posts what needs no response. Returns whether the server took it.
+    /// Returns whether the server accepted the message.
     async fn hand_over(&self, text: Bytes) -> bool {
         match send_patiently(&*self.wire.exchange, self.posting(text)).await {
             Ok(reply) if reply.status().is_success() => true,
@@ -139,11 +132,10 @@ impl Legacy {
         }
     }
 
-    /// Posts requests and sees them through to their responses.
     async fn carry(self: Arc<Self>, mut pending: Pending, text: Bytes) {
         let key = self.session.key();
         let mut sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
-        // A server that lost its sessions is given a new one; the request was not executed.
+        // The server lost the session, so it did not execute the request.
         let lost = matches!(&sent, Ok(reply) if reply.status() == StatusCode::NOT_FOUND);
         if lost && key.is_some() && self.reopen(key).await {
             sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
@@ -166,7 +158,7 @@ impl Legacy {
         let (head, body) = reply.into_parts();
         let error = match collect(body).await {
             Ok(text) => {
-                // What answers nothing that was asked here is not the client's.
+                // Drop foreign responses.
                 if answers(&text).any(|id| pending.has(&id)) {
                     self.deliver(text.clone(), &mut pending).await;
                 }
@@ -181,7 +173,7 @@ impl Legacy {
         self.fail(&mut pending, &error).await;
     }
 
-    /// Passes a message on, and notes what it answers. What is no message is nothing to the client.
+    /// Marks the answered requests. Drops text that is not a message.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
         let Some(messages) = messages(&text) else {
             tracing::debug!("the server sent what is no message");
@@ -197,13 +189,13 @@ impl Legacy {
             }
         }
         self.wire.deliver(text).await;
-        // Not before: whoever waits for the answer ends the bridge next.
+        // Last, because this can end the bridge.
         for response in responses {
             pending.answered(&response.id);
         }
     }
 
-    /// Answers what is still open with an error, except what the client took back.
+    /// Cancelled requests get no answer.
     async fn fail(&self, pending: &mut Pending, error: &shoal_protocol::RpcError) {
         for (id, request) in pending.take() {
             if !request.cancelled().is_cancelled() {
@@ -222,7 +214,7 @@ impl Legacy {
         }
     }
 
-    /// A GET: the standalone stream, or any stream after an event.
+    /// The standalone stream, or any stream after an event.
     fn listening(&self, after: Option<&str>) -> Outgoing {
         let mut headers: HeaderMap = self.session.headers();
         headers.insert(
@@ -240,7 +232,6 @@ impl Legacy {
     }
 }
 
-/// The messages of a text, if it has nothing else in it.
 fn messages(text: &Bytes) -> Option<Vec<Message>> {
     let messages = match Body::parse(text, usize::MAX).ok()? {
         Body::Single(message) => vec![message],
@@ -249,7 +240,6 @@ fn messages(text: &Bytes) -> Option<Vec<Message>> {
     messages.iter().all(is_readable).then_some(messages)
 }
 
-/// What a text answers.
 fn answers(text: &Bytes) -> impl Iterator<Item = RequestId> {
     let messages = messages(text).unwrap_or_default();
     messages.into_iter().filter_map(|message| match message {

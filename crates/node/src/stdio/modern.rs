@@ -1,4 +1,4 @@
-//! Carries requests of 2026-07-28: each stands alone, on a connection of its own.
+//! Carries requests of 2026-07-28, each on its own connection.
 
 mod mirror;
 
@@ -19,7 +19,6 @@ use super::wire::{
 };
 use mirror::Mirror;
 
-/// The bridge's modern half.
 pub(super) struct Modern {
     wire: Wire,
     in_flight: InFlightRequests,
@@ -37,22 +36,20 @@ impl Modern {
         })
     }
 
-    /// The requests that will end by themselves.
+    /// Without subscriptions, which do not end by themselves.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }
 
-    /// Takes a request back. Returns whether it is in flight; from then on nothing is sent for it.
+    /// Returns whether the request was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         self.in_flight.cancel(id) || self.subscriptions.cancel(id)
     }
 
-    /// Ends every `subscriptions/listen`; nobody reads their news any more.
     pub(super) fn end_subscriptions(&self) {
         self.subscriptions.cancel_all();
     }
 
-    /// Sends a request on its way. Its answer, and what comes before it, goes to the client.
     pub(super) async fn request(self: &Arc<Self>, request: Request, text: Bytes) {
         let all = match request.method {
             Method::Listen => &self.subscriptions,
@@ -86,8 +83,8 @@ impl Modern {
         }
     }
 
-    /// The server's answer. When it misses mirrored arguments, the tools' schemas say which those are:
-    /// they are fetched, and the request is sent once more.
+    /// If the server reports missing mirrored arguments, fetches the tools' schemas and sends the
+    /// request again.
     async fn answer_to(&self, request: &Request, text: Bytes) -> Result<Reply, RpcError> {
         let reply = self.send(request, text.clone()).await?;
         if reply.status().is_success() {
@@ -124,11 +121,11 @@ impl Modern {
             .map_err(|error| unanswered(&error))
     }
 
-    /// The headers that repeat what the body says (Streamable HTTP, Request Metadata).
+    /// Streamable HTTP, Request Metadata.
     fn headers(&self, request: &Request) -> Result<HeaderMap, RpcError> {
         let meta = RequestMeta::of(request.params.as_ref());
         let version = meta.protocol_version;
-        // A request that names no version is refused in the words of the newest one.
+        // Gets the server's own refusal of a request without a version.
         let version = version.as_deref().unwrap_or(Revision::LATEST.as_str());
         let mut headers = post_headers();
         headers.insert(MCP_PROTOCOL_VERSION, value(version)?);
@@ -149,7 +146,6 @@ impl Modern {
         Ok(headers)
     }
 
-    /// Passes on an answer that is one message.
     async fn pass(&self, request: &Request, reply: Reply) -> Result<(), RpcError> {
         let (head, body) = reply.into_parts();
         let text = collect(body)
@@ -164,14 +160,12 @@ impl Modern {
         Ok(())
     }
 
-    /// Passes on an answer that is a stream, up to its response.
     async fn follow(&self, request: &Request, reply: Reply) -> Result<(), RpcError> {
         let mut events = Events::of(reply.into_body());
         let mut answered = false;
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => {
-                    // What is no message is nothing to the client.
                     if let Some(text) = event.data
                         && let Some(message) = message(&text)
                     {
@@ -193,7 +187,7 @@ impl Modern {
         })
     }
 
-    /// Whether a message is the response; a list of tools is remembered on the way.
+    /// Whether this is the response. Remembers the schemas of a list of tools.
     fn look_at(&self, request: &Request, message: &Message) -> bool {
         let Message::Response(response) = message else {
             return false;
@@ -207,7 +201,6 @@ impl Modern {
         true
     }
 
-    /// Fetches the tools' schemas, in the name of the client whose request needs them.
     async fn learn_tools(&self, for_request: &Request) -> bool {
         let id = RequestId::from_string("shoal-stdio-tools");
         let mut page = mirror::ListPage::first(for_request);
@@ -255,7 +248,6 @@ impl Modern {
     }
 }
 
-/// The one message that a text is.
 fn message(text: &Bytes) -> Option<Message> {
     match Body::parse(text, usize::MAX) {
         Ok(Body::Single(message)) if is_readable(&message) => Some(message),

@@ -5,10 +5,8 @@ use shoal_protocol::{SseEvent, SseParser};
 
 use super::exchange::{BodyError, ReplyBody};
 
-/// Bytes of one event; a message larger than this is nobody's intention.
 const MAX_EVENT_BYTES: usize = 64 << 20;
 
-/// Events of a response body.
 pub(super) struct Events {
     body: ReplyBody,
     parser: SseParser,
@@ -22,7 +20,7 @@ impl Events {
         }
     }
 
-    /// The next event; `None` at the end of the stream. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Result<SseEvent, BodyError>> {
         loop {
             match self.parser.next_event() {

@@ -1,4 +1,4 @@
-//! What both eras of the bridge share: the way to the server, the way to the client, and their tasks.
+//! Shared by both eras: the connections to server and client, and background tasks.
 
 use std::sync::Arc;
 
@@ -13,17 +13,14 @@ use tokio_util::task::TaskTracker;
 use super::console::Outbox;
 use super::exchange::{Exchange, Reply, SendError, collect};
 
-/// Characters that are shown of what a server calls its answer.
 const SHOWN: usize = 64;
 
-/// The two ends of the bridge; cheap to clone.
+/// Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Wire {
     pub(super) exchange: Arc<dyn Exchange>,
     pub(super) outbox: Outbox,
-    /// Everything that runs in the background.
     pub(super) tasks: TaskTracker,
-    /// Ends it.
     pub(super) stop: CancellationToken,
 }
 
@@ -37,8 +34,7 @@ impl Wire {
         }
     }
 
-    /// Runs `work` in the background until the bridge ends. Its first step is done before this returns,
-    /// so that a server in this process gets messages in the order in which the client wrote them.
+    /// Polls `work` once before returning, so that a server in this process gets messages in order.
     pub(super) async fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         let mut work = Box::pin(async move {
@@ -53,18 +49,16 @@ impl Wire {
         }
     }
 
-    /// Writes a message to the client. When nobody reads any more, the bridge ends by other means.
+    /// If the client stopped reading, the bridge ends elsewhere.
     pub(super) async fn deliver(&self, message: Bytes) {
         let _ = self.outbox.send(message).await;
     }
 
-    /// Answers a request with an error.
     pub(super) async fn fail(&self, id: &RequestId, error: &RpcError) {
         self.deliver(error_response(id, error)).await;
     }
 }
 
-/// Headers of every POST.
 pub(super) fn post_headers() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(
@@ -78,7 +72,6 @@ pub(super) fn post_headers() -> HeaderMap {
     headers
 }
 
-/// What a client is told whose request got no answer.
 pub(super) fn unanswered(error: &SendError) -> RpcError {
     match error {
         SendError::NotSent(_) => RpcError::new(
@@ -89,7 +82,7 @@ pub(super) fn unanswered(error: &SendError) -> RpcError {
     }
 }
 
-/// What a client is told whose request was on its way when the connection broke.
+/// For a connection that broke before the answer.
 pub(super) fn outcome_unknown(what: &str) -> RpcError {
     RpcError::new(
         code::OUTCOME_UNKNOWN,
@@ -97,15 +90,13 @@ pub(super) fn outcome_unknown(what: &str) -> RpcError {
     )
 }
 
-/// The error in an answer that is no success.
 pub(super) async fn refusal(reply: Reply) -> RpcError {
     let status = reply.status();
     let body = collect(reply.into_body()).await.unwrap_or_default();
     refusal_of(status, body)
 }
 
-/// What a client is told whose request got an answer, but no response: of a proxy, or of a URL at which something else is served.
-/// Whoever answers so may have passed the request on.
+/// For an answer of a proxy, which may have forwarded the request, or of another server.
 pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run: bool) -> RpcError {
     let what = match kind.and_then(|kind| kind.to_str().ok()) {
         _ if body.is_empty() => "nothing".to_owned(),
@@ -121,7 +112,7 @@ pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run:
     }
 }
 
-/// Whether a client can read a message: every result of MCP is an object.
+/// Every MCP result must be an object.
 pub(super) fn is_readable(message: &Message) -> bool {
     match message {
         Message::Response(Response { outcome, .. }) => match outcome {
@@ -132,13 +123,13 @@ pub(super) fn is_readable(message: &Message) -> bool {
     }
 }
 
-/// What a header says, as far as it is of use and cannot do anything to a terminal.
+/// Removes terminal control characters.
 fn shown(value: &str) -> String {
     let plain = value.chars().filter(|letter| !letter.is_control());
     plain.take(SHOWN).collect()
 }
 
-/// The error in a body that is a message of MCP but for its id.
+/// The id may be missing.
 fn own_error(body: Bytes) -> Option<RpcError> {
     RawJson::parse_text(body)
         .ok()
@@ -148,7 +139,7 @@ fn own_error(body: Bytes) -> Option<RpcError> {
         .map(|error| RpcError::from_json(&error))
 }
 
-/// The error in the body of an answer that is no success: the server's own, where there is one.
+/// The server's own error, if there is one.
 pub(super) fn refusal_of(status: StatusCode, body: Bytes) -> RpcError {
     let own = own_error(body);
     let hint = match status {

@@ -1,4 +1,4 @@
-//! `elicitation/create` as questions and answers, line by line.
+//! Asks the user the questions of `elicitation/create`, line by line.
 
 mod field;
 
@@ -10,33 +10,27 @@ use self::Unanswered::{Declined, Gone};
 use crate::print::plain;
 use field::Field;
 
-/// What is typed in place of an answer by somebody who gives none, and goes on.
 const DECLINE: &str = "/decline";
 
-/// The answers that were given beforehand, by the names of their fields.
 pub(super) type Answers = BTreeMap<String, String>;
 
-/// Somebody who reads and answers.
 pub(super) trait Person {
-    /// Whether there is somebody at all.
+    /// Whether the user can answer.
     fn is_there(&self) -> bool;
 
-    /// Shows a line.
     fn tell(&mut self, line: &str);
 
-    /// Asks for a line; `None` when there will be none.
+    /// `None` at the end of the input.
     fn ask(&mut self, question: &str) -> Option<String>;
 }
 
-/// Why a form is not filled in.
 enum Unanswered {
-    /// Whoever was asked is gone, or cannot answer.
+    /// The user is gone or cannot answer.
     Gone,
-    /// Whoever was asked does not want to.
     Declined,
 }
 
-/// Puts the questions of an `elicitation/create` for which there is no answer yet: its `ElicitResult`.
+/// Returns the `ElicitResult`.
 pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) -> Value {
     let answered = match params["mode"].as_str() {
         Some("url") => visit(params, person),
@@ -92,7 +86,6 @@ fn fill_in(
     Ok(json!({ "action": "accept", "content": content }))
 }
 
-/// One field: by the answer that was given, or else asked for until it can be used.
 fn filled(
     field: &Field<'_>,
     given: Option<&String>,
@@ -132,7 +125,7 @@ fn say(params: &Value, person: &mut dyn Person) {
     person.tell(&format!("The tool asks: {}", plain(message)));
 }
 
-/// Asks for a yes, which nobody gives beforehand.
+/// The command line cannot consent.
 fn agree(person: &mut dyn Person, question: &str) -> Result<(), Unanswered> {
     if !person.is_there() {
         person.tell("The tool asks for somebody to agree. Run this in a terminal.");

@@ -4,12 +4,10 @@ use serde_json::Value;
 
 use crate::print::plain;
 
-/// Cells of the bar.
 const BAR: usize = 24;
-/// Characters of the message: the line has to fit into a terminal of 80.
+/// The line must fit 80 columns.
 const MESSAGE: usize = 36;
 
-/// What a `notifications/progress` says.
 pub(super) fn line(params: &Value) -> String {
     let message: String = plain(params["message"].as_str().unwrap_or_default());
     let message: String = message.chars().take(MESSAGE).collect();

@@ -1,4 +1,4 @@
-//! What there is to see and to do, as JSON. Every answer is bounded, and none is kept.
+//! The console's API in JSON. Every answer is bounded and uncached.
 
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -17,18 +17,17 @@ use super::connect::{self, ClientEndpoint};
 use super::guard::{By, Guard, around_api};
 use super::tools::{self, OperatorCalls};
 
-/// Items of a list when nobody says how many, and at most.
+/// Items of a list: the default, and the maximum.
 const USUALLY: usize = 200;
 const MOST: usize = 500;
-/// Characters of a filter, an id, and a reason.
+/// Maximum characters of a filter, an id and a reason.
 const LONGEST_FILTER: usize = 128;
 const LONGEST_ID: usize = 128;
 const LONGEST_REASON: usize = 200;
-/// Bytes of a body: nothing that is posted needs one as long.
+/// Maximum bytes of a request's body.
 const LONGEST_BODY: usize = 4 * 1024;
 const REASON: &str = "cancelled by an operator";
 
-/// What a list is asked for.
 #[derive(Deserialize)]
 pub(super) struct Asked {
     #[serde(default)]
@@ -36,7 +35,6 @@ pub(super) struct Asked {
     limit: Option<usize>,
 }
 
-/// The body of a cancellation; all of it may be left out.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Cancel {
@@ -144,7 +142,6 @@ async fn nothing_here() -> Response {
     refuse(StatusCode::NOT_FOUND, "there is nothing here")
 }
 
-/// What was done, and where.
 fn acted(done: Result<Option<NodeId>, InspectError>, nothing: fn() -> Response) -> Response {
     match done {
         Ok(Some(node)) => {
@@ -177,7 +174,6 @@ fn session_id(id: &str) -> Option<SessionId> {
 }
 
 impl Asked {
-    /// Why it is not answered.
     pub(super) fn refusal(&self) -> Option<Response> {
         let reason = || format!("a filter has at most {LONGEST_FILTER} characters");
         let fits = self.filter.chars().count() <= LONGEST_FILTER;

@@ -1,4 +1,4 @@
-//! The page: plain HTML, CSS and modules, as they are in `assets/console`.
+//! The page: the HTML, CSS and modules of `assets/console`.
 
 use axum::Router;
 use axum::http::{HeaderValue, header};
@@ -19,7 +19,6 @@ macro_rules! asset {
     };
 }
 
-/// Path, type and text of each.
 pub(super) const ASSETS: [(&str, &str, &str); 17] = [
     (
         "/console/",
@@ -54,7 +53,6 @@ pub(super) fn router() -> Router {
 
 fn answer(kind: &'static str, text: &'static str) -> Response {
     let kind = HeaderValue::from_static(kind);
-    // Another release of the node is another page.
     let fresh = HeaderValue::from_static("no-cache");
     let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, fresh)];
     (headers, text).into_response()

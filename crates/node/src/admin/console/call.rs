@@ -1,4 +1,4 @@
-//! A tool called by an operator: a request of 2026-07-28 to this process's own edge, within its limits.
+//! Calls a tool for an operator: a request of 2026-07-28 to this process's own edge.
 
 use axum::Router;
 use axum::body::Body;
@@ -19,30 +19,28 @@ use super::super::refuse;
 
 const CALL: &str = "tools/call";
 const REVISION: &str = Revision::LATEST.as_str();
-/// One that every edge serves.
 const HOST: HeaderValue = HeaderValue::from_static("localhost");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EITHER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-/// The edge of this process, for calls of its operators.
+/// The edge of this process, for operators' calls.
 #[derive(Clone)]
 pub struct OperatorEdge {
     router: Router,
     path: String,
 }
 
-/// What to call a tool with.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ToolCall {
     arguments: RawJson,
-    /// The answers to what the tool asked, and the state that came with the questions.
+    /// The answers to the tool's questions, and their state.
     input_responses: Option<RawJson>,
     request_state: Option<String>,
 }
 
 impl OperatorEdge {
-    /// The edge behind `router`, which serves MCP at `path`.
+    /// An edge behind `router` that serves MCP at `path`.
     pub fn new(router: Router, path: &str) -> Self {
         Self {
             router,
@@ -50,7 +48,7 @@ impl OperatorEdge {
         }
     }
 
-    /// Calls the tool `name`, which is `known` as this if a node knows it.
+    /// Calls the tool `name`, described by `known`.
     pub(super) async fn call(
         &self,
         name: &str,
@@ -98,7 +96,6 @@ fn params(name: &str, call: &ToolCall) -> RawJson {
     params.to_json()
 }
 
-/// Those that repeat what the body says among them.
 fn headers(name: &str, arguments: &RawJson, known: Option<&ToolDetail>) -> HeaderMap {
     let mut headers = HeaderMap::from_iter([
         (header::HOST, HOST),
@@ -116,7 +113,7 @@ fn headers(name: &str, arguments: &RawJson, known: Option<&ToolDetail>) -> Heade
     ];
     let said = said.map(|(name, value)| (name.to_owned(), value));
     for (name, value) in said.into_iter().chain(mirrored.of_call(&arguments)) {
-        // What no header can carry the edge finds missing.
+        // The edge reports a missing header.
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }

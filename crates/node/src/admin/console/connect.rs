@@ -1,4 +1,4 @@
-//! Shows how clients connect: the endpoint, and what each known client has in its configuration.
+//! Shows how clients connect: the endpoint, and the configuration of each known client.
 
 use std::sync::Arc;
 
@@ -13,28 +13,26 @@ use super::super::answer;
 use crate::client_config::{ClientSetup, setups};
 use crate::config::{AuthMode, Settings};
 
-/// The endpoint in snippets while this process does not know it.
+/// The URL in snippets if the endpoint is unknown.
 const UNKNOWN: &str = "https://mcp.example.com/mcp";
-/// Bytes of a `Host` header that is put into snippets.
 const LONGEST_HOST: usize = 255;
 
-/// The endpoint of clients, and the credential that they need.
+/// The clients' endpoint, and the credential that it requires.
 pub struct ClientEndpoint {
     url: Option<String>,
     mode: AuthMode,
 }
 
-/// What the page shows.
 #[derive(Serialize)]
 struct Shown {
-    /// `null` if this process does not know where clients connect.
+    /// `null` if the endpoint is unknown.
     url: Option<String>,
     credential: &'static str,
     clients: Vec<ClientSetup>,
 }
 
 impl ClientEndpoint {
-    /// The endpoint that the settings name (`auth.resource`), or else `listener`, where this process takes clients.
+    /// The endpoint `auth.resource`, or else `listener`.
     pub fn new(settings: &Settings, listener: Option<String>) -> Self {
         let named = Some(settings.auth.resource.clone()).filter(|named| !named.is_empty());
         Self {
@@ -43,7 +41,7 @@ impl ClientEndpoint {
         }
     }
 
-    /// How clients connect for an operator whose browser has reached this process as `host`.
+    /// For an operator whose browser reached this process as `host`.
     fn shown(&self, host: Option<&str>) -> Shown {
         let url = self.url.as_deref().map(|url| reachable(url, host));
         let credential = match self.mode {
@@ -76,7 +74,7 @@ async fn connect(State(endpoint): State<Arc<ClientEndpoint>>, headers: HeaderMap
     answer(StatusCode::OK, &endpoint.shown(host))
 }
 
-/// The URL with the name under which the operator reaches this machine, if the listener has no address of its own.
+/// Replaces an unspecified address in the URL by the browser's host name.
 fn reachable(url: &str, host: Option<&str>) -> String {
     let host = host.filter(|host| host.len() <= LONGEST_HOST);
     let Some(host) = host.map(without_port).filter(|host| !host.is_empty()) else {

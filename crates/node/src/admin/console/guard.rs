@@ -1,4 +1,4 @@
-//! Who may use the console.
+//! Decides who may use the console.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,23 +15,21 @@ use super::super::refuse;
 use super::API;
 use crate::config::{Operator, OperatorRole, Secret};
 
-/// What changes something must carry: no form and no page of another origin can send it.
+/// Required for changes, because forms and pages of another origin cannot send it.
 pub(super) const ACTION: HeaderName = HeaderName::from_static("x-shoal-console");
 
-/// Nothing but what this node serves; texts of clients are never markup, and if one were, it could not run.
+/// A second line of defence: clients' text is not inserted as markup anyway.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 );
 
-/// Decides who may use the console.
 pub(super) struct Guard {
-    /// By their tokens. Hashes have one length, and say nothing of tokens to whoever measures how long they are looked for.
+    /// By the tokens' hashes, so that the time of a lookup reveals nothing about tokens.
     operators: HashMap<TokenHash, By>,
     on_this_machine: bool,
 }
 
-/// In whose name something is done, and what that operator may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct By {
     pub(super) name: Arc<str>,
@@ -64,7 +62,6 @@ impl Guard {
         }
     }
 
-    /// Whether there is a console at all.
     fn is_open(&self) -> bool {
         !self.operators.is_empty() || self.on_this_machine
     }
@@ -82,7 +79,7 @@ impl Guard {
     }
 }
 
-/// Tells the audit trail what somebody did here, or was not let do. `by` is `None` where nobody knows who that was.
+/// Records an operator's action in the audit trail. `by` is `None` for unknown users.
 fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
     audit::record(Kind::Admin, |event| {
         event
@@ -96,7 +93,7 @@ fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
     });
 }
 
-/// For the page and the API: closed where there is no protection, and strict about what a browser may do.
+/// Guards the page and the API.
 pub(super) async fn around_all(
     State(guard): State<Arc<Guard>>,
     request: Request,
@@ -131,15 +128,13 @@ pub(super) async fn around_all(
     response
 }
 
-/// For the API: asks for a token, and for the header that only the page sends. What changes something, and what is refused, is
-/// told to the audit trail.
+/// Guards the API: requires a token, and [`ACTION`] for changes. Audits changes and refusals.
 pub(super) async fn around_api(
     State(guard): State<Arc<Guard>>,
     request: Request,
     next: Next,
 ) -> Response {
     let by = guard.admit(request.headers());
-    // The router has taken the beginning away.
     let path = format!("{API}{}", request.uri().path());
     let method = request.method().clone();
     let changes = method != Method::GET && method != Method::HEAD;

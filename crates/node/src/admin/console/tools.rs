@@ -1,4 +1,4 @@
-//! Tools as the console tells of them, and calls of them.
+//! The console's API for tools and calls.
 
 use std::sync::Arc;
 
@@ -17,14 +17,11 @@ use super::api::Asked;
 use super::call::{OperatorEdge, ToolCall};
 use super::guard::By;
 
-/// Bytes of a call's body.
 const LONGEST_CALL: usize = 1024 * 1024;
-/// Bytes of a tool's name.
 const LONGEST_NAME: usize = 512;
-/// Characters of it in the log.
 const SHOWN_NAME: usize = 160;
 
-/// Where the calls of operators go; or why they may not call.
+/// The edge for operators' calls, or why operators may not call tools.
 pub type OperatorCalls = Result<OperatorEdge, &'static str>;
 
 struct ToolRoutes {
@@ -32,12 +29,10 @@ struct ToolRoutes {
     calls: OperatorCalls,
 }
 
-/// The tools, and whether they can be called here.
 #[derive(Serialize)]
 struct Listed {
     #[serde(flatten)]
     tools: ToolsSeen,
-    /// Why none can be; `null` if they can.
     calls_off: Option<&'static str>,
 }
 
@@ -68,7 +63,6 @@ async fn tool(State(tools): State<Arc<ToolRoutes>>, Path(name): Path<String>) ->
     }
 }
 
-/// What the edge answers: JSON, or a stream.
 async fn call(
     State(tools): State<Arc<ToolRoutes>>,
     Extension(by): Extension<By>,
@@ -91,7 +85,7 @@ async fn call(
         }
     };
     let known = tools.fleet.tool(&name).await;
-    // Before it runs: whatever becomes of the answer, it may have.
+    // Log before the call, because a lost answer does not prove that the tool did not run.
     tracing::info!(
         tool = shown(&name, SHOWN_NAME),
         by = &*by.name,

@@ -1,4 +1,4 @@
-//! Tasks of a modern server (the extension `io.modelcontextprotocol/tasks`): asked for, listened to, answered.
+//! Tasks of a modern server (the extension `io.modelcontextprotocol/tasks`).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,36 +8,31 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Client, ClientError, GOODBYE, as_error, object};
 
-/// How often a task is asked for that is listened to: news can be lost on the way.
+/// Notifications can be lost.
 const ASKED_ANYWAY: Duration = Duration::from_secs(30);
-/// How often a task is asked for that nobody tells of, whatever its server says.
+/// The bounds of the server's poll interval.
 const POLLED: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
-/// The same where its server says nothing.
 const POLL_INTERVAL_MS: u64 = 1000;
 
-/// What a client knows of tasks.
 #[derive(Default)]
 pub(super) struct Tasks {
-    /// Whether the server has them.
     pub(super) are_offered: bool,
-    /// Whether the client says that it knows them.
+    /// Whether the client declares support.
     pub(super) are_declared: bool,
-    /// The newest that was told of the one that is listened to.
+    /// The latest notification.
     pub(super) told: Option<Value>,
-    /// The `subscriptions/listen` that tells of it.
     listening: Option<u64>,
 }
 
-/// What became of a task that was followed.
 pub(crate) enum Followed {
-    /// It is over: the task, as `tasks/get` has it.
+    /// As returned by `tasks/get`.
     Ended(Value),
-    /// It asks for something that this client cannot answer, and waits.
+    /// This client cannot answer a question.
     Asks,
 }
 
 impl Tasks {
-    /// A response to a request that nobody waits for: the subscription's says that it is over.
+    /// The subscription's response means that it has ended.
     pub(super) fn response(&mut self, id: &Value) {
         if self.listening.is_some_and(|listening| *id == listening) {
             self.listening = None;
@@ -46,16 +41,12 @@ impl Tasks {
 }
 
 impl Client {
-    /// Says with each request from now on that tasks are known here; whether the server has them.
+    /// Declares tasks in later requests. Returns whether the server supports them.
     pub(crate) fn declare_tasks(&mut self) -> bool {
         self.tasks.are_declared = self.modern && self.tasks.are_offered;
         self.tasks.are_declared
     }
 
-    /// A `tasks/get` or `tasks/cancel`.
-    ///
-    /// # Errors
-    /// As for a request.
     pub(crate) async fn about_task(
         &mut self,
         method: &str,
@@ -66,17 +57,13 @@ impl Client {
         self.round(method, params).await
     }
 
-    /// Asks the server to stop a task, as the last thing. It goes on where that does not succeed.
+    /// If this fails, the task continues.
     pub(crate) async fn cancel_task(&mut self, id: &str) -> Result<(), ClientError> {
         self.limit = GOODBYE;
         self.about_task("tasks/cancel", id).await.map(drop)
     }
 
-    /// Follows a task to its end, tells of each new status, and answers what it asks. Takes as long as the task does: only each
-    /// request is limited.
-    ///
-    /// # Errors
-    /// As for a request.
+    /// Follows a task to its end, and answers its questions. Only its requests have a time limit.
     pub(crate) async fn follow(&mut self, id: &str) -> Result<Followed, ClientError> {
         let mut task = self.about_task("tasks/get", id).await?;
         let (mut status, mut answered) = (Value::Null, HashSet::new());
@@ -108,7 +95,7 @@ impl Client {
         }
     }
 
-    /// Answers what the task asks and has no answer of this client; `false` if that cannot be done here.
+    /// `false` if the client cannot answer.
     async fn answer_task(
         &mut self,
         id: &str,
@@ -131,7 +118,7 @@ impl Client {
         Ok(true)
     }
 
-    /// The next that is told of the task; `None` when it is time to ask for it.
+    /// `None` when it is time to poll.
     async fn news(&mut self, poll_interval: &Value) -> Option<Value> {
         if self.tasks.listening.is_none() && self.tasks.told.is_none() {
             let interval = poll_interval.as_u64().unwrap_or(POLL_INTERVAL_MS);
@@ -141,7 +128,7 @@ impl Client {
         timeout(ASKED_ANYWAY, self.told()).await.ok().flatten()
     }
 
-    /// The same from the subscription; `None` when that has ended.
+    /// `None` when the subscription has ended.
     async fn told(&mut self) -> Option<Value> {
         loop {
             if let Some(task) = self.tasks.told.take() {
@@ -153,7 +140,6 @@ impl Client {
         }
     }
 
-    /// Has the server tell of a task, if it does that.
     async fn listen(&mut self, id: &str) -> Result<(), ClientError> {
         self.deadline = Instant::now() + self.limit;
         self.last_id += 1;

@@ -1,4 +1,4 @@
-//! The server is this process: its edge is called without a socket.
+//! Calls the edge of this process without a socket.
 
 use async_trait::async_trait;
 use axum::body::Body;
@@ -8,7 +8,6 @@ use shoal_edge::EdgeService;
 
 use super::{BodyError, Exchange, Outgoing, Reply, SendError};
 
-/// Calls the edge of this process.
 pub(in crate::stdio) struct InProcess {
     edge: EdgeService,
     path: String,

@@ -1,4 +1,4 @@
-//! The server is elsewhere: Streamable HTTP.
+//! Calls a remote server over Streamable HTTP.
 
 use std::error::Error as _;
 use std::net::IpAddr;
@@ -12,28 +12,23 @@ use reqwest::{Client, Url};
 use super::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Shorter than the idle time of any server and balancer: a request must not meet a closing connection.
+/// Shorter than the idle timeout of servers and balancers, which may close the connection.
 const POOL_IDLE: Duration = Duration::from_secs(15);
-/// Finds out that the other end of a silent stream is gone.
+/// Detects that a silent stream's other end is gone.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// Sends requests to a URL.
 pub(in crate::stdio) struct RemoteExchange {
     client: Client,
     url: Url,
     authorization: Option<HeaderValue>,
 }
 
-/// Why a URL or token cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InvalidUrl {
-    /// Not a URL of an MCP endpoint.
     #[error("{0:?} is no URL of an MCP endpoint: use http://HOST:PORT/mcp or https://HOST/mcp")]
     Url(String),
-    /// The token has characters that no header can carry.
     #[error("the token has characters that a header cannot carry")]
     Token,
-    /// The client could not be made.
     #[error("cannot set up the HTTP client")]
     Client(#[source] reqwest::Error),
 }
@@ -50,7 +45,7 @@ impl RemoteExchange {
             .connect_timeout(CONNECT_TIMEOUT)
             .pool_idle_timeout(POOL_IDLE)
             .tcp_keepalive(TCP_KEEP_ALIVE)
-            // A proxy that compresses a stream may hold its events back.
+            // A proxy that compresses may delay events.
             .default_headers(HeaderMap::from_iter([(
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
@@ -67,10 +62,6 @@ impl RemoteExchange {
     }
 }
 
-/// The URL of an MCP endpoint.
-///
-/// # Errors
-/// A text that is none.
 pub(crate) fn endpoint(text: &str) -> Result<Url, InvalidUrl> {
     let url = text.parse::<Url>().ok();
     url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
@@ -123,7 +114,7 @@ impl Exchange for RemoteExchange {
     }
 }
 
-/// An error with its causes; reqwest's own text names none.
+/// reqwest's own text omits the causes.
 fn whole_story(error: &reqwest::Error) -> String {
     let mut story = error.to_string();
     let mut cause = error.source();

@@ -12,18 +12,14 @@ use super::super::sse::Events;
 use super::super::wire::{outcome_unknown, refusal};
 use super::{Legacy, Pending};
 
-/// When to come back if the server did not say.
+/// Unless the server names a pause.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
-/// The longest time between two tries.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// How long a stream is tried that cannot be resumed.
+/// For a stream that cannot be resumed.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 
-/// Where a stream stands.
 pub(super) struct Cursor {
-    /// The last event's id.
     pub(super) id: Option<String>,
-    /// When to come back.
     pub(super) retry: Duration,
 }
 
@@ -37,8 +33,7 @@ impl Default for Cursor {
 }
 
 impl Legacy {
-    /// Passes the stream's messages on until every pending request is answered, and then to its end, so
-    /// that the connection can be used again.
+    /// Reads the stream to its end, so that the connection can be reused.
     pub(super) async fn follow(&self, mut events: Events, mut pending: Pending) {
         let mut cursor = Cursor::default();
         loop {
@@ -59,7 +54,7 @@ impl Legacy {
         }
     }
 
-    /// Opens the stream again after its last event (2025-11-25, Resumability).
+    /// 2025-11-25, Resumability.
     async fn resume(&self, cursor: &Cursor) -> Result<Events, RpcError> {
         let Some(id) = &cursor.id else {
             return Err(outcome_unknown("the connection broke before the response"));
@@ -95,7 +90,6 @@ impl Legacy {
     }
 }
 
-/// Whether a refusal may be gone on the next try.
 pub(super) fn may_pass(status: StatusCode) -> bool {
     status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
         || status == StatusCode::TOO_MANY_REQUESTS

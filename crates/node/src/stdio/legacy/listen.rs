@@ -1,4 +1,4 @@
-//! Keeps the standalone stream open: what the server says that belongs to no request.
+//! Keeps the standalone stream open, for messages that belong to no request.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::follow::{Cursor, LONGEST_PAUSE, RETRY, may_pass};
 use super::{Legacy, Pending};
 
 impl Legacy {
-    /// Listens until the session is over or the server offers no such stream. Boxed, because the end of
-    /// a session opens another, which is listened to.
+    /// Ends with the session, or when the server refuses the stream. Boxed, because reopening
+    /// listens again.
     pub(super) fn listen(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(self.keep_listening())
     }
@@ -23,7 +23,7 @@ impl Legacy {
         let key = self.session.key();
         let mut cursor = Cursor::default();
         let mut backoff = Backoff::new(RETRY * 2, LONGEST_PAUSE);
-        // The client may have opened another session, which has a listener of its own.
+        // Another session has its own listener.
         while self.session.key() == key {
             let opened = self
                 .wire
@@ -36,7 +36,7 @@ impl Legacy {
                     self.hear(Events::of(reply.into_body()), &mut cursor).await;
                 }
                 Ok(reply) => match reply.status() {
-                    // The session is over; reopening it listens anew.
+                    // Reopening starts a new listener.
                     StatusCode::NOT_FOUND => {
                         if key.is_some() {
                             self.reopen(key).await;
@@ -44,7 +44,7 @@ impl Legacy {
                         return;
                     }
                     status if may_pass(status) => failed = true,
-                    // The history is gone: listen from now on.
+                    // The history is gone.
                     _ if cursor.id.take().is_some() => {
                         tracing::warn!("some messages of the server may have been missed");
                     }

@@ -1,7 +1,7 @@
-//! Opens the session again when the server has lost it, so that its client need not notice.
+//! Reopens a session that the server has lost, because most stdio clients do not initialize twice.
 //!
-//! Most stdio clients never initialize twice. What the bridge restores is what the protocol lets it see:
-//! capabilities, log level, subscriptions. State that tools kept for the session is gone.
+//! Restores capabilities, log level and subscriptions. State that tools kept for the session is
+//! lost.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use super::super::wire::post_headers;
 use super::Legacy;
 
 impl Legacy {
-    /// Replaces the session that `lost` names. Returns whether there is another now.
+    /// Returns whether there is a new session.
     pub(super) async fn reopen(self: &Arc<Self>, lost: Option<HeaderValue>) -> bool {
         let _one_at_a_time = self.reopening.lock().await;
         if self.session.key() != lost {
-            // Somebody else was faster.
+            // Another task has reopened it.
             return true;
         }
         let Some((opening, initialized, changes)) = self.session.script() else {
@@ -37,13 +37,13 @@ impl Legacy {
             self.wire.begin(Arc::clone(self).listen()).await;
         }
         for change in changes {
-            // Their responses were given long ago.
+            // The client has their responses.
             self.hand_over(change).await;
         }
         true
     }
 
-    /// Sends `initialize` without telling the client. The new session's id, if the server gives one.
+    /// Returns the new session's id, if the server gives one.
     async fn initialize_again(&self, opening: Bytes) -> Option<Option<HeaderValue>> {
         let outgoing = Outgoing {
             method: HttpMethod::POST,

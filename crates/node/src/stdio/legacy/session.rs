@@ -1,4 +1,4 @@
-//! What the bridge knows of its session: how to name it, and how to open it again.
+//! The bridge's session: its id, and how to reopen it.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
@@ -7,7 +7,7 @@ use shoal_protocol::{
     MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method, RawJson, RawObject, Request, RequestId,
 };
 
-/// The session; empty until `initialize` is answered.
+/// Empty until `initialize` is answered.
 #[derive(Default)]
 pub(super) struct Session(Mutex<SessionReplay>);
 
@@ -17,23 +17,21 @@ struct SessionReplay {
     version: Option<HeaderValue>,
     opening: Option<(RequestId, Bytes)>,
     initialized: bool,
-    /// Requests that change the session, newest of each kind: `logging/setLevel`, subscriptions.
+    /// The newest of each kind: `logging/setLevel`, subscriptions.
     changes: Vec<(String, Bytes)>,
 }
 
 impl Session {
-    /// Whether `initialize` has been answered.
     pub(super) fn is_open(&self) -> bool {
         let known = self.0.lock();
         known.id.is_some() || known.version.is_some()
     }
 
-    /// What names the session now; `None` for servers without sessions.
+    /// `None` for servers without sessions.
     pub(super) fn key(&self) -> Option<HeaderValue> {
         self.0.lock().id.clone()
     }
 
-    /// Headers of every request of the session.
     pub(super) fn headers(&self) -> HeaderMap {
         let known = self.0.lock();
         let mut headers = HeaderMap::new();
@@ -46,7 +44,7 @@ impl Session {
         headers
     }
 
-    /// Remembers a request that would have to be sent to a new session, too.
+    /// Remembers a request that a reopened session would need too.
     pub(super) fn note_request(&self, request: &Request, text: &Bytes) {
         let mut known = self.0.lock();
         let uri = || {
@@ -74,14 +72,12 @@ impl Session {
         }
     }
 
-    /// Takes the session's id from an answer.
     pub(super) fn note_headers(&self, headers: &HeaderMap) {
         if let Some(id) = headers.get(MCP_SESSION_ID) {
             self.0.lock().id = Some(id.clone());
         }
     }
 
-    /// Takes the negotiated version from the result of `initialize`.
     pub(super) fn note_result(&self, id: &RequestId, result: &RawJson) {
         let mut known = self.0.lock();
         let opens =
@@ -94,12 +90,12 @@ impl Session {
         }
     }
 
-    /// The client has said that it is ready. Returns whether that is news.
+    /// Returns whether that is new.
     pub(super) fn note_initialized(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().initialized, true)
     }
 
-    /// What opens the session again: `initialize`, whether the client was ready, and its changes.
+    /// The messages that reopen the session, and whether the client is initialized.
     pub(super) fn script(&self) -> Option<(Bytes, bool, Vec<Bytes>)> {
         let known = self.0.lock();
         let (_, opening) = known.opening.clone()?;
@@ -107,7 +103,6 @@ impl Session {
         Some((opening, known.initialized, changes.collect()))
     }
 
-    /// Goes on as another session of the same revision.
     pub(super) fn replace(&self, id: Option<HeaderValue>) {
         self.0.lock().id = id;
     }

@@ -1,4 +1,4 @@
-//! Remembers which tool arguments travel in headers as well (`x-mcp-header`, SEP-2243).
+//! Remembers which tool arguments are mirrored in headers (`x-mcp-header`, SEP-2243).
 
 use std::collections::HashMap;
 
@@ -7,15 +7,12 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use shoal_protocol::{PROGRESS_TOKEN, ParamHeaders, RawJson, RawObject, Request};
 
-/// Pages of a tool list that are read for one call; a server with more has a fault.
 const MOST_PAGES: usize = 100;
 
-/// The mirrored arguments of the tools seen so far.
 #[derive(Default)]
 pub(super) struct Mirror(Mutex<HashMap<String, ParamHeaders>>);
 
 impl Mirror {
-    /// Takes in a `ListToolsResult`.
     pub(super) fn learn(&self, result: &RawJson) {
         let tools = RawObject::of(result)
             .and_then(|result| result.get("tools"))
@@ -33,7 +30,6 @@ impl Mirror {
         }
     }
 
-    /// Adds the `Mcp-Param-*` headers of a call.
     pub(super) fn add_headers(
         &self,
         tool: &str,
@@ -60,12 +56,11 @@ impl Mirror {
 fn mirrored(tool: &RawJson) -> Option<(String, ParamHeaders)> {
     let tool = RawObject::of(tool)?;
     let schema: Value = tool.get("inputSchema")?.read().ok()?;
-    // A tool whose annotations break the rules is one that the server refuses anyway.
+    // The server refuses tools with invalid annotations.
     let headers = ParamHeaders::of_schema(&schema).unwrap_or_default();
     Some((tool.get("name")?.string()?, headers))
 }
 
-/// Reads a tool list page by page.
 pub(super) struct ListPage {
     meta: Option<RawJson>,
     cursor: Option<RawJson>,
@@ -74,7 +69,7 @@ pub(super) struct ListPage {
 }
 
 impl ListPage {
-    /// The first page, in the name of whoever sent `request`.
+    /// Uses the `_meta` of `request`.
     pub(super) fn first(request: &Request) -> Self {
         let meta = request.params.as_ref().and_then(RawObject::of);
         let meta = meta.and_then(|params| RawObject::of(&params.get("_meta")?));
@@ -90,7 +85,7 @@ impl ListPage {
         }
     }
 
-    /// The parameters of the page to fetch next; `None` when all have been.
+    /// `None` after the last page.
     pub(super) fn params(&self) -> Option<RawJson> {
         if !self.more {
             return None;
@@ -105,7 +100,6 @@ impl ListPage {
         Some(params.to_json())
     }
 
-    /// Goes on to the page that a result names.
     pub(super) fn turn(&mut self, result: &RawJson) {
         let cursor = RawObject::of(result).and_then(|result| result.get("nextCursor"));
         self.cursor = cursor.filter(|cursor| cursor.as_str() != "null");

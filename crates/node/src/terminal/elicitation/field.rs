@@ -1,4 +1,4 @@
-//! One field of a form: how it is asked for, and what may be typed.
+//! One field of a form: its question and its valid answers.
 
 use serde_json::{Number, Value};
 
@@ -11,14 +11,12 @@ pub(super) struct Field<'a> {
     pub(super) required: bool,
 }
 
-/// A value that can be chosen, and what it is called.
 struct Choice<'a> {
     value: &'a Value,
     title: String,
 }
 
 impl Field<'_> {
-    /// What to type here.
     pub(super) fn describe(&self) -> String {
         let title = self.schema["title"].as_str().unwrap_or(self.name);
         let mut about = vec![self.kind()];
@@ -35,10 +33,10 @@ impl Field<'_> {
         plain(&text)
     }
 
-    /// The value that was typed; `None` where there is to be none.
+    /// `None` leaves the field out.
     ///
     /// # Errors
-    /// Why it is no value of this field.
+    /// Why the line is no valid value.
     pub(super) fn read(&self, line: &str) -> Result<Option<Value>, String> {
         if line.is_empty() {
             return match self.schema.get("default") {
@@ -86,7 +84,7 @@ impl Field<'_> {
         let values = schema["enum"].as_array().into_iter().flatten();
         let plain = values.enumerate().map(|(at, value)| Choice {
             value,
-            // Titles as 2025-06-18 has them.
+            // Titles of 2025-06-18.
             title: schema["enumNames"][at]
                 .as_str()
                 .map_or_else(|| word(value), str::to_owned),
@@ -157,7 +155,6 @@ impl Field<'_> {
     }
 }
 
-/// A value as it is typed.
 fn word(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
