@@ -1,4 +1,4 @@
-//! What an attacker tries from the outside, at real processes: each attack is a row with the answer that is due.
+//! Attacks on real processes from the outside: each is a row with the expected answer.
 //!
 //! `cargo test --workspace --test attack -- --nocapture` prints the table.
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]

@@ -1,4 +1,4 @@
-//! The real binary, from the outside: sockets, standard streams, signals.
+//! Tests the real binary from the outside: sockets, standard streams, signals.
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 #[path = "e2e/approval.rs"]

@@ -1,4 +1,4 @@
-//! What the admin port answers, without a node behind it.
+//! Tests the admin port's answers without a node.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Tests the command line.
 
 use clap::{CommandFactory as _, Parser as _};
 

@@ -1,4 +1,4 @@
-//! What is printed, and that the page of clients shows the same.
+//! Tests the configurations, and that the page of clients shows the same.
 
 use clap::Parser as _;
 
@@ -6,7 +6,7 @@ use super::text;
 use crate::cli::{Cli, ClientConfig, Command};
 use crate::exit::Failure;
 
-/// Where the page has the program.
+/// The program's path on the page.
 const PROGRAM: &str = "/usr/local/bin/shoal";
 
 fn parse(words: &[String]) -> ClientConfig {
@@ -20,7 +20,6 @@ fn printed(line: &str) -> Result<String, Failure> {
     text(&parse(&words(line)), PROGRAM)
 }
 
-/// The words of a line, of which those in single quotes are one.
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     let words = parts.flat_map(|(at, part)| match at % 2 {

@@ -1,4 +1,4 @@
-//! Bounds and the end of a server, over real sockets.
+//! Tests a server's limits and shutdown over real sockets.
 
 mod half_closed;
 mod refusals;
@@ -56,7 +56,6 @@ fn serve_gated(limits: &HttpLimits) -> (std::net::SocketAddr, HttpServer, Gate) 
     (bound.address(), bound.serve(router, limits), gate)
 }
 
-/// Holds answers back until it is opened.
 #[derive(Clone)]
 struct Gate {
     arrived: Arc<watch::Sender<usize>>,
@@ -81,14 +80,14 @@ impl Gate {
         "slow"
     }
 
-    /// Returns once so many requests have come to it.
+    /// Waits until `count` requests have arrived.
     async fn has(&self, count: usize) {
         let mut arrived = self.arrived.subscribe();
         let wait = arrived.wait_for(|arrived| *arrived >= count);
         timeout(SOON, wait).await.unwrap().unwrap();
     }
 
-    /// Returns once no request waits at it.
+    /// Waits until all requests have left.
     async fn left(&self) {
         let mut waiting = self.waiting.subscribe();
         let wait = waiting.wait_for(|waiting| *waiting == 0);
@@ -104,7 +103,6 @@ impl Gate {
     }
 }
 
-/// A request that waits at a gate, until it is dropped.
 struct Waiting(Arc<watch::Sender<usize>>);
 
 impl Waiting {
@@ -120,7 +118,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Begins at once, and ends when the gate opens.
+/// A body that begins at once and ends when the gate opens.
 fn stream(gate: Gate) -> Body {
     let rest = async { Ok::<_, Infallible>(gate.pass().await) };
     let begun = futures::stream::iter([Ok("begun ")]);
@@ -134,7 +132,6 @@ async fn answer(stream: &mut TcpStream) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Everything that is said until the connection ends.
 async fn all(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let ended = timeout(SOON, stream.read_to_end(&mut bytes)).await;
@@ -213,7 +210,7 @@ async fn connections_beyond_the_limit_wait() {
     assert!(answer(&mut first).await.ends_with("hello"));
     let mut second = TcpStream::connect(address).await.unwrap();
     second.write_all(SLOW).await.unwrap();
-    // Requests that come after the second's are answered before it is seen.
+    // Earlier requests are still answered.
     for _ in 0..5 {
         first.write_all(REQUEST).await.unwrap();
         assert!(answer(&mut first).await.ends_with("hello"));
@@ -302,7 +299,7 @@ async fn draining_ends_connections_with_an_answer_and_leaves_those_that_idle() {
     }
     assert_eq!(server.let_idle_go(Duration::from_millis(1)).await, 2);
 
-    // Whoever still comes is answered, and sent away; also whose last answer could not say so.
+    // Late requests are answered, and their connections end.
     let mut late = TcpStream::connect(address).await.unwrap();
     for stream in [&mut idle, &mut streaming, &mut late] {
         stream.write_all(REQUEST).await.unwrap();
@@ -326,7 +323,6 @@ async fn closing_does_not_wait_for_ever() {
     let mut stuck = TcpStream::connect(address).await.unwrap();
     stuck.write_all(SLOW).await.unwrap();
     gate.has(1).await;
-    // The gate stays closed.
     let closed = timeout(SOON, server.close(Duration::from_millis(50))).await;
     assert_eq!(closed.unwrap(), 1);
 }

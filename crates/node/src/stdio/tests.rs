@@ -1,4 +1,4 @@
-//! The bridge against a server that says exactly what a test wants: broken streams, refusals, losses.
+//! Tests the bridge against a scripted server: broken streams, refusals, lost sessions.
 
 mod client;
 mod legacy;

@@ -1,4 +1,4 @@
-//! Rows, and requests as an attacker writes them: byte by byte.
+//! Attacks as rows, and requests as raw bytes.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,10 +14,9 @@ use crate::process::shoal;
 
 pub(crate) const RESOURCE: &str = "https://mcp.example.com/mcp";
 
-/// After so long there is no answer.
+/// Then the server counts as hanging.
 const HANGS: Duration = Duration::from_secs(15);
 
-/// Attacks of one kind.
 pub(crate) struct Family {
     name: &'static str,
     rows: Vec<Row>,
@@ -25,7 +24,7 @@ pub(crate) struct Family {
 
 struct Row {
     attack: String,
-    /// A status, then words that the answer holds.
+    /// A status, then words that the answer contains.
     expected: &'static str,
     got: String,
 }
@@ -58,14 +57,14 @@ impl Family {
         });
     }
 
-    /// A row for what must be so, or must not.
+    /// Adds a row for a condition.
     pub(crate) fn is(&mut self, attack: impl Into<String>, expected: bool, got: bool) {
         let words = |value| if value { "yes" } else { "no" };
         self.row(attack, words(expected), words(got));
     }
 }
 
-/// Prints the table, and fails if an answer is not the one that is due.
+/// Prints the table, and fails on unexpected answers.
 #[allow(clippy::print_stdout, reason = "the table is what is asked for")]
 pub(crate) fn judge(families: &[Family]) {
     let (mut table, mut wrong, mut all) = (String::new(), 0, 0);
@@ -89,7 +88,6 @@ pub(crate) fn judge(families: &[Family]) {
     assert!(all >= 60, "{all} attacks are too few");
 }
 
-/// A command that serves the demo tools on free ports.
 pub(crate) fn serve(environment: &[(&str, &str)]) -> Command {
     let ports = ["--admin", "127.0.0.1:0", "--listen", "127.0.0.1:0"];
     let mut command = shoal(&["serve", "--demo"]);
@@ -97,7 +95,7 @@ pub(crate) fn serve(environment: &[(&str, &str)]) -> Command {
     command
 }
 
-/// One that trusts this authorization server.
+/// A server that trusts this authorization server.
 pub(crate) fn trusting(issuer: &AuthorizationServer) -> Command {
     let issuers = format!(
         "[{{ issuer = '{}', algorithms = ['ES256', 'RS256'] }}]",
@@ -112,7 +110,7 @@ pub(crate) fn trusting(issuer: &AuthorizationServer) -> Command {
     ])
 }
 
-/// A request, of which everything can be wrong.
+/// A request in which everything can be wrong.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) line: String,
@@ -121,12 +119,11 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// One of 2026-07-28.
     pub(crate) fn modern(method: &str, params: Value) -> Self {
         Self::able(method, params, &json!({}))
     }
 
-    /// The same, of a client that can do something.
+    /// A modern request with client capabilities.
     pub(crate) fn able(method: &str, mut params: Value, capabilities: &Value) -> Self {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -151,7 +148,7 @@ impl Request {
         )
     }
 
-    /// A call that anybody may make, of whom the server knows who it is.
+    /// A call that every known caller may make.
     pub(crate) fn echo() -> Self {
         Self::call("echo", json!({ "text": "hello" }))
     }
@@ -172,12 +169,10 @@ impl Request {
         .header("Content-Length", &body.len().to_string())
     }
 
-    /// With this header, in place of one of the same name.
     pub(crate) fn header(self, name: &str, value: &str) -> Self {
         self.without(name).and(name, value)
     }
 
-    /// With this header besides.
     pub(crate) fn and(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -206,21 +201,20 @@ impl Request {
     }
 }
 
-/// The host and the port of a URL.
 pub(crate) fn address(url: &str) -> &str {
     let rest = url.strip_prefix("http://").unwrap();
     rest.split('/').next().unwrap()
 }
 
-/// Sends bytes, and reads until the server closes: the statuses of all answers, then what they say.
+/// Sends bytes, and reads until the server closes. Returns the statuses of all answers, then their
+/// text.
 pub(crate) async fn raw(url: &str, bytes: &[u8]) -> String {
     let mut socket = TcpStream::connect(address(url)).await.unwrap();
-    // A server that has seen enough closes before it has read all.
+    // The server may close before it has read everything.
     let _ = socket.write_all(bytes).await;
     said(&mut socket).await
 }
 
-/// What a server says until it closes.
 pub(crate) async fn said(socket: &mut TcpStream) -> String {
     let mut text = Vec::new();
     let end = timeout(HANGS, socket.read_to_end(&mut text)).await;

@@ -1,4 +1,4 @@
-//! Ways to what the rules hide: each must lead where the way to nothing leads.
+//! Hidden and missing things must get the same answer.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,6 @@ use crate::client::{Session, request};
 use crate::harness::{Family, Request};
 use crate::other_principals::{Cluster, legacy};
 
-/// A name that nothing has.
 const NOTHING: &str = "nothing";
 
 pub(crate) async fn family(cluster: &Cluster) -> Family {
@@ -160,7 +159,7 @@ pub(crate) async fn family(cluster: &Cluster) -> Family {
     family
 }
 
-/// Whether an answer says of a name what another says of nothing.
+/// Compares the answer for a hidden name with the one for a missing name.
 fn same(got: &str, name: &str, due: &str) -> String {
     let quoted = json!(name).to_string();
     let name = quoted.trim_matches('"');

@@ -1,4 +1,4 @@
-//! HTTP/2, frame by frame: no client library sends what is sent here.
+//! Raw HTTP/2 frames that client libraries would not send.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     frame
 }
 
-/// Headers as HPACK has them when nothing is shortened; names and values have at most 126 bytes.
+/// HPACK without compression; names and values have at most 126 bytes.
 pub(crate) fn packed(head: &Head) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in head {
@@ -58,14 +58,13 @@ pub(crate) fn packed(head: &Head) -> Vec<u8> {
     block
 }
 
-/// Sends one request, and says what became of it.
 pub(crate) async fn ask(url: &str, head: &Head, body: &[u8]) -> String {
     let mut bytes = frame(HEADERS, END_HEADERS, 1, &packed(head));
     bytes.extend(frame(DATA, END_STREAM, 1, body));
     send(url, &[], &bytes).await
 }
 
-/// Sends frames: `answer` and what it says, `reset`, `goaway` or `closed`.
+/// Returns `answer` with its text, `reset`, `goaway` or `closed`.
 pub(crate) async fn send(url: &str, settings: &[u8], frames: &[u8]) -> String {
     let mut socket = TcpStream::connect(address(url)).await.unwrap();
     let mut bytes = PREFACE.to_vec();

@@ -1,4 +1,4 @@
-//! Authorization servers that are away, lie, or say too much.
+//! Authorization servers that are down, lie, or send too much.
 
 use serde_json::json;
 use shoal_auth::fixture::{AuthorizationServer, SigningKey};

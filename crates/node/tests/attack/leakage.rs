@@ -1,4 +1,4 @@
-//! What is left of a request in logs, spans, metrics and errors.
+//! Traces of a request in logs, spans, metrics and errors.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,11 +11,10 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey};
 use crate::harness::{Family, RESOURCE, Request, trusting};
 use crate::process::Server;
 
-/// Breaks a line, and colours what follows.
+/// Breaks the line, and colours the rest.
 const FORGED: &str = "x\r\nFORGED \u{1b}[31m\u{202e}\u{2028}";
-/// What nobody may keep.
 const SECRET: &str = "argument-that-is-secret";
-/// A name that must not become a series.
+/// Must not become a metric's series.
 const MADE_UP: &str = "made-up-name";
 
 pub(crate) async fn family() -> Family {

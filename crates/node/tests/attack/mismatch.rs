@@ -1,4 +1,4 @@
-//! Headers that tell a proxy something else than the body tells the server.
+//! Headers that contradict the body, so that a proxy reads another request.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What belongs to others, asked for at another edge than the one that made it.
+//! Access to other principals' sessions, tasks and states, through another edge.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl Cluster {
     }
 }
 
-/// A Redis that keeps nothing on disk, and its URL.
+/// A Redis without persistence, and its URL.
 async fn redis() -> (Child, String) {
     loop {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -77,7 +77,7 @@ async fn redis() -> (Child, String) {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        // Somebody else may have taken the port meanwhile: then the server ends, and another port is tried.
+        // If another process took the port meanwhile, try another one.
         while server.try_wait().unwrap().is_none() {
             if TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
                 return (server, format!("redis://127.0.0.1:{port}"));
@@ -87,7 +87,6 @@ async fn redis() -> (Child, String) {
     }
 }
 
-/// A message of a session.
 pub(crate) fn legacy(session: &str, body: &Value) -> Request {
     of_session(Request::post(&body.to_string()), session)
 }
@@ -207,7 +206,6 @@ async fn sessions(family: &mut Family, cluster: &Cluster) {
     family.row("the session lives after all this", "200 echo", after);
 }
 
-/// Sessions over HTTP+SSE.
 async fn single_streams(family: &mut Family, cluster: &Cluster) {
     let (first, second) = (&cluster.first.mcp, &cluster.second.mcp);
     let open = Request::of("GET /sse", "")
@@ -302,7 +300,6 @@ async fn tasks(family: &mut Family, cluster: &Cluster) {
     family.row("its owner ends it", "200", end);
 }
 
-/// What a call carries through its client.
 async fn states(family: &mut Family, cluster: &Cluster) {
     let (first, second) = (&cluster.first.mcp, &cluster.second.mcp);
     let able = json!({ "elicitation": { "form": {} } });
@@ -376,7 +373,6 @@ async fn states(family: &mut Family, cluster: &Cluster) {
     }
 }
 
-/// What a member of an answer says, if it is a text.
 fn member(answer: &str, name: &str) -> Option<String> {
     let (_, rest) = answer.split_once(&format!("\"{name}\":\""))?;
     rest.split_once('"').map(|(value, _)| value.to_owned())

@@ -1,4 +1,4 @@
-//! Pages of other sites that make a browser call a server on this machine.
+//! Web pages that make a browser call a local server.
 
 use crate::harness::{Family, Request, serve};
 use crate::process::Server;
@@ -27,7 +27,7 @@ pub(crate) async fn family() -> Family {
         ("null", MAY_NOT),
         ("file://", MAY_NOT),
         ("http://localhost@evil.example.com", MAY_NOT),
-        // No browser sends an empty one. It counts as absent, as in all common servers.
+        // An empty `Origin` counts as absent, as in common servers. Browsers do not send it.
         ("", "200 hello"),
     ] {
         let got = Request::echo()

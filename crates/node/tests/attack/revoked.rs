@@ -1,4 +1,4 @@
-//! Tokens that are taken back while their streams are open.
+//! Tokens that are revoked while their streams are open.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::other_principals::legacy;
 use crate::process::{SOON, Server};
 
 const TOKEN: &str = "stolen";
-/// Longer than any of them may take to end, with the time in which a WebSocket's client is heard out.
+/// The longest promised time, including the WebSocket's grace period.
 const PROMISED: Duration = Duration::from_secs(20);
 
 pub(crate) async fn family() -> Family {
@@ -59,7 +59,7 @@ async fn inactive() -> Vec<(&'static str, bool)> {
         CLIENT.0,
         secret.display()
     );
-    // A token without `exp`, which nothing else would end.
+    // Without `exp`, only the revocation ends the token.
     let active = json!({ "active": true, "sub": "alice", "aud": RESOURCE, "iat": now() });
     issuer.say(TOKEN, active);
     let server = Server::of(serve(&[
@@ -80,7 +80,7 @@ fn write(file: &Path, text: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-/// Which streams end once the token is taken back.
+/// Which streams end after the revocation.
 async fn ends(server: &Server, revoke: impl FnOnce()) -> Vec<(&'static str, bool)> {
     let url = &server.mcp;
     let session = Session::open_as(url, Some(TOKEN)).await.id;

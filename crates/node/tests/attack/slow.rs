@@ -1,4 +1,4 @@
-//! Clients that take their time, and clients that take everybody's.
+//! Slow clients, and clients that use up shared resources.
 
 use crate::harness::{Family, Request, raw, serve};
 use crate::http2::{self, CONTINUATION, END_HEADERS, HEADERS, RESET, frame, packed};
@@ -44,7 +44,7 @@ pub(crate) async fn family() -> Family {
     let block = packed(&head);
     let body = echo.body.as_bytes();
     let request = [frame(HEADERS, END_HEADERS, 1, &block), frame(0, 1, 1, body)].concat();
-    // The client takes no byte of any answer.
+    // The client opens no window.
     let no_window = [0, 4, 0, 0, 0, 0];
     family.row(
         "HTTP/2: an answer that is never read",

@@ -6,7 +6,7 @@ use crate::harness::{Family, Request, raw, serve};
 use crate::http2;
 use crate::process::Server;
 
-/// A second request that nobody may ever see as one.
+/// A smuggled request, which must not be answered.
 const SECOND: &str = "GET /smuggled HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
 
 pub(crate) async fn family() -> Family {
@@ -161,7 +161,7 @@ pub(crate) async fn family() -> Family {
         ),
     ] {
         let got = request.send(&server.mcp).await;
-        // A connection over which something was smuggled has a second answer.
+        // A second answer on the connection would be the smuggled request's.
         family.row(attack, expected, got);
     }
     for (attack, expected, line) in [
@@ -183,7 +183,7 @@ pub(crate) async fn family() -> Family {
         line.clone_into(&mut request.line);
         family.row(attack, expected, request.send(&server.mcp).await);
     }
-    // Two requests in one write are two, and the body of the first is no request.
+    // Two requests in one write are legitimate.
     let mut bytes = echo.clone().without("Connection").bytes();
     bytes.extend(Request::call("add", json!({ "a": 1, "b": 2 })).bytes());
     family.row(

@@ -1,4 +1,4 @@
-//! Addresses that others make Shoal ask. Upstreams have a place at the end.
+//! Foreign URLs that Shoal must not request; upstreams come last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey};
 use crate::harness::{Family, RESOURCE, Request, serve, trusting};
 use crate::process::Server;
 
-/// A server that nobody should ask: its URL, and how often it was asked.
+/// An internal server: its URL, and how many requests it got.
 async fn inner() -> (String, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();

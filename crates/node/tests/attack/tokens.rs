@@ -1,4 +1,4 @@
-//! Tokens that are not what they seem.
+//! Forged and misused tokens.
 
 use serde_json::{Value, json};
 use shoal_auth::fixture::{AuthorizationServer, SigningKey, now, unsigned};

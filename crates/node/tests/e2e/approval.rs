@@ -1,4 +1,4 @@
-//! Tools that a person must agree to, over the wire.
+//! Tests approval of calls by a person.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -16,10 +16,9 @@ const RULES: &[(&str, &str)] = &[(
     r#"[{ name = "all", effect = "allow" }, { name = "ask", effect = "ask", tools = ["increment_counter"] }]"#,
 )];
 const TOOL: &str = "increment_counter";
-/// It ends with its question, and is called again with the answer.
+/// Ends with its question, and is called again with the answer.
 const ROUNDS: &str = "test_input_required_result_elicitation";
 
-/// How often the tool has run.
 async fn counted(server: &Server) -> u64 {
     let params = json!({ "uri": "demo://counter" });
     let read = crate::client::modern(90, "resources/read", params);
@@ -31,7 +30,6 @@ async fn counted(server: &Server) -> u64 {
     counter["value"].as_u64().unwrap()
 }
 
-/// A legacy client that can ask a person.
 struct Client {
     url: String,
     session: String,
@@ -88,7 +86,7 @@ async fn a_legacy_client_asks_on_the_stream_of_the_call() {
         assert_eq!(counted(&server).await, count);
         assert!(events.next().await.is_none());
     }
-    // Others are not asked about, and a client that cannot ask is told so.
+    // Other tools need no approval; a client that cannot ask gets an error.
     let echo = call(5, "echo", json!({ "text": "x" }));
     assert_eq!(text(&response(client.post(&echo).await).await), "x");
     let unable = Client::open(&server, "2025-06-18", json!({})).await;
@@ -111,7 +109,6 @@ async fn a_client_on_a_websocket_is_asked_too() {
     assert_eq!(counted(&server).await, 1);
 }
 
-/// A call of a modern client that can ask a person, with more parameters.
 fn asking_call(id: u64, tool: &str, arguments: Value, more: &Value) -> Value {
     let mut message = modern_call(id, tool, arguments);
     let capabilities = &mut message["params"]["_meta"];
@@ -142,7 +139,7 @@ async fn a_modern_client_comes_back_with_the_answer() {
     };
     let done = ask(&calling(4, &with("accept"))).await;
     assert!(done["result"]["content"].is_array(), "{done}");
-    // The same state again is the same call, which has been run.
+    // The same state is the same call, which has run already.
     let again = ask(&calling(5, &with("accept"))).await;
     assert_eq!(counted(&server).await, 1, "{again}");
 }
@@ -164,7 +161,7 @@ async fn after_a_no_the_same_state_begins_nothing() {
         };
         let refused = ask(&with(no)).await;
         assert_eq!(refused["result"]["isError"], true, "{no} {refused}");
-        // Not at once, and not when it is said again.
+        // Neither at once nor later.
         for action in ["accept", no, "accept"] {
             let late = ask(&with(action)).await;
             match action {
@@ -202,7 +199,7 @@ async fn what_the_rules_say_of_a_legacy_call_is_recorded_once() {
     };
     assert_eq!(policy(TOOL, "asked", "ask"), 2, "{events:#?}");
     assert_eq!(count(&events, "policy", json!({})), 2, "{events:#?}");
-    // What is allowed is said by the call's own event.
+    // An allowed call's own event records its rule.
     for (tool, outcome, rule) in [
         (TOOL, "tool_error", None),
         (TOOL, "completed", Some("ask")),
@@ -227,7 +224,7 @@ async fn what_a_retry_records_names_the_call_that_it_goes_on_with() {
         let asked = post_modern(&server.mcp, &message).send().await.unwrap();
         response(asked).await
     };
-    // Shoal asks about the first, the second asks and waits, and the third is called again with the answer.
+    // Shoal asks for approval, then the tool asks, then the call is repeated with the answer.
     for (tool, arguments, content) in [
         (TOOL, json!({}), Value::Null),
         (

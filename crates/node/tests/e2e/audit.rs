@@ -1,4 +1,4 @@
-//! The audit trail of a process.
+//! Tests the audit trail of a process.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -31,7 +31,6 @@ burst = 1
 arguments = ["ec*"]
 "#;
 
-/// A server that knows Alice, and keeps a trail.
 async fn server(environment: &[(&str, &str)]) -> Server {
     let hashed = output(&["config", "hash-token"], "alice's token").await;
     let tokens = format!(
@@ -59,7 +58,6 @@ async fn server(environment: &[(&str, &str)]) -> Server {
     Server::start_with(&["--demo", "--config", config.path()], &environment).await
 }
 
-/// What a call of this tool gets, as a modern client of Alice's.
 async fn ask(server: &Server, id: u64, tool: &str, arguments: Value) -> Value {
     let asked = post_modern(&server.mcp, &modern_call(id, tool, arguments));
     let answer = asked.bearer_auth("alice's token").send().await.unwrap();
@@ -73,7 +71,6 @@ pub(crate) fn read(file: &std::path::Path) -> Vec<Value> {
         .collect()
 }
 
-/// The events of a kind that have all these members.
 pub(crate) fn count(events: &[Value], kind: &str, members: Value) -> usize {
     let members = members.as_object().unwrap();
     let fits = |event: &&Value| {
@@ -158,7 +155,7 @@ async fn decisions_and_ends_stand_in_the_file() {
         "policy",
         json!({ "shoal.outcome": "denied", "shoal.policy.rule": "no jobs", "gen_ai.tool.name": "long_job", "enduser.id": "alice" }),
     );
-    // What is allowed and begins says so itself.
+    // A call that begins records that itself.
     one(
         "policy",
         json!({ "shoal.outcome": "allowed", "shoal.policy.rule": "all", "gen_ai.tool.name": "echo", "enduser.id": "alice" }),
@@ -225,7 +222,7 @@ async fn a_connection_is_let_in_once_for_the_token_that_it_shows() {
     ] {
         let asked = post_modern(&server.mcp, &list).bearer_auth(token);
         let asked = asked.header("x-forwarded-for", from).build().unwrap();
-        // All of it is read, or another connection would be opened for the next.
+        // Read everything, so that the connection is reused.
         let answer = connection.execute(asked).await.unwrap();
         answer.bytes().await.unwrap();
     }

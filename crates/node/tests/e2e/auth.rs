@@ -1,4 +1,4 @@
-//! Who may call, over the wire.
+//! Tests authentication over the wire.
 
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::client::{Session, call, initialize, modern_call, post, post_modern, r
 use crate::command::output;
 use crate::process::{SOON, Server};
 
-/// A server that knows Alice and Bob by tokens hashed with `shoal config hash-token`.
+/// Alice's and Bob's tokens are hashed by `shoal config hash-token`.
 async fn server() -> Server {
     server_with(&[]).await
 }
@@ -46,7 +46,7 @@ async fn nobody_calls_without_a_token() {
     assert_eq!(text(&answer), "hello");
 }
 
-/// Everybody can cause such lines.
+/// Anyone can cause such log lines.
 #[tokio::test]
 async fn of_many_guesses_one_is_told_and_none_of_what_was_guessed() {
     let mut server = server_with(&[("SHOAL_TELEMETRY__LOGS__REPEATS_PER", "1h")]).await;

@@ -1,4 +1,4 @@
-//! `shoal tools` and `shoal call`.
+//! Tests `shoal tools` and `shoal call`.
 
 use std::process::Stdio;
 
@@ -99,7 +99,6 @@ async fn everything_is_printed_as_json() {
 async fn what_fails_is_said_with_an_exit_code() {
     let server = Server::start(&["--demo"]).await;
     let url = server.mcp.as_str();
-    // Takes longer than the test waits for anything.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").and_then(|was| was.local_addr());
     let closed = format!("http://{}/mcp", closed.unwrap());
     let nobody = closed
@@ -123,7 +122,7 @@ async fn what_fails_is_said_with_an_exit_code() {
         assert!(output.stderr.contains(part), "{words:?}: {}", output.stderr);
         assert_eq!(output.stdout, "", "{words:?}");
     }
-    // The tool does not go on for somebody who has gone.
+    // The tool stops because its caller is gone.
     server.wait_for_calls(0).await;
 }
 

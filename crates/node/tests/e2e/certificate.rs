@@ -1,4 +1,4 @@
-//! Tokens that are bound to a client's certificate (RFC 8705), over connections with one, another and none.
+//! Tests certificate-bound tokens (RFC 8705) with the right, another and no certificate.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,6 @@ fn issue(authority: &Authority) -> (Certificate, KeyPair) {
     (certificate, key)
 }
 
-/// A client that shows this certificate, or none.
 fn client(authority: &Authority, shown: Option<&(Certificate, KeyPair)>) -> Client {
     let trusted = reqwest::Certificate::from_pem(authority.pem().as_bytes()).unwrap();
     let mut client = Client::builder().tls_certs_only([trusted]).no_proxy();
@@ -50,7 +49,7 @@ fn client(authority: &Authority, shown: Option<&(Certificate, KeyPair)>) -> Clie
     client.build().unwrap()
 }
 
-/// A server over TLS that asks clients for a certificate and trusts an authorization server.
+/// A server over TLS that asks for client certificates and trusts an authorization server.
 async fn serve(authority: &Authority, issuer: &AuthorizationServer, files: &Path) -> Server {
     let (certificate, key) = issue(authority);
     let write = |name: &str, text: &str| {
@@ -80,7 +79,6 @@ async fn serve(authority: &Authority, issuer: &AuthorizationServer, files: &Path
     Server::of(command).await
 }
 
-/// Sends a request by a client that trusts the server.
 async fn send(client: &Client, request: RequestBuilder, token: &str) -> reqwest::Response {
     let request = request.bearer_auth(token).build().unwrap();
     client.execute(request).await.unwrap()
@@ -117,7 +115,7 @@ async fn a_bound_token_is_good_with_its_certificate_alone_in_both_eras() {
     let answer = send(&mine, in_session(&echo_legacy), &token).await;
     assert_eq!(text(&response(answer).await), "legacy");
 
-    // The token is known by now. Whoever has stolen it has no key of the certificate.
+    // A thief of the token lacks the certificate's key.
     let other = issue(&authority);
     for thief in [client(&authority, Some(&other)), client(&authority, None)] {
         for request in [post_modern(&server.mcp, &echo), in_session(&echo_legacy)] {

@@ -1,4 +1,4 @@
-//! A client of both eras over HTTP, no cleverer than a test needs.
+//! A minimal client of both eras over HTTP.
 
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
@@ -8,7 +8,6 @@ use tokio::time::timeout;
 
 use crate::process::SOON;
 
-/// `_meta` of a modern request.
 pub(crate) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -16,12 +15,10 @@ pub(crate) fn meta() -> Value {
     })
 }
 
-/// A JSON-RPC request.
 pub(crate) fn request(id: u64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// A call of a tool.
 pub(crate) fn call(id: u64, tool: &str, arguments: Value) -> Value {
     request(
         id,
@@ -30,13 +27,12 @@ pub(crate) fn call(id: u64, tool: &str, arguments: Value) -> Value {
     )
 }
 
-/// A modern request.
 pub(crate) fn modern(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = meta();
     request(id, method, params)
 }
 
-/// A modern call of a tool.
+/// Adds the modern `_meta`.
 pub(crate) fn modern_call(id: u64, tool: &str, arguments: Value) -> Value {
     modern(
         id,
@@ -45,7 +41,6 @@ pub(crate) fn modern_call(id: u64, tool: &str, arguments: Value) -> Value {
     )
 }
 
-/// `initialize` for a revision.
 pub(crate) fn initialize(id: u64, version: &str) -> Value {
     let info = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": info });
@@ -56,14 +51,12 @@ pub(crate) fn initialized() -> Value {
     json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })
 }
 
-/// The first text of a tool's result.
 pub(crate) fn text(response: &Value) -> &str {
     response["result"]["content"][0]["text"]
         .as_str()
         .unwrap_or_else(|| panic!("{response}"))
 }
 
-/// A POST as clients make it.
 pub(crate) fn post(url: &str, message: &Value) -> RequestBuilder {
     Client::new()
         .post(url)
@@ -72,7 +65,6 @@ pub(crate) fn post(url: &str, message: &Value) -> RequestBuilder {
         .body(message.to_string())
 }
 
-/// A modern POST, with its mirrored headers.
 pub(crate) fn post_modern(url: &str, message: &Value) -> RequestBuilder {
     let method = message["method"].as_str().unwrap();
     let post = post(url, message)
@@ -84,7 +76,6 @@ pub(crate) fn post_modern(url: &str, message: &Value) -> RequestBuilder {
     }
 }
 
-/// A legacy session.
 #[derive(Clone)]
 pub(crate) struct Session {
     url: String,
@@ -101,7 +92,7 @@ impl Session {
         Self::begin(url, token, &initialize(0, "2025-11-25")).await
     }
 
-    /// A session whose client can be asked for this.
+    /// Opens a session with these client capabilities.
     pub(crate) async fn open_with(url: &str, capabilities: Value) -> Self {
         let mut opening = initialize(0, "2025-11-25");
         opening["params"]["capabilities"] = capabilities;
@@ -143,18 +134,16 @@ impl Session {
         self.named(post(&self.url, message))
     }
 
-    /// Posts a request and waits for its response, however it comes.
+    /// Posts a request and waits for its response, in JSON or on a stream.
     pub(crate) async fn ask(&self, message: &Value) -> Value {
         response(self.post(message).send().await.unwrap()).await
     }
 
-    /// Ends the session.
     pub(crate) async fn end(&self) {
         let ended = self.named(Client::new().delete(&self.url)).send().await;
         assert!(ended.unwrap().status().is_success());
     }
 
-    /// The standalone stream.
     pub(crate) async fn listen(&self) -> Events {
         let get = Client::new()
             .get(&self.url)
@@ -163,7 +152,7 @@ impl Session {
     }
 }
 
-/// The response in an answer: JSON, or the last message of a stream.
+/// The response: JSON, or the last message of a stream.
 pub(crate) async fn response(answer: Response) -> Value {
     let kind = answer.headers()["content-type"]
         .to_str()
@@ -183,7 +172,6 @@ pub(crate) async fn response(answer: Response) -> Value {
     last.expect("a stream ends with the response")
 }
 
-/// Raw events of a stream.
 pub(crate) struct Events {
     body: BoxStream<'static, String>,
     rest: String,
@@ -201,7 +189,7 @@ impl Events {
         }
     }
 
-    /// The next event that is no comment; `None` at the end of the stream.
+    /// Skips comments; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
             while let Some((event, rest)) = self.rest.split_once("\n\n") {
@@ -216,7 +204,6 @@ impl Events {
         }
     }
 
-    /// The next message.
     pub(crate) async fn message(&mut self) -> Value {
         loop {
             let event = self.next().await.expect("the stream goes on");

@@ -1,4 +1,4 @@
-//! What can be typed, and how it ends.
+//! Tests commands and exit codes.
 
 use std::process::Stdio;
 
@@ -15,7 +15,6 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-/// Runs a command to its end.
 pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
     let mut command = shoal(arguments);
     command
@@ -24,7 +23,7 @@ pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // A command that does not read its input may be gone by now.
+    // The command may have exited.
     let _ = stdin.write_all(input.as_bytes()).await;
     drop(stdin);
     let output = timeout(SOON, child.wait_with_output()).await.unwrap();
@@ -36,7 +35,7 @@ pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
     }
 }
 
-/// Only where they are needed: a configuration is checked on other machines too.
+/// Only needed files are opened, because a configuration may be checked on another machine.
 #[tokio::test]
 async fn certificates_that_cannot_be_used_end_the_start_with_exit_code_2() {
     let directory = std::env::temp_dir().join(format!("shoal-tls-{}", std::process::id()));
@@ -62,7 +61,7 @@ async fn certificates_that_cannot_be_used_end_the_start_with_exit_code_2() {
     assert_eq!(served.stdout, "");
 }
 
-/// No other process would take it for a node, so it could serve nobody.
+/// Other processes would not accept this certificate from a node.
 #[tokio::test]
 async fn a_node_with_the_certificate_of_a_pools_worker_does_not_start() {
     let directory = std::env::temp_dir().join(format!("shoal-pool-tls-{}", std::process::id()));
@@ -283,7 +282,6 @@ print(json.dumps({'jsonrpc': '2.0', 'id': opening['id'], 'result': result}), flu
         for part in parts {
             assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
         }
-        // Its client waits.
         let bridge = Bridge::start(&given);
         for part in parts {
             bridge.said(part).await;

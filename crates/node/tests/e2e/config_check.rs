@@ -1,11 +1,11 @@
-//! What `shoal config check` tells of a configuration, and `shoal serve` with the same one.
+//! Tests that `shoal config check` and `shoal serve` report the same problems.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::command::{Output, output};
 
-/// A configuration, and what it names.
+/// A configuration, and the files that it names.
 struct Directory(TempDir);
 
 impl Directory {

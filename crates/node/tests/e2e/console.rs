@@ -1,4 +1,4 @@
-//! What the console tells of tools, and the calls that operators make from it.
+//! Tests the console's list of tools, and operators' calls.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn get(server: &Server, path: &str) -> Value {
     answer.json().await.unwrap()
 }
 
-/// The tool as the list shows it, once it is as it should be.
+/// Waits until the list shows the tool as expected.
 async fn until(server: &Server, tool: &str, right: impl Fn(&Value) -> bool) -> Value {
     let shown = async {
         loop {
@@ -31,7 +31,6 @@ async fn until(server: &Server, tool: &str, right: impl Fn(&Value) -> bool) -> V
     timeout(SOON, shown).await.unwrap()
 }
 
-/// A call from the console.
 fn operator_call(server: &Server, tool: &str, body: &Value) -> RequestBuilder {
     let url = format!("{}/console/api/tools/{tool}/call", server.admin);
     Client::new()

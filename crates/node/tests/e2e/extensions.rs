@@ -1,4 +1,4 @@
-//! Methods of the extensions that servers declare, which Shoal does not know.
+//! Tests methods of extensions that Shoal does not know.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::reload::setting::{ConfigFile, until};
 pub(crate) const EXTENDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/extended.py");
 const THINGS: &str = "example.com/things";
 
-/// A server of this era behind Shoal, and where it records what it does.
+/// A server of one era behind Shoal, and the file in which it records its actions.
 pub(crate) struct Setting {
     pub(crate) server: Server,
     record: PathBuf,
@@ -35,7 +35,6 @@ impl Setting {
         }
     }
 
-    /// Waits for a line of the record.
     pub(crate) async fn recorded(&self, line: &str) {
         let has = async || self.lines().iter().any(|it| it == line);
         until(has).await;
@@ -47,7 +46,6 @@ impl Setting {
     }
 }
 
-/// A modern request of a client with these capabilities.
 async fn ask(url: &str, method: &str, mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = meta();
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities;
@@ -55,7 +53,7 @@ async fn ask(url: &str, method: &str, mut params: Value, capabilities: Value) ->
     response(post_modern(url, &asked).send().await.unwrap()).await
 }
 
-/// Waits until clients are told that the server has the extension.
+/// Waits until the server's extension is declared to clients.
 async fn is_declared(url: &str) {
     let declared = async || {
         let found = ask(url, "server/discover", json!({}), json!({})).await;
@@ -64,7 +62,7 @@ async fn is_declared(url: &str) {
     until(declared).await;
 }
 
-/// What `things/list` says to a client of each era.
+/// The answers to `things/list` in both eras.
 async fn things(url: &str) -> [Value; 2] {
     is_declared(url).await;
     let session = Session::open(url).await;
@@ -83,7 +81,7 @@ async fn a_servers_extension_is_called_by_clients_of_both_eras() {
     ] {
         let setting = Setting::start(speaks).await;
         is_declared(&setting.server.mcp).await;
-        // Once over stdio, and once over HTTP behind another Shoal.
+        // Over stdio, and over HTTP behind another Shoal.
         let behind = Server::start(&[&setting.server.mcp]).await;
         for url in [&setting.server.mcp, &behind.mcp] {
             let [legacy, modern] = things(url).await;
@@ -149,7 +147,7 @@ async fn a_method_of_an_extension_is_cancelled_and_its_notifications_come() {
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } });
     session.post(&cancel).send().await.unwrap();
     setting.recorded("slow cancelled").await;
-    // The modern way is to close the stream.
+    // A modern client cancels by closing the stream.
     let slow = post_modern(&setting.server.mcp, &modern(6, "things/slow", json!({})));
     let mut events = Events::of(slow.send().await.unwrap());
     assert_eq!(events.message().await["params"], json!({ "step": 1 }));
@@ -166,7 +164,7 @@ async fn a_method_of_an_extension_never_runs_twice() {
     assert_eq!(lost["error"]["code"], 50_002, "{lost}");
     let lost = ask(&setting.server.mcp, "things/crash", json!({}), json!({})).await;
     let code = lost["error"]["code"].as_i64().unwrap();
-    // The second one may be refused while the process starts again.
+    // The retry may be refused while the process restarts.
     let ran = setting.lines().iter().filter(|it| *it == "crash").count();
     assert!(
         matches!((code, ran), (50_002, 2) | (50_300 | 50_301, 1)),
@@ -185,19 +183,19 @@ async fn a_server_is_told_of_its_clients_extensions() {
         let config = ConfigFile::new(&config);
         Server::start(&["--config", config.path()]).await
     };
-    // A process of its own is told what its client says.
+    // An isolated process sees its own client's capabilities.
     let server = isolated("session").await;
     let session = Session::open_with(&server.mcp, apps.clone()).await;
     let said = session.ask(&list).await;
     assert_eq!(said["result"]["client"], apps["extensions"], "{said}");
     let said = Session::open(&server.mcp).await.ask(&list).await;
     assert_eq!(said["result"]["client"], Value::Null, "{said}");
-    // One that is shared is told of apps, whoever calls.
+    // A shared process sees the apps extension for every caller.
     let shared = isolated("shared").await;
     let said = Session::open(&shared.mcp).await.ask(&list).await;
     let told = &said["result"]["client"]["io.modelcontextprotocol/ui"]["mimeTypes"];
     assert_eq!(*told, json!(["text/html;profile=mcp-app"]), "{said}");
-    // In the modern era each request says it.
+    // In the modern era, each request carries the capabilities.
     let modern = Setting::start("modern").await;
     let said = ask(&modern.server.mcp, "things/list", json!({}), apps.clone()).await;
     assert_eq!(said["result"]["client"], apps["extensions"], "{said}");
@@ -229,7 +227,7 @@ async fn of_several_pools_the_one_that_the_request_means_is_asked() {
             said["result"]["params"]["name"].clone(),
         )
     };
-    // By the extension's name, by a resource, by a tool, and else the first.
+    // Routed by the extension's name, a resource, a tool, or else to the first pool.
     assert_eq!(named("other/list", json!({})).await.0, "c");
     assert_eq!(
         named("things/list", json!({ "uri": "test://b" })).await.0,

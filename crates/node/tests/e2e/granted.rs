@@ -1,4 +1,4 @@
-//! Rules over what an authorization server granted, by every way that a request takes.
+//! Tests rules on granted scopes, for every way that a request takes.
 
 use futures::{SinkExt as _, StreamExt as _};
 use reqwest::Client;
@@ -26,7 +26,7 @@ const RULES: &str = r#"[
     { name = "notes", effect = "allow", resources = ["*"], when = '"read" in scopes' },
 ]"#;
 
-/// An authorization server, and tokens of one person: one with all that rules ask for, and one with nothing of it.
+/// An authorization server with a full and an empty grant for one person.
 struct Granting {
     issuer: AuthorizationServer,
     strong: String,
@@ -49,7 +49,6 @@ impl Granting {
         }
     }
 
-    /// A command that trusts it, and has the rules.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = shoal(&["serve", "--admin", ANY]);
         let issuers = format!("[{{ issuer = '{}' }}]", self.issuer.issuer);
@@ -60,7 +59,7 @@ impl Granting {
             .env("SHOAL_AUTH__ISSUERS", issuers)
             .env("SHOAL_AUTH__REQUIRED_SCOPES", "['mcp']")
             .env("SHOAL_SERVER__WEBSOCKET", "true")
-            // What is unknown is said to be so at once.
+            // Answers "unknown" without delay.
             .env("SHOAL_CLUSTER__LEARNING", "0s")
             .env("SHOAL_POLICY__RULES", RULES);
         command
@@ -71,7 +70,6 @@ fn add() -> Value {
     json!({ "a": 1, "b": 2 })
 }
 
-/// What a list of tools and a call say to a client that may use both tools, or none.
 fn expect(listed: &Value, called: &Value, may: bool) {
     let tools = listed["result"]["tools"].as_array();
     let tools = tools.unwrap_or_else(|| panic!("{listed}")).iter();
@@ -85,7 +83,7 @@ fn expect(listed: &Value, called: &Value, may: bool) {
     }
 }
 
-/// Requests to one session, whoever owns it: each is judged by its own token.
+/// Each request to a session is judged by its own token.
 async fn expect_of_session(server: &Server, granting: &Granting) {
     let session = Session::open_as(&server.mcp, Some(&granting.weak)).await;
     let ask = async |token: &str, message: &Value| {
@@ -109,7 +107,7 @@ async fn expect_of_session(server: &Server, granting: &Granting) {
     }
 }
 
-/// Batches are planned by a session's owner alone.
+/// Only the session's owner plans batches.
 async fn expect_of_batch(server: &Server, granting: &Granting) {
     let opened = post(&server.mcp, &initialize(0, "2025-03-26")).bearer_auth(&granting.weak);
     let session = opened.send().await.unwrap().headers()["mcp-session-id"].clone();
@@ -217,7 +215,7 @@ async fn an_owner_at_another_node_decides_by_them_too() {
     for node in [&owner, &edge] {
         node.wait_for_readiness(200).await;
     }
-    // The edge plans single calls. Lists, batches and subscriptions are the owner's.
+    // The edge plans single calls; the owner plans lists, batches and subscriptions.
     expect_of_session(&edge, &granting).await;
     expect_of_batch(&edge, &granting).await;
     expect_of_http_sse(&edge, &granting).await;

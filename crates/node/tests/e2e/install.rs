@@ -1,4 +1,4 @@
-//! `shoal install` and `shoal status --ready`: what an image without a shell has in place of `cp` and `curl`.
+//! Tests `shoal install` and `shoal status --ready`, the replacements of `cp` and `curl`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use tokio::process::Command;
 use crate::command::output;
 use crate::process::Server;
 
-/// A directory that goes with the value.
+/// A temporary directory.
 struct Place(PathBuf);
 
 impl Place {
@@ -85,7 +85,7 @@ async fn a_place_that_cannot_be_written_is_named() {
 
 #[tokio::test]
 async fn readiness_is_an_exit_code() {
-    // Long enough to be seen draining; the process is killed before.
+    // The drain lasts until the test kills the process.
     let delay = [("SHOAL_SHUTDOWN__BALANCER_DELAY", "1h")];
     let server = Server::start_with(&["--demo"], &delay).await;
     let question = ["status", "--ready", "--admin", &server.admin];
@@ -108,7 +108,7 @@ async fn readiness_is_an_exit_code() {
 
 #[tokio::test]
 async fn nobody_there_is_not_ready() {
-    // Bound and dropped: whoever takes the port next is no admin port either.
+    // Whatever takes the port next is no admin port.
     let free = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()

@@ -1,4 +1,4 @@
-//! Tasks of 2025-11-25, over the wire.
+//! Tests tasks of 2025-11-25 over the wire.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::client::{
 use crate::command::output;
 use crate::process::{SOON, Server};
 
-/// Longer than any test waits.
+/// Seconds; longer than any test.
 const ENDLESS: u32 = 600;
 
 fn task_call(id: u64, tool: &str, arguments: Value) -> Value {
@@ -24,7 +24,6 @@ fn job(id: u64, steps: u32, interval_ms: u32) -> Value {
     task_call(id, "long_job", arguments)
 }
 
-/// Begins a task; its id.
 async fn begin(session: &Session, call: &Value) -> String {
     let answer = session.ask(call).await;
     let task = &answer["result"]["task"];
@@ -74,7 +73,6 @@ async fn a_task_is_made_looked_at_and_answers_as_its_call_would_have() {
         (&now["taskId"], &now["status"]),
         (&json!(task), &json!("working"))
     );
-    // It is waited for.
     let done = about(&session, "tasks/result", &task).await;
     assert_eq!(text(&done), "done after 4 steps");
     let related = &done["result"]["_meta"]["io.modelcontextprotocol/related-task"];
@@ -85,7 +83,6 @@ async fn a_task_is_made_looked_at_and_answers_as_its_call_would_have() {
         (&now["status"], now.get("result")),
         (&json!("completed"), None)
     );
-    // And answered at once from then on.
     assert_eq!(
         about(&session, "tasks/result", &task).await["result"],
         done["result"]
@@ -100,7 +97,7 @@ async fn a_task_is_made_looked_at_and_answers_as_its_call_would_have() {
         .collect();
     assert_eq!(ids, [&other, &task]);
     assert_eq!(listed[1], now);
-    // Another session of the same client has made none, and finds them all the same.
+    // Tasks belong to the principal, so another session finds them.
     let another = Session::open(&server.mcp).await;
     let none = another.ask(&request(3, "tasks/list", json!({}))).await;
     assert_eq!(none["result"], json!({ "tasks": [] }));
@@ -143,7 +140,7 @@ async fn a_cancelled_task_says_so_and_is_cancelled_once() {
 async fn a_tool_that_fails_has_a_task_that_failed_and_its_own_words() {
     let server = Server::start(&["--demo"]).await;
     let session = Session::open(&server.mcp).await;
-    // The schema of the tool is checked before, and then there is no task.
+    // An invalid call does not become a task.
     let invalid = session.ask(&job(1, 0, 1)).await;
     assert_eq!(invalid["result"].get("task"), None, "{invalid}");
 
@@ -210,7 +207,6 @@ async fn nobody_finds_a_task_that_is_unknown_or_anothers() {
             let refused = about(&bob, method, id).await;
             assert_eq!(refused["error"]["code"], -32602, "{method} {id}: {refused}");
         }
-        // A session is no task.
         let refused = about(&alice, method, &alice.id).await;
         assert_eq!(refused["error"]["code"], -32602, "{method}: {refused}");
     }
@@ -226,15 +222,14 @@ async fn rules_hold_for_a_task_as_for_any_call() {
         { name = 'never', effect = 'deny', tools = ['echo'] }]";
     let server = Server::start_with(&["--demo"], &[("SHOAL_POLICY__RULES", rules)]).await;
     let session = Session::open(&server.mcp).await;
-    // To the caller it is unknown, so nothing is said of its tasks.
+    // A hidden tool's answer does not mention tasks.
     let denied = task_call(1, "echo", json!({ "text": "a" }));
     let denied = session.ask(&denied).await;
     assert_eq!(denied["error"]["code"], -32602, "{denied}");
-    // A client that can ask nobody whether it may run.
+    // A client that cannot ask for approval.
     let task = begin(&session, &job(2, 1, 1)).await;
     let refused = about(&session, "tasks/result", &task).await;
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
-    // One that can.
     let session = Session::open_with(&server.mcp, json!({ "elicitation": {} })).await;
     for (action, said) in [
         ("accept", "done after 1 steps"),
@@ -253,7 +248,6 @@ async fn rules_hold_for_a_task_as_for_any_call() {
     }
 }
 
-/// Waits for the result of a task that asks.
 async fn wait(session: &Session, task: &str) -> Events {
     let request = request(9, "tasks/result", json!({ "taskId": task }));
     Events::of(session.post(&request).send().await.unwrap())
@@ -265,7 +259,6 @@ async fn answer(session: &Session, question: &Value, result: Value) {
     assert_eq!(answered.status(), 202);
 }
 
-/// Returns when the task has this status.
 async fn until(session: &Session, task: &str, status: &str) {
     let reached = async {
         while about(session, "tasks/get", task).await["result"]["status"] != status {
@@ -291,7 +284,7 @@ async fn a_tool_asks_on_the_stream_that_waits_for_its_result() {
     drop(broken);
     let mut asked = wait(&session, &task).await;
     assert_eq!(asked.message().await, question);
-    // A client that did not say that it can be asked is not, whose task it may be.
+    // Only a client that declared elicitation is asked, even for its own task.
     let other = Session::open(&server.mcp).await;
     let mut unasked = wait(&other, &task).await;
     let confirm = json!({ "action": "accept", "content": { "confirm": true } });
@@ -352,7 +345,7 @@ async fn a_backend_that_is_called_again_with_the_answers_asks_as_well() {
         let done = asked.message().await;
         assert!(text(&done).contains(said), "{done}");
     }
-    // What the client has not declared is refused to the tool.
+    // The tool gets an error for undeclared capabilities.
     let unable = Session::open(&server.mcp).await;
     let table = json!({ "restaurant": "Seaside" });
     let task = begin(&unable, &task_call(2, "book_table", table)).await;

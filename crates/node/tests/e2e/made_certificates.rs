@@ -1,4 +1,4 @@
-//! `shoal certificates`: what processes of a cluster show one another.
+//! Tests `shoal certificates` with the processes of a cluster.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -36,7 +36,7 @@ async fn what_is_right_stays() {
     assert_eq!(again.stdout.matches("kept ").count(), 3, "{}", again.stdout);
     assert_eq!(content(directory.path()), made);
 
-    // Running processes use them under their name.
+    // Running processes use these names.
     let renamed = [
         "certificates",
         "--name",
@@ -73,7 +73,7 @@ async fn unusable_certificates_are_made_again() {
     let certificate = fs::read(nodes("tls.crt")).unwrap();
     let others = fs::read(pool.join("tls.key")).unwrap();
     let cases: [(&str, &[u8], &str); 5] = [
-        // As a run leaves them that is killed between two files.
+        // The state after a run that was killed between two files.
         (
             "tls.key",
             &others,
@@ -137,7 +137,7 @@ async fn a_missing_authority_is_not_made_anew_beside_its_certificates() {
     assert_eq!(content(directory.path()), before);
 }
 
-/// What is done to change the authority: the new one is trusted everywhere before it issues.
+/// An authority is replaced in two steps: everyone trusts the new one before it issues.
 #[tokio::test]
 async fn trusted_authorities_stay_in_the_bundle() {
     let (old, new) = (TempDir::new().unwrap(), TempDir::new().unwrap());
@@ -175,7 +175,7 @@ async fn processes_can_use_them() {
     for (certificate, roles, code) in [
         ("nodes", "edge,session", 0),
         ("pool-search", "worker", 0),
-        // A worker's certificate makes no node.
+        // A worker's certificate is not valid for nodes.
         ("pool-search", "edge,session", 2),
     ] {
         let files = directory.path().join(certificate);

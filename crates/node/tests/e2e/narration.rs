@@ -1,4 +1,4 @@
-//! What `shoal serve` tells of a server's life, at a terminal and without one.
+//! Tests the messages of `shoal serve`, at a terminal and without one.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -17,10 +17,10 @@ use crate::process::{SOON, Server, shoal};
 use crate::serve::FIXTURE;
 
 const ADDRESSES: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
-/// A server that says something of its own, and then what keeps it from starting.
+/// A server that logs a line and then fails to start.
 const BROKEN: &str = "import sys; print('loading', file=sys.stderr); import nosuchmodule";
 
-/// A process whose standard streams are a terminal.
+/// A process with a terminal as its standard streams.
 struct AtTerminal {
     child: Child,
     shown: Arc<Mutex<String>>,
@@ -34,7 +34,7 @@ impl AtTerminal {
             .stdout(Stdio::from(pty.slave.try_clone().unwrap()))
             .stderr(Stdio::from(pty.slave));
         let child = command.spawn().unwrap();
-        // It keeps the terminal open.
+        // The command keeps the terminal open.
         drop(command);
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut terminal, written) = (File::from(pty.master), shown.clone());
@@ -70,7 +70,7 @@ impl AtTerminal {
 
 fn serve(words: &[&str]) -> Command {
     let mut command = shoal(&[&ADDRESSES[..], words].concat());
-    // Shoal would name variables of this machine that its server does not get.
+    // Avoids warnings about this machine's variables.
     command.env_clear();
     command.envs(["PATH", "HOME"].map(|name| (name, std::env::var_os(name).unwrap_or_default())));
     command
@@ -144,7 +144,7 @@ async fn colours_are_for_those_who_want_them() {
     assert!(!shown("1").await.contains('\u{1b}'));
 }
 
-/// What a collector reads of a server's life.
+/// The log as a collector reads it.
 fn messages(log: &str) -> Vec<Value> {
     let lines = log.lines().filter(|line| line.starts_with('{'));
     lines

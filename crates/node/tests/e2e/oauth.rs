@@ -1,4 +1,4 @@
-//! Access tokens of an authorization server, over the wire.
+//! Tests access tokens of an authorization server over the wire.
 
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use crate::websocket::{Client as WebSocketClient, stream_to};
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 const METADATA: &str = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
 
-/// A command that trusts an authorization server.
 fn trusting(issuer: &AuthorizationServer, more: &[(&str, &str)]) -> Command {
     let mut command = shoal(&[
         "serve",
@@ -62,7 +61,7 @@ async fn a_client_finds_its_way_from_the_first_refusal() {
     for request in [
         post(&server.mcp, &initialize(0, "2025-11-25")),
         post_modern(&server.mcp, &echo()),
-        // What the request says of its host is told to nobody.
+        // The request's `Host` header does not appear in the metadata.
         post_modern(&server.mcp, &echo()).header("host", "localhost:1"),
     ] {
         let answer = request.send().await.unwrap();
@@ -103,7 +102,7 @@ async fn a_client_finds_its_way_from_the_first_refusal() {
     assert!(!log.contains(&token) && !log.contains(token.rsplit_once('.').unwrap().1));
 }
 
-/// Cognito's access tokens have no audience: the client is what binds them, and its documents ask to check what they are for.
+/// Cognito's access tokens have no audience, so the client id binds them.
 #[tokio::test]
 async fn an_issuer_of_a_kind_is_configured_by_its_name_and_the_log_tells_each_claim_that_is_wrong()
 {
@@ -191,7 +190,7 @@ async fn a_token_for_somebody_else_is_refused_and_a_weak_one_can_be_made_stronge
     );
     assert!(told.contains(METADATA), "{told}");
 
-    // One tool needs more than the others, in both eras, and in a batch.
+    // One tool needs another scope, in both eras and in batches.
     claims["scope"] = json!("mcp");
     let weak = key.token(&claims);
     claims["scope"] = json!("mcp math");
@@ -246,7 +245,6 @@ async fn a_session_is_its_principals_and_its_stream_ends_with_the_token() {
     let bobs = key.token(&claims);
 
     let mut stream = session.listen().await;
-    // It ends; what comes before is no message.
     timeout(SOON, async { while stream.next().await.is_some() {} })
         .await
         .unwrap();

@@ -1,4 +1,4 @@
-//! Requests that the official servers serve although they are not as the specification wants them.
+//! Tests invalid requests that the official servers accept.
 
 use futures::future::join_all;
 use reqwest::{Client, Method, RequestBuilder, Response};
@@ -11,7 +11,7 @@ use crate::process::Server;
 
 const BOTH: &str = "application/json, text/event-stream";
 
-/// A POST with these headers and no others.
+/// A POST with only these headers.
 fn bare(url: &str, headers: &[(&str, &str)], body: &Value) -> RequestBuilder {
     let post = Client::new().post(url).body(body.to_string());
     let post = post.header("content-type", "application/json");
@@ -49,7 +49,7 @@ async fn an_answer_is_json_for_a_client_that_takes_no_stream() {
     let answer = ask(&json_only, &job(1)).await;
     assert_eq!(kind(&answer), "application/json");
     assert_eq!(text(&answer.json().await.unwrap()), "done after 2 steps");
-    // Nobody can be asked who could not read the question: the tool goes on without.
+    // A client that could not read the question is not asked; the tool continues.
     let book = call(2, "book_table", json!({ "restaurant": "Chez Nous" }));
     let answer: Value = ask(&json_only, &book).await.json().await.unwrap();
     assert_eq!(
@@ -57,7 +57,7 @@ async fn an_answer_is_json_for_a_client_that_takes_no_stream() {
         (&json!(2), true),
         "{answer}"
     );
-    // No header at all takes anything.
+    // A missing `Accept` header accepts everything.
     let answer = ask(&[], &job(3)).await;
     assert_eq!(kind(&answer), "text/event-stream");
     assert_eq!(text(&response(answer).await), "done after 2 steps");
@@ -121,7 +121,7 @@ async fn requests_of_one_id_are_answered_each_where_it_was_posted() {
         assert_eq!(answer["id"], 1);
         assert_eq!(text(answer), format!("done after {} steps", at + 1));
     }
-    // What answers at once is served beside them, too.
+    // Immediate answers share the stream.
     let (job, ping) = (job(1), request(1, "ping", json!({})));
     let (slow, quick) = tokio::join!(session.ask(&job), session.ask(&ping));
     assert_eq!(text(&slow), "done after 2 steps");
@@ -161,7 +161,7 @@ async fn members_and_headers_that_say_nothing_are_taken_for_absent() {
     for params in [
         json!({ "cursor": "" }),
         json!({ "cursor": null }),
-        // The list has one page, so there is nothing that such a cursor could skip.
+        // The list has one page, so the cursor cannot skip anything.
         json!({ "cursor": "nobody's" }),
         json!(null),
     ] {

@@ -1,4 +1,4 @@
-//! What a person is shown, what is checked, what is recorded and what a tool gets is one text.
+//! Tests that approval, checks, audit and tool all see the same text.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ tools = ["pay"]
 [audit]
 arguments = ["*"]
 "#;
-/// Numbers that some readers round, or write in another way.
+/// Numbers that some readers round or rewrite.
 const NUMBERS: [&str; 8] = [
     "9007199254740993",
     "-9223372036854775809",
@@ -35,7 +35,7 @@ const NUMBERS: [&str; 8] = [
     "1.0",
     "1E+2",
 ];
-/// Parameters of a call of `pay` that two readers could take for two calls.
+/// Parameters of `pay` that two readers could take for two calls.
 const AMBIGUOUS: [&str; 9] = [
     r#""name":"pay","arguments":{"amount":1,"amount":1000}"#,
     r#""name":"pay","arguments":{"amount":1,"\u0061mount":1000}"#,
@@ -48,7 +48,7 @@ const AMBIGUOUS: [&str; 9] = [
     r#""name":"pay","arguments":{"amount":1,"\ud800":1,"\udfff":2}"#,
 ];
 
-/// A server with the tool, its audit trail and the calls that the tool has got.
+/// A server with the tool, its audit trail, and the received calls.
 struct Setting {
     server: Server,
     trail: PathBuf,
@@ -61,7 +61,6 @@ impl Setting {
         Self::start_with("").await
     }
 
-    /// With a setting of the tool's pool.
     async fn start_with(setting: &str) -> Self {
         let place = ConfigFile::new("");
         let (trail, calls) = (place.beside("audit.jsonl"), place.beside("calls.jsonl"));
@@ -93,7 +92,6 @@ impl Setting {
         assert_eq!(code, 0, "{}", self.server.log());
     }
 
-    /// How many events of the trail have these arguments.
     fn recorded(&self, arguments: &str) -> usize {
         let has = |event: &&Value| {
             let mut members = event.as_object().unwrap().values();
@@ -102,10 +100,9 @@ impl Setting {
         read(&self.trail).iter().filter(has).count()
     }
 
-    /// Pays with arguments, in both eras, after a yes to a question that shows `shown`; the tool gets `sent`.
+    /// Pays in both eras after an approval that shows `shown`; the tool gets `sent`.
     async fn pay(&self, session: &Session, arguments: &str, shown: &str, sent: &str) {
         let named = format!(r#""name":"pay","arguments":{arguments}"#);
-        // A legacy client.
         let post = session.post(&json!({})).body(call(&format!("{{{named}}}")));
         let mut events = Events::of(post.send().await.unwrap());
         let question = events.message().await;
@@ -117,7 +114,6 @@ impl Setting {
         assert_eq!(session.post(&yes).send().await.unwrap().status(), 202);
         let paid = events.message().await;
         assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
-        // A modern one.
         let asked = self.modern(&named).await;
         let question = &asked["result"]["inputRequests"]["approval"];
         let message = question["params"]["message"].as_str();
@@ -134,7 +130,7 @@ impl Setting {
         }
     }
 
-    /// Sends a modern call with these members in its parameters, besides its `_meta`.
+    /// Sends a modern call with these members in its parameters.
     async fn modern(&self, members: &str) -> Value {
         let message = modern_call(1, "pay", json!({}));
         let mut meta = message["params"]["_meta"].clone();
@@ -167,7 +163,7 @@ async fn a_number_is_the_same_for_everybody_who_reads_it() {
     let trail = std::fs::read_to_string(&setting.trail).unwrap();
     assert!(!trail.contains('\u{2028}'));
     for number in NUMBERS {
-        // Two calls, of which the modern one came twice.
+        // One legacy call, and one modern call in two requests.
         let arguments = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
         assert!(setting.recorded(&arguments) >= 2, "{number}: {trail}");
     }
@@ -189,7 +185,7 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
             .body(call(&format!("{{{members}}}")));
         let legacy = response(legacy.send().await.unwrap()).await;
         let modern = setting.modern(members).await;
-        // After a yes for one of the two.
+        // An approval of one of the two calls.
         let retry = format!(r#"{members},{yes},"requestState":"{state}""#);
         let retry = setting.modern(&retry).await;
         for refused in [legacy, modern, retry] {
@@ -202,7 +198,7 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
     );
     assert_eq!(setting.modern(&twice).await["error"]["code"], -32602);
     assert!(setting.calls().is_empty());
-    // Nothing has used the state.
+    // The state is still unused.
     let paid = format!(r#""name":"pay","arguments":{{"amount":1}},{yes},"requestState":"{state}""#);
     let paid = setting.modern(&paid).await;
     assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
@@ -210,16 +206,16 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
     setting.stop().await;
 }
 
-/// Arguments as common clients write them: a number and a list as text, and a member of the client's own.
+/// Arguments as common clients write them: a number and a list as text, and an extra member.
 const HABITS: &str = r#"{"amount":"9007199254740993","tags":"[\"a\", 1.0]","sessionId":"n8n"}"#;
-/// The same as the schema wants them.
+/// The same arguments by the schema.
 const MEANT: &str = r#"{"amount":9007199254740993,"tags":["a"]}"#;
 const READABLE: &str = r#"{"amount":"9007199254740993","tags":"[\"a\"]","sessionId":"n8n"}"#;
 
 #[tokio::test]
 async fn arguments_that_differ_as_those_of_common_clients_are_one_text_too() {
     let elicitation = json!({ "elicitation": {} });
-    // By default the server decides.
+    // By default, Shoal leaves the decision to the server.
     let mut setting = Setting::start().await;
     let session = Session::open_with(&setting.server.mcp, elicitation.clone()).await;
     let shown = "\"amount\": \"9007199254740993\"";
@@ -231,7 +227,7 @@ async fn arguments_that_differ_as_those_of_common_clients_are_one_text_too() {
     let session = Session::open_with(&setting.server.mcp, elicitation.clone()).await;
     let shown = "\"amount\": 9007199254740993,\n  \"tags\": [\n    \"a\"\n  ]\n}";
     setting.pay(&session, READABLE, shown, MEANT).await;
-    // What would not match even so stays as it is.
+    // Arguments that still would not match stay unchanged.
     setting.pay(&session, HABITS, "n8n", HABITS).await;
     setting.stop().await;
     assert!(setting.recorded(MEANT) >= 2);

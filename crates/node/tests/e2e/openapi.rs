@@ -1,4 +1,4 @@
-//! A service over HTTP that an OpenAPI document describes.
+//! Tests a service that an OpenAPI document describes.
 
 use std::process::Stdio;
 
@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use crate::client::{Session, call, modern, modern_call, post_modern, request, response, text};
 use crate::process::{SOON, Server, shoal};
 
-/// A running service; its URL. It is killed when dropped.
+/// Starts the service; killed when dropped.
 async fn petstore(flags: &[&str]) -> (Child, String) {
     let script = "/../worker/tests/fixtures/petstore.py";
     let mut child = Command::new("python3")
@@ -73,7 +73,7 @@ async fn operations_are_tools_for_clients_of_both_eras() {
         .await;
     assert_eq!(missing["result"]["isError"], true);
     assert!(text(&missing).starts_with("404 Not Found"), "{missing}");
-    // The arguments are checked before the service sees them.
+    // Shoal checks the arguments first.
     let refused = session
         .ask(&call(6, "createPet", json!({ "name": 7 })))
         .await;
@@ -99,7 +99,7 @@ async fn a_cancelled_call_ends_at_the_service() {
         .await
         .expect("it ends");
     assert_eq!(answer["error"]["code"], -32800, "{answer}");
-    // A modern client closes its stream instead.
+    // A modern client cancels by closing its stream.
     let slow = post_modern(&server.mcp, &modern_call(2, "slow", json!({})));
     let asking = tokio::spawn(slow.send());
     seen_where(&url, |seen| seen["runs"]["GET /v1/slow"] == 2).await;
@@ -114,7 +114,7 @@ async fn no_client_notices_that_the_service_is_restarted() {
     let pool = format!("{{ openapi = {{ {document}, max_restart_delay = '200ms' }} }}");
     let environment = [
         ("SHOAL_POOLS__PETS__BACKEND", &*pool),
-        // By default a call waits for less than the service may take to start on a busy machine.
+        // The service may start slowly on a busy machine.
         ("SHOAL_POOLS__PETS__QUEUE_AGE", "60s"),
     ];
     let server = Server::start_with(&[], &environment).await;

@@ -1,4 +1,4 @@
-//! Who may use what, over the wire.
+//! Tests policy rules over the wire.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ effect = "deny"
 tools = ["long_job"]
 "#;
 
-/// A directory that goes with the test.
+/// A temporary directory.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -51,7 +51,7 @@ impl Drop for Directory {
     }
 }
 
-/// A server that knows Alice and Bob, and reads its rules often.
+/// A server that knows Alice and Bob, and polls its rules often.
 async fn server(rules: &str) -> Server {
     let hash = async |token: &str| {
         let hashed = output(&["config", "hash-token"], token).await;
@@ -121,7 +121,7 @@ async fn two_callers_see_and_use_different_things() {
     assert_eq!(hidden["error"]["message"], "unknown tool: add");
     let echoed = as_bob(&modern_call(7, "echo", json!({ "text": "mine" }))).await;
     assert_eq!(text(&echoed), "mine");
-    // A batch is no way around.
+    // Batches obey the rules too.
     let older = json!({ "protocolVersion": "2025-03-26", "capabilities": {},
         "clientInfo": { "name": "t", "version": "1" } });
     let opened = crate::client::post(&server.mcp, &request(0, "initialize", older));
@@ -186,7 +186,7 @@ async fn rules_are_tested_from_the_command_line() {
     assert_eq!(json["cases"][0]["rule"], "no jobs");
     let nothing = output(&["policy", "test", &good], "").await;
     assert_eq!(nothing.code, 2, "{}", nothing.stderr);
-    // Rules of a configuration, with a mistake in one.
+    // A rule with a mistake.
     let wrong = "[[policy.rules]]\nname = 'r'\neffect = 'allow'\nwhen = 'true &&\n claim.x'\n";
     let wrong = wrong.replace("'true &&\n claim.x'", "'''true &&\n claim.x'''");
     let config = directory.write("shoal.toml", &wrong);

@@ -12,12 +12,12 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Has all sessions share the process of the server that is typed.
+/// All sessions share the process of the typed server.
 pub(crate) const SHARED: (&str, &str) = ("SHOAL_POOLS__STDIO__BACKEND__STDIO__ISOLATION", "shared");
 /// Longer than anything here takes on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// A command of the binary, without anything of the environment that could configure it.
+/// Removes variables that could configure the binary.
 pub(crate) fn shoal(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
     command.args(arguments).kill_on_drop(true);
@@ -31,18 +31,17 @@ pub(crate) fn shoal(arguments: &[&str]) -> Command {
     command
 }
 
-/// A serving process.
 pub(crate) struct Server {
-    /// Empty where it has no edge.
+    /// Empty without an edge.
     pub(crate) mcp: String,
-    /// Empty where others cannot join.
+    /// Empty without a cluster listener.
     pub(crate) cluster: String,
     pub(crate) admin: String,
     child: Child,
     log: Log,
 }
 
-/// What a process wrote to standard error so far.
+/// The standard error so far.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<String>>);
 
@@ -63,14 +62,14 @@ impl Server {
         Self::of(command).await
     }
 
-    /// Runs a command that serves, and waits until its pools are ready.
+    /// Runs a serving command, and waits until its pools are ready.
     pub(crate) async fn of(command: Command) -> Self {
         let server = Self::announced(command).await;
         server.wait_for_readiness(200).await;
         server
     }
 
-    /// Runs a command that serves, and waits until it has said where.
+    /// Runs a serving command, and waits until it has printed its addresses.
     pub(crate) async fn announced(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -94,13 +93,12 @@ impl Server {
         }
     }
 
-    /// `/status`
     pub(crate) async fn status(&self) -> Value {
         let answer = reqwest::get(format!("{}/status", self.admin)).await;
         answer.unwrap().json().await.unwrap()
     }
 
-    /// `/readyz`: its status and what it says.
+    /// The status and body of `/readyz`.
     pub(crate) async fn readiness(&self) -> (u16, Value) {
         let answer = reqwest::get(format!("{}/readyz", self.admin)).await;
         let answer = answer.unwrap();
@@ -118,7 +116,7 @@ impl Server {
         });
     }
 
-    /// Waits until the first pool's worker runs so many calls.
+    /// Waits until the first pool's worker runs this many calls.
     pub(crate) async fn wait_for_calls(&self, running: usize) {
         let status = format!("{}/status", self.admin);
         let reached = async {
@@ -134,7 +132,7 @@ impl Server {
         reached.unwrap_or_else(|_| panic!("not {running} calls: {}", self.log.text()));
     }
 
-    /// Waits until this is on its standard error.
+    /// Waits for this text on standard error.
     pub(crate) async fn said(&self, words: &str) {
         self.log.said(words).await;
     }
@@ -143,7 +141,7 @@ impl Server {
         send(&self.child, signal);
     }
 
-    /// Waits for the end of the process, and returns its exit code.
+    /// Waits for the process's exit code.
     pub(crate) async fn exit_code(&mut self) -> i32 {
         let status: ExitStatus = timeout(SOON, self.child.wait()).await.unwrap().unwrap();
         status.code().unwrap_or(-1)
@@ -189,7 +187,6 @@ fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(pid), signal).unwrap();
 }
 
-/// `shoal stdio` with its client's end of the pipes.
 pub(crate) struct Bridge {
     child: Child,
     input: Option<ChildStdin>,
@@ -220,12 +217,11 @@ impl Bridge {
         }
     }
 
-    /// Waits until this is on its standard error.
+    /// Waits for this text on standard error.
     pub(crate) async fn said(&self, words: &str) {
         self.log.said(words).await;
     }
 
-    /// Writes a line.
     pub(crate) async fn write(&mut self, line: impl AsRef<[u8]>) {
         let input = self.input.as_mut().unwrap();
         input.write_all(line.as_ref()).await.unwrap();
@@ -236,7 +232,7 @@ impl Bridge {
         self.write(message.to_string()).await;
     }
 
-    /// The next message; `None` at the end of the output.
+    /// `None` at the end of the output.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = timeout(SOON, self.output.next_line()).await;
         let line = line.unwrap_or_else(|_| panic!("no message: {}", self.log.text()));
@@ -244,7 +240,7 @@ impl Bridge {
             .map(|line| serde_json::from_str(&line).unwrap())
     }
 
-    /// The response to `id`; other messages are dropped on the way.
+    /// Drops other messages.
     pub(crate) async fn response(&mut self, id: impl Into<Value>) -> Value {
         let id = id.into();
         loop {
@@ -257,7 +253,7 @@ impl Bridge {
         }
     }
 
-    /// The next message of a method; others are dropped on the way.
+    /// Drops messages of other methods.
     pub(crate) async fn of_method(&mut self, method: &str) -> Value {
         loop {
             let message = self.next().await.unwrap_or_else(|| {
@@ -273,12 +269,11 @@ impl Bridge {
         send(&self.child, signal);
     }
 
-    /// Closes the input.
     pub(crate) fn close(&mut self) {
         self.input = None;
     }
 
-    /// Waits for the end of the process: its exit code and the messages until then.
+    /// Waits for the exit code, and returns the messages until then.
     pub(crate) async fn end(mut self) -> (i32, Vec<Value>) {
         let mut messages = Vec::new();
         while let Some(message) = self.next().await {

@@ -1,4 +1,4 @@
-//! Places of `concurrent` quotas, which a call holds until nothing of it runs any more.
+//! Tests permits of `concurrent` quotas, which a call holds until its tool has stopped.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::websocket::{Client, stream_to};
 
 const TWO: &str = "[pools.demo]\nbackend = 'demo'\n[[quotas]]\nname = 'two'\nper = 'principal'\n\
                    tools = ['long_job']\nconcurrent = 2\n";
-/// Calls that a test gets through a quota of two.
+/// Through a quota of two.
 const CALLS: u64 = 6;
 
 async fn server() -> Server {
@@ -25,7 +25,7 @@ async fn server() -> Server {
     Server::start_with(&["--config", config.path()], &environment).await
 }
 
-/// Reports at once, so that the answer begins, and works on for a second.
+/// Reports at once, so that the answer begins, then works for a second.
 fn job(mut call: Value) -> Value {
     call["params"]["_meta"]["progressToken"] = call["id"].clone();
     call
@@ -41,7 +41,7 @@ async fn running(server: &Server) -> u64 {
     running.as_u64().unwrap_or_else(|| panic!("{status}"))
 }
 
-/// Sends calls that nobody waits for until so many were let in. At no time do more than two run.
+/// Sends calls and drops them; at most two may run at once.
 async fn never_more_than_two(server: &Server, request: impl Fn(u64) -> RequestBuilder) {
     let (mut id, mut let_in, mut most) = (100, 0, 0);
     timeout(SOON, async {
@@ -53,7 +53,7 @@ async fn never_more_than_two(server: &Server, request: impl Fn(u64) -> RequestBu
                 429 => sleep(Duration::from_millis(20)).await,
                 _ => panic!("{answer:?}"),
             }
-            // Nobody reads the rest of the answer.
+            // Drop the rest of the answer.
             drop(answer);
             most = most.max(running(server).await);
         }
@@ -98,7 +98,7 @@ async fn tasks_of_both_eras_keep_their_places() {
     .await;
 }
 
-/// The tool stops when its client has gone.
+/// The tool stops when its client is gone.
 #[tokio::test]
 async fn a_modern_call_frees_its_place_when_its_tool_has_stopped() {
     let server = server().await;

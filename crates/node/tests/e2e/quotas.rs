@@ -1,4 +1,4 @@
-//! How much may be asked for, over the wire, and of several edges together.
+//! Tests quotas over the wire, on one and several edges.
 
 use futures::future::join_all;
 use nix::sys::signal::Signal;
@@ -15,10 +15,9 @@ use crate::reload::redis;
 use crate::reload::setting::{ConfigFile, until};
 use crate::websocket::{Client, stream_to};
 
-/// So slow that no cell comes back while a test runs, and so small that no edge takes two at once.
+/// No token returns during a test, and no edge takes two at once.
 const TEN: &str = "per = 'principal'\nrate = '1/h'\nburst = 10";
 
-/// The demo tools and one quota.
 fn demo(name: &str, quota: &str) -> String {
     format!("[pools.demo]\nbackend = 'demo'\n[[quotas]]\nname = '{name}'\n{quota}\n")
 }
@@ -27,7 +26,7 @@ fn echo(id: u64) -> Value {
     modern_call(id, "echo", json!({ "text": "hello" }))
 }
 
-/// Two edges that share a Redis, and know of each other.
+/// Two edges that share a Redis and know each other.
 async fn two_edges(store: &str, quota: &str) -> [Server; 2] {
     let any = "127.0.0.1:0";
     let config = ConfigFile::new(&demo("some", quota));
@@ -50,7 +49,7 @@ async fn send(request: RequestBuilder) -> Response {
     timeout(SOON, request.send()).await.unwrap().unwrap()
 }
 
-/// Whether a request is let through. If it is not, its quota is used up, and it is told so as is documented.
+/// Whether a request passes. Also checks the documented error.
 async fn passes(request: RequestBuilder, quota: &str) -> bool {
     let answer = send(request).await;
     if answer.status() == 200 {
@@ -69,7 +68,6 @@ async fn passes(request: RequestBuilder, quota: &str) -> bool {
     false
 }
 
-/// The error of a quota that is used up; when it says to come back.
 fn expect_used_up(said: &Value, quota: &str) -> u64 {
     assert_eq!(said["error"]["code"], 50300, "{said}");
     let data = &said["error"]["data"];
@@ -86,7 +84,6 @@ async fn passed(requests: impl Iterator<Item = RequestBuilder>) -> usize {
 async fn two_edges_let_through_what_one_bucket_holds_in_both_eras() {
     let (_redis, store) = redis().await;
     let edges = two_edges(&store, TEN).await;
-    // Each session has begun with a request.
     let sessions = [
         Session::open(&edges[0].mcp).await,
         Session::open(&edges[1].mcp).await,
@@ -107,7 +104,7 @@ async fn two_edges_let_through_what_one_bucket_holds_in_both_eras() {
     });
     let_through += passed(many).await;
     assert_eq!(let_through, 10);
-    // A notification is no request.
+    // Notifications do not count.
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(send(sessions[0].post(&initialized)).await.status(), 202);
 }
@@ -131,7 +128,6 @@ async fn tools_have_quotas_of_their_own_that_a_hang_up_changes() {
         )
         .await
     );
-    // Nothing else counts.
     let add = session
         .ask(&call(2, "add", json!({ "a": 1, "b": 2 })))
         .await;
@@ -146,7 +142,7 @@ async fn tools_have_quotas_of_their_own_that_a_hang_up_changes() {
         server.signal(Signal::SIGHUP);
         until(async || server.log().matches("was read again").count() > before).await;
     };
-    // What was taken of a bucket stays taken.
+    // A reload keeps the bucket's level.
     reread(&quotas(9)).await;
     assert_eq!(passed(echoes()).await, 7);
     reread("[pools.demo]\nbackend = 'demo'\n").await;
@@ -173,7 +169,7 @@ async fn an_address_is_counted_before_its_token_is_looked_at() {
     for token in ["another guess", "alice's token"] {
         assert!(!passes(echo().bearer_auth(token), "doors").await, "{token}");
     }
-    // Whatever is asked for, and where no trusted proxy says otherwise, whoever is said to ask.
+    // Counts by address, whatever the request claims about its client.
     let opening = post(&server.mcp, &request(1, "ping", json!({})));
     let elsewhere = opening.header("x-forwarded-for", "192.0.2.1");
     assert!(!passes(elsewhere, "doors").await);
@@ -189,7 +185,6 @@ async fn a_websocket_is_no_way_around() {
         (server, client)
     };
     let echo = |id| call(id, "echo", json!({ "text": "hello" }));
-    // Its session has begun with a request.
     let three = demo("some", "per = 'principal'\nrate = '1/h'\nburst = 3");
     let (_server, mut client) = open(&three).await;
     for id in 1..3 {
@@ -200,7 +195,7 @@ async fn a_websocket_is_no_way_around() {
         assert_eq!(refused["id"], id);
         expect_used_up(&refused, "some");
     }
-    // Of an address the handshake counts, and each message: two have opened the session.
+    // Of a WebSocket, the handshake and each message count; two opened the session.
     let five = demo("doors", "per = 'address'\nrate = '1/h'\nburst = 5");
     let (_server, mut client) = open(&five).await;
     for id in 1..3 {

@@ -1,4 +1,4 @@
-//! The configuration is changed while calls run.
+//! Tests changes of the configuration while calls run.
 
 #[path = "reload/cluster.rs"]
 mod cluster;
@@ -66,7 +66,7 @@ async fn pools_come_change_and_go_and_no_client_notices() {
         until(async || seen.call("other_variable", "FORM").await == "three").await;
     })
     .await;
-    // It was told of the first change at the latest when it asked for the last.
+    // The notification of the first change arrived before.
     let told = stream.message().await;
     assert_eq!(told["method"], "notifications/tools/list_changed");
     assert_eq!(seen.call("same_process", "").await, pid);
@@ -96,7 +96,7 @@ async fn a_call_that_runs_ends_as_it_began() {
     let changed = fixture("slow", "env = { FORM = 'two' }");
     config.write(&[fixture("same", ""), changed].concat());
     server.signal(Signal::SIGHUP);
-    // The former process does nothing else meanwhile.
+    // The former process is idle.
     until(async || server.log().contains("has taken over")).await;
     let new = seen.call("slow_process", "").await;
     assert_ne!(new, old);
@@ -112,14 +112,14 @@ async fn a_call_that_runs_ends_as_it_began() {
     server.wait_for_readiness(200).await;
     std::fs::write(&second, "").unwrap();
     assert_eq!(text(&asked.await.unwrap()), new);
-    // Then its processes are gone, and with them the worker.
+    // The pool's processes and worker are gone.
     for process in [old, new] {
         until(async || !Path::new(&format!("/proc/{process}")).exists()).await;
     }
     until(async || server.status().await["pools"].as_array().unwrap().len() == 1).await;
 }
 
-/// How many calls of a pool run, in all its forms.
+/// Counts the pool's running calls over all its versions.
 async fn runs(server: &Server, pool: &str) -> u64 {
     let status = server.status().await;
     let pools = status["pools"].as_array().unwrap().clone();
@@ -169,7 +169,7 @@ async fn a_file_that_cannot_be_used_changes_nothing() {
     let said = refused().await.as_str().unwrap().to_owned();
     assert!(said.contains("pools.same.backend.stdio"), "{said}");
     assert_eq!(server.log().matches("stays as it was").count(), 1);
-    // As the start would have said it.
+    // As the start would report it.
     let mut check = shoal(&["config", "check", "--config", config.path()]);
     let output = check.output().await.unwrap();
     assert!(String::from_utf8(output.stderr).unwrap().contains(&said));
@@ -192,7 +192,6 @@ async fn a_file_that_cannot_be_used_changes_nothing() {
     assert_eq!(seen.call("same_process", "").await, pid);
 }
 
-/// How often the configuration was read again with this outcome.
 async fn reloads(server: &Server, outcome: &str) -> u64 {
     let metrics = reqwest::get(format!("{}/metrics", server.admin)).await;
     let metrics = metrics.unwrap().text().await.unwrap();
@@ -209,14 +208,14 @@ async fn a_pool_goes_on_until_its_new_form_is_ready_also_when_the_process_ends_b
     let mut server = serve(&config).await;
     let seen = Seen::of(&server).await;
     let pid = seen.call("same_process", "").await;
-    // It says nothing for ever.
+    // A server that stays silent.
     config.write("[pools.same]\nbackend = { stdio = { command = 'sleep', args = ['98765'] } }\n");
     server.signal(Signal::SIGHUP);
     let waiting = async || server.status().await["configuration"]["waiting"].clone();
     until(async || waiting().await.as_array().unwrap().len() == 1).await;
     assert_eq!(seen.call("same_process", "").await, pid);
     assert_eq!(server.readiness().await.0, 200);
-    // What was wanted in between is given up.
+    // The change in between is given up.
     config.write(&fixture("same", ""));
     server.signal(Signal::SIGHUP);
     until(async || waiting().await == json!([])).await;
@@ -242,7 +241,7 @@ async fn a_watched_file_needs_no_signal() {
     seen.offers("two_shout", true).await;
 }
 
-/// It would be waited for, and no later file would be read.
+/// Opening the pipe would block, and later files would not be read.
 #[tokio::test]
 async fn a_pipe_in_the_files_place_is_refused_and_the_file_after_it_is_read() {
     let watch = "[reload]\nwatch = true\nwatch_every = '20ms'\n";

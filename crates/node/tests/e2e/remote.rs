@@ -1,4 +1,4 @@
-//! `shoal stdio --url`: the same client, the server elsewhere.
+//! Tests `shoal stdio --url`.
 
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -31,7 +31,7 @@ async fn a_legacy_client_is_bridged() {
     bridge.of_method("notifications/tools/list_changed").await;
     bridge.close();
     assert_eq!(bridge.end().await.0, 0);
-    // The session was ended, not left to expire.
+    // The session was deleted and did not just expire.
     let status = reqwest::get(format!("{}/status", server.admin))
         .await
         .unwrap();
@@ -90,7 +90,7 @@ async fn a_restart_of_the_server_goes_unnoticed() {
 
     server.signal(Signal::SIGTERM);
     assert_eq!(server.exit_code().await, 0, "{}", server.log());
-    // Sent while nobody listens: tried again until somebody does.
+    // The bridge retries until the server listens.
     bridge
         .send(call(2, "echo", json!({ "text": "between" })))
         .await;

@@ -1,4 +1,4 @@
-//! `shoal serve`: both eras, the admin port, a stdio server behind it.
+//! Tests `shoal serve`: both eras, the admin port, a stdio server.
 
 use reqwest::Client;
 use serde_json::json;

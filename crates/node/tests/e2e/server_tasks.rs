@@ -1,4 +1,4 @@
-//! Tools that their server runs as tasks alone, called by every client.
+//! Tests tools that their server runs only as tasks, for every client.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn next(events: &mut Events) -> Value {
     next.expect("the stream goes on")
 }
 
-/// A server that speaks this era over stdio, and over HTTP behind another Shoal.
+/// A server of this era over stdio, and over HTTP behind another Shoal.
 async fn both(era: &str) -> (Setting, Server) {
     let setting = Setting::start(era).await;
     let behind = Server::start(&[&setting.server.mcp]).await;
@@ -33,7 +33,7 @@ async fn a_tool_that_needs_a_task_is_called_without_one() {
             let mut job = call(2, "job", json!({ "steps": 2 }));
             job["params"]["_meta"] = json!({ "progressToken": "p" });
             let answer = session.post(&job).send().await.unwrap();
-            // Tasks of 2026-07-28 tell no progress.
+            // Tasks of 2026-07-28 have no progress.
             if era == "legacy" && url == &setting.server.mcp {
                 let mut events = Events::of(answer);
                 for step in 1..=2 {
@@ -100,7 +100,7 @@ async fn a_client_with_tasks_gets_one_of_shoals() {
     for era in ["legacy", "modern"] {
         let setting = Setting::start(era).await;
         let url = &setting.server.mcp;
-        // 2025-11-25: at once, if the server lists that it may be one.
+        // 2025-11-25: at once, if the tool's listing allows tasks.
         if era == "legacy" {
             let session = Session::open(url).await;
             let mut job = call(1, "job", json!({}));
@@ -111,7 +111,7 @@ async fn a_client_with_tasks_gets_one_of_shoals() {
             let asked = request(2, "tasks/result", json!({ "taskId": id }));
             assert_eq!(text(&session.ask(&asked).await), r#"["done", null]"#);
         }
-        // 2026-07-28: once it lasts.
+        // 2026-07-28: once the call takes long.
         let mut job = modern_call(3, "job", json!({ "wait": true }));
         let tasks = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
         job["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = tasks.clone();
@@ -119,7 +119,7 @@ async fn a_client_with_tasks_gets_one_of_shoals() {
         assert_eq!(created["result"]["resultType"], "task", "{created}");
         let id = created["result"]["taskId"].as_str().unwrap();
         assert!(!id.starts_with("task-"), "{created}");
-        // A task that the server makes after the cancel runs to its end.
+        // A task created after the cancellation runs to its end.
         let jobs = if era == "legacy" { 2 } else { 1 };
         until(async || setting.lines().len() == jobs).await;
         let mut cancel = request(4, "tasks/cancel", json!({ "taskId": id, "_meta": meta() }));

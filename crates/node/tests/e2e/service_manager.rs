@@ -1,4 +1,4 @@
-//! What the service manager hears of a process, at the socket that it names.
+//! Tests the notifications to the service manager.
 
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -12,7 +12,6 @@ use tokio::time::timeout;
 use crate::process::{SOON, Server, shoal};
 use crate::reload::setting::{ConfigFile, fixture};
 
-/// A service manager.
 struct Manager {
     socket: tokio::net::UnixDatagram,
 }
@@ -25,7 +24,6 @@ impl Manager {
         Self { socket }
     }
 
-    /// The next message that contains `wanted`, and those that came before it.
     async fn hears(&self, wanted: &str) -> (String, Vec<String>) {
         let mut before = Vec::new();
         let heard = async {
@@ -47,7 +45,7 @@ impl Manager {
     }
 }
 
-/// A server of this configuration that tells the manager at `name`.
+/// Starts a server that notifies the manager at `name`.
 async fn served(config: &ConfigFile, name: &str) -> Server {
     let any = "127.0.0.1:0";
     let mut command = shoal(&["serve", "--admin", any, "--listen", any]);
@@ -75,7 +73,7 @@ async fn a_service_manager_hears_that_a_process_is_ready_reloads_lives_and_stops
     assert!(says(&ready, "STATUS=ready"), "{ready}");
     assert_eq!(server.readiness().await.0, 200);
     assert!(!before.iter().any(|said| says(said, "STATUS=ready")));
-    // The runtime lives, again and again.
+    // Keep-alives repeat.
     for _ in 0..3 {
         manager.hears("WATCHDOG=1").await;
     }
@@ -90,7 +88,7 @@ async fn a_service_manager_hears_that_a_process_is_ready_reloads_lives_and_stops
     assert!(since >= asked.as_micros(), "{since} before {asked:?}");
     manager.hears("READY=1").await;
 
-    // What cannot be used stays out, and the reload is over all the same.
+    // The reload ends even if the file is invalid.
     config.write("pools = 3");
     server.signal(Signal::SIGHUP);
     manager.hears("RELOADING=1").await;
@@ -110,7 +108,7 @@ async fn a_process_that_is_not_ready_says_why_at_an_abstract_socket() {
     let name = format!("shoal-test-{}", uuid::Uuid::new_v4());
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let manager = Manager::at(&address);
-    // Nobody listens there.
+    // The socket has no listener.
     let mut command = shoal(&[
         "serve",
         "--roles",
@@ -125,7 +123,7 @@ async fn a_process_that_is_not_ready_says_why_at_an_abstract_socket() {
     let server = Server::announced(command).await;
     let (said, before) = manager.hears("linked to no node").await;
     assert!(said.starts_with("STATUS=not ready: "), "{said}");
-    // The end of a reload is no readiness.
+    // A reload before readiness must not report readiness.
     server.signal(Signal::SIGHUP);
     server.said("there is no configuration file").await;
     server.signal(Signal::SIGTERM);

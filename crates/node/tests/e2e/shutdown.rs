@@ -1,4 +1,4 @@
-//! The orderly end: nobody who was served is dropped, and it does not take for ever.
+//! Tests that a shutdown drops no client and ends in time.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::process::Server;
 
 #[tokio::test]
 async fn an_open_stream_is_told_when_to_come_back() {
-    // Were they waited for, the process would not end.
+    // Waiting for these would keep the process from ending.
     let patient = [
         ("SHOAL_SHUTDOWN__STREAMS", "1h"),
         ("SHOAL_SHUTDOWN__CALLS", "1h"),
@@ -56,7 +56,7 @@ async fn running_calls_are_answered_first() {
     server.signal(Signal::SIGTERM);
     server.wait_for_readiness(503).await;
     assert_eq!(server.readiness().await.1["status"], "draining");
-    // Nobody is turned away in the first half of the time that calls have.
+    // Calls are accepted in the first half of `shutdown.calls`.
     let echo = session
         .ask(&call(3, "echo", json!({ "text": "late" })))
         .await;
@@ -126,7 +126,6 @@ async fn balancers_get_their_time() {
     for id in 1..4 {
         let echo = modern_call(id, "echo", json!({ "text": "still here" }));
         let answer = post_modern(&server.mcp, &echo).send().await.unwrap();
-        // Nobody is sent away meanwhile.
         assert_eq!(answer.headers().get("connection"), None);
         assert_eq!(text(&response(answer).await), "still here");
     }
@@ -137,7 +136,7 @@ async fn balancers_get_their_time() {
     assert_eq!(server.exit_code().await, 130);
 }
 
-/// Calls `long_job` in a session, and without one; each yields its answer.
+/// Calls `long_job` with and without a session; each handle yields its answer.
 fn in_both_eras(server: &Server, session: &Session, job: Value) -> [JoinHandle<Value>; 2] {
     let legacy = tokio::spawn({
         let (session, call) = (session.clone(), call(1, "long_job", job.clone()));

@@ -1,4 +1,4 @@
-//! The bytes of event streams, as clients read them that know only what the official SDKs write.
+//! Tests the bytes of event streams against what strict official SDKs accept.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -7,7 +7,6 @@ use tokio::net::TcpStream;
 use crate::client::{Events, Session, call, modern, modern_call, post_modern};
 use crate::process::{SOON, Server};
 
-/// One event: its type, its id and its data.
 #[derive(Debug, Default)]
 struct Event {
     kind: Option<String>,
@@ -15,7 +14,7 @@ struct Event {
     data: Option<String>,
 }
 
-/// Reads a stream as the Java SDK does: any line but `event`, `id`, `data` and comments is an error.
+/// Reads a stream as the Java SDK does: fields other than `event`, `id`, `data` are errors.
 fn strict(stream: &str) -> Vec<Event> {
     let mut events = vec![Event::default()];
     for line in stream.lines() {
@@ -33,7 +32,7 @@ fn strict(stream: &str) -> Vec<Event> {
     events
 }
 
-/// Sends `head` with `body` on a connection of its own, and returns the answer's head and dechunked body.
+/// Sends `head` and `body` on a new connection. Returns the answer's head and dechunked body.
 async fn exchange(address: &str, head: &str, body: &Value) -> (String, String) {
     let body = body.to_string();
     let request = format!(
@@ -65,7 +64,7 @@ fn dechunked(mut chunks: &str) -> String {
     }
 }
 
-/// A job that reports its progress, so that its answer is a stream.
+/// Reports progress, so that the answer is a stream.
 fn job(mut call: Value) -> Value {
     call["params"]["_meta"]["progressToken"] = json!("job");
     call

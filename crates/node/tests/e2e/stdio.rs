@@ -1,4 +1,4 @@
-//! `shoal stdio` with the server in the same process.
+//! Tests `shoal stdio` with the server in the same process.
 
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -18,7 +18,7 @@ async fn a_legacy_client_is_served() {
         .send(call(1, "echo", json!({ "text": "hello" })))
         .await;
     assert_eq!(text(&bridge.response(1).await), "hello");
-    // A change is announced on the standalone stream.
+    // The change arrives on the standalone stream.
     bridge.send(call(2, "toggle_bonus_tool", json!({}))).await;
     bridge.of_method("notifications/tools/list_changed").await;
     bridge.close();
@@ -89,7 +89,7 @@ async fn a_modern_client_hears_of_changes() {
     let changed = bridge.of_method("notifications/tools/list_changed").await;
     let tag = &changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
     assert_eq!(tag, 7);
-    // Its subscription does not keep the process from ending.
+    // The open subscription does not delay the end.
     bridge.close();
     assert_eq!(bridge.end().await.0, 0);
 }
@@ -231,7 +231,7 @@ async fn a_signal_ends_it_although_the_input_is_open() {
     assert_eq!(bridge.end().await.0, 0);
 }
 
-/// A server that never answers, and a bridge that has started it.
+/// A bridge with a server that stays silent.
 async fn waiting_for_a_silent_server() -> Bridge {
     let server = "import sys, time; print('here', file=sys.stderr, flush=True); time.sleep(600)";
     let environment = [

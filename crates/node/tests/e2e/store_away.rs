@@ -1,4 +1,4 @@
-//! What operators are told while the store does not serve a node.
+//! Tests what operators see while the store is unavailable.
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -10,7 +10,7 @@ use crate::process::Server;
 use crate::reload::redis;
 use crate::reload::setting::until;
 
-/// An edge without sessions, a session node without an edge, and no worker of their own.
+/// An edge and a session node, each with a worker.
 struct Cluster {
     edge: Server,
     sessions: Server,
@@ -32,7 +32,7 @@ async fn cluster(store: &str) -> Cluster {
     Cluster { edge, sessions }
 }
 
-/// What a client gets that wants a session.
+/// The status for a client that opens a session.
 async fn opens(edge: &Server) -> u16 {
     let answer = post(&edge.mcp, &initialize(1, "2025-11-25")).send().await;
     answer.unwrap().status().as_u16()
@@ -47,7 +47,7 @@ async fn trouble(server: &Server) -> Value {
     server.status().await["store"]["trouble"].clone()
 }
 
-/// The nodes as the console shows them.
+/// The nodes in the console.
 async fn console(server: &Server) -> Vec<Value> {
     let answer = reqwest::get(format!("{}/console/api/overview", server.admin)).await;
     let said: Value = answer.unwrap().json().await.unwrap();
@@ -73,7 +73,7 @@ async fn expect_trouble(node: &Server, part: &str) {
         said["store"]["trouble"].to_string().contains(part),
         "{said}"
     );
-    // All nodes would leave their balancer at once.
+    // Otherwise all nodes would leave the balancer at once.
     let ready = status(node, &["--ready"]).await;
     assert_eq!(ready.code, 0, "{}", ready.stderr);
     assert!(
@@ -122,7 +122,7 @@ async fn a_store_that_is_gone_is_told_of_on_every_page() {
     }
 }
 
-/// It answers, so its connection is up; and yet no session can begin.
+/// The connection is up, but sessions cannot begin.
 #[tokio::test]
 async fn a_store_that_takes_no_writes_is_told_of_until_it_does() {
     let (_redis, store) = redis().await;

@@ -1,4 +1,4 @@
-//! `shoal call --task` and `shoal tasks`.
+//! Tests `shoal call --task` and `shoal tasks`.
 
 use std::process::Stdio;
 
@@ -12,7 +12,7 @@ use crate::command::{Output, output};
 use crate::process::{SOON, Server, shoal};
 use crate::terminal::at_a_terminal;
 
-/// Longer than any test waits.
+/// Longer than any test.
 const ENDLESS: &str = r#"{"steps":600,"interval_ms":1000}"#;
 
 /// A server whose calls become tasks soon.
@@ -30,7 +30,7 @@ async fn tasks(server: &Server, what: &str, words: &[&str]) -> Output {
     output(&[&first[..], words].concat(), "").await
 }
 
-/// Begins a task and leaves it; its id.
+/// Begins a task, detaches, and returns its id.
 async fn left(server: &Server, tool: &str, arguments: &str) -> String {
     let begun = call(server, &["--detach", tool, arguments]).await;
     assert_eq!((begun.code, begun.stderr.as_str()), (0, ""));
@@ -51,11 +51,11 @@ async fn a_task_is_followed_to_its_end() {
     let said: Vec<&str> = done.stderr.lines().collect();
     assert!(said[0].starts_with("task "), "{said:?}");
     assert_eq!(said[1..], ["working", "completed"]);
-    // What ends before is answered as without.
+    // A short call is answered directly.
     let short = call(&server, &["echo", r#"{"text":"a"}"#]).await;
     assert_eq!((short.code, short.stdout.as_str()), (0, "a\n"));
     assert_eq!(short.stderr, "");
-    // Nor is a tool's own failure another one.
+    // A tool's error stays the same.
     let failed = call(&server, &["long_job", r#"{"steps":0,"interval_ms":1}"#]).await;
     assert_eq!(failed.code, 3, "{}", failed.stderr);
 }
@@ -141,7 +141,7 @@ async fn a_task_asks_whoever_watches_it_at_a_terminal() {
         assert!(ended.shown.contains(part), "{part}: {}", ended.shown);
     }
 
-    // Left at a terminal, where a client says that it can be asked.
+    // Started at a terminal, so the client declares elicitation.
     let words = [
         "call",
         "--url",

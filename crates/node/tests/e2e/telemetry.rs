@@ -1,4 +1,4 @@
-//! What a process tells: to Prometheus when it is asked, to a collector until its last moment.
+//! Tests metrics for Prometheus, and telemetry to a collector until the end.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use crate::process::Server;
 
-/// A collector that keeps what it is sent, by path.
+/// A collector that keeps the requests by path.
 #[derive(Clone, Default)]
 pub(crate) struct Collector(Arc<Mutex<Vec<(String, Bytes)>>>);
 
@@ -29,7 +29,7 @@ impl Collector {
         (collector, url)
     }
 
-    /// Whether something that was sent to this path has this text in it: protobuf keeps texts as they are.
+    /// Whether a request to `path` contains this text; protobuf keeps texts readable.
     pub(crate) fn has(&self, path: &str, text: &str) -> bool {
         let all = self.0.lock().unwrap();
         all.iter().any(|(to, body)| {
@@ -109,7 +109,7 @@ async fn the_collector_gets_the_last_words_too() {
 
 #[tokio::test]
 async fn a_collector_that_is_away_keeps_nobody() {
-    // Nobody listens there once this is dropped.
+    // The port is free once the listener is dropped.
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", taken.local_addr().unwrap());
     drop(taken);

@@ -1,4 +1,4 @@
-//! `shoal call` at a terminal: progress is shown, and a tool can ask.
+//! Tests `shoal call` at a terminal: progress and questions.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,14 +11,14 @@ use tokio::time::timeout;
 use crate::command::output;
 use crate::process::{SOON, Server, shoal};
 
-/// What was shown at the terminal, and what was printed.
+/// The terminal's output, and standard output.
 pub(crate) struct Ended {
     pub(crate) shown: String,
     pub(crate) printed: String,
     pub(crate) code: i32,
 }
 
-/// Runs a command at a terminal where each question that ends in a key is answered by its value, in order.
+/// Runs a command at a terminal. Each question that ends in a key gets the key's value, in order.
 pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> Ended {
     let pty = openpty(None, None).unwrap();
     let mut command = shoal(words);
@@ -27,12 +27,12 @@ pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> E
         .stderr(Stdio::from(pty.slave))
         .stdout(Stdio::piped());
     let child = command.spawn().unwrap();
-    // It keeps the terminal open.
+    // The command keeps the terminal open.
     drop(command);
     let mut terminal = File::from(pty.master);
     let mut keyboard = terminal.try_clone().unwrap();
     let (sender, seen) = mpsc::channel();
-    // Ends when nobody has the other side any more.
+    // Ends when the other side is closed.
     std::thread::spawn(move || {
         let mut chunk = [0; 1024];
         while let Ok(read @ 1..) = terminal.read(&mut chunk) {
@@ -176,7 +176,7 @@ async fn a_token_is_made_where_none_is_given_and_shown_with_its_hash() {
     assert!(blank.stderr.contains("no token"), "{}", blank.stderr);
 }
 
-/// A name, a title, a description, an error and an answer that a terminal would obey.
+/// Name, title, description, error and answer with terminal commands.
 #[tokio::test]
 async fn nothing_that_a_server_says_is_obeyed_by_the_terminal() {
     let hostile = r#"
@@ -238,7 +238,7 @@ for line in sys.stdin:
         assert!(text.contains(part), "{words:?}: {text}");
         seen.push((format!("{words:?}"), text));
     }
-    // It shows what the tool asks, and what is wrong with an answer.
+    // Shows the question, and the error in an answer.
     let asked = at_a_terminal(
         &words(&["call", "asks"]),
         &[("  > ", "me"), ("  > ", "/decline")],

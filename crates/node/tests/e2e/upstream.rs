@@ -1,4 +1,4 @@
-//! Servers behind a URL: one Shoal in front of others.
+//! Tests servers behind a URL: one Shoal in front of others.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::process::{SHARED, SOON, Server, shoal};
 use crate::reload::setting::{ConfigFile, Seen, until};
 use crate::serve::FIXTURE;
 
-/// The address of a server, for one that takes its place.
+/// The server's address, for its successor.
 fn address(server: &Server) -> String {
     let address = server.mcp.trim_start_matches("http://");
     address.trim_end_matches("/mcp").to_owned()
@@ -42,8 +42,8 @@ async fn a_server_is_put_behind_by_its_url() {
     assert_eq!(text(&response(answer).await), "modern");
 }
 
-/// Calls a tool that is safe to repeat from many places at once, and has `crashes` done to its server meanwhile. Each call
-/// has its answer, in the session that it began in.
+/// Makes concurrent calls of a repeatable tool while `crash` hits its server. Each call gets its
+/// answer in its session.
 async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
     let sessions = [
         Session::open(&server.mcp).await,
@@ -72,7 +72,7 @@ async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        // A hundred calls, and the pauses before a server that has crashed again and again is started.
+        // A hundred calls, and the growing pauses before restarts.
         tokio::time::timeout(SOON * 3, wait)
             .await
             .expect("calls are answered");
@@ -129,7 +129,7 @@ async fn one_of_several_servers_may_go_away() {
     }
     server.wait_for_readiness(200).await;
     drop(second);
-    // After a while the pool has nobody any more, and says so.
+    // After a while, the pool reports that it has no server.
     let refused = echo(&session, 20, "nobody").await;
     assert!(
         refused["error"]["code"].as_i64().unwrap() >= 50_300,
@@ -137,7 +137,8 @@ async fn one_of_several_servers_may_go_away() {
     );
 }
 
-/// Two servers behind one that says `more` of them, and a call that runs at one of them: it waits for the file that is returned.
+/// Two servers behind one with the settings `more`, and a call that waits for the returned file at
+/// one of them.
 struct Pair {
     servers: [Server; 2],
     /// The process behind each.
@@ -145,7 +146,7 @@ struct Pair {
     _front: Server,
     config: ConfigFile,
     asked: JoinHandle<Value>,
-    /// The place of the server that runs it.
+    /// The index of the server that runs the call.
     busy: usize,
 }
 
@@ -241,7 +242,7 @@ async fn what_cannot_be_a_server_is_refused_at_once() {
     }
 }
 
-/// A Streamable HTTP server that tells what it has seen; its URL.
+/// A Streamable HTTP server that records requests; its URL.
 async fn observed() -> (Child, String) {
     let script = "/../worker/tests/fixtures/streamable.py";
     let mut child = Command::new("python3")

@@ -1,4 +1,4 @@
-//! Sessions over WebSocket.
+//! Tests sessions over WebSocket.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const ON: &[(&str, &str)] = &[("SHOAL_SERVER__WEBSOCKET", "true")];
 pub(crate) struct Client {
     socket: WebSocketStream<TcpStream>,
     session: String,
-    /// The id of the newest event.
+    /// The newest event's id.
     last: String,
 }
 
@@ -63,7 +63,7 @@ impl Client {
         })
     }
 
-    /// The same session on a new connection, after the last event.
+    /// Resumes the session after the last event.
     async fn resumed(self, server: &Server) -> Self {
         let (session, last) = (&self.session, &self.last);
         let mut protocols = format!("mcp.resume, mcp.session.{session}");
@@ -259,7 +259,7 @@ async fn who_does_not_read_is_given_up_and_goes_on_where_it_was() {
         }
         assert_eq!(text(&message).len(), large.len());
     }
-    // Some requests may have been lost with the connection; of those that arrived, no answer was.
+    // Requests may have been lost with the connection, but not answers.
     answered.remove(&99);
     assert!(
         !answered.is_empty() && answered.is_subset(&sent),
@@ -309,7 +309,7 @@ async fn a_session_can_be_used_over_http_as_well() {
     assert_eq!(posted.status().as_u16(), 202);
     let stream = over_http(Method::GET);
     let (second, end) = (over_http(Method::POST), over_http(Method::DELETE));
-    // What a POST asks for is an event of the session's one stream, wherever that is read.
+    // The answer to a POST is an event of the session's one stream.
     let answer = client.message().await;
     assert_eq!(answer["id"], 1, "{answer}");
     let stream = stream.header("last-event-id", client.last.as_str());

@@ -1,4 +1,4 @@
-//! `shoal worker-check`, of Shoal's own worker and of programs that are none.
+//! Tests `shoal worker-check` with Shoal's worker and with other programs.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tokio::time::timeout;
 use crate::command::output;
 use crate::process::shoal;
 
-/// Some checks wait for what a worker does after many seconds.
+/// Some checks take many seconds.
 const LONG: Duration = Duration::from_secs(180);
 
-/// What a worker is checked with: Shoal's own, with the demo's tools.
+/// Shoal's own worker with the demo tools.
 const OWN: [&str; 9] = [
     "serve",
     "--roles",

@@ -1,4 +1,4 @@
-//! The console's protection and bounds, with a scripted node behind it.
+//! Tests the console's protection and limits against a scripted node.
 
 mod setting;
 mod tools;

@@ -1,8 +1,8 @@
-//! Requests in pieces of many sizes, and what is wrong with them.
+//! Tests requests in pieces of many sizes, and faults.
 
 use super::{Fault, Framing};
 
-/// Feeds `text` in pieces of many sizes; the answer must not depend on it.
+/// The result must not depend on the size of the pieces.
 #[track_caller]
 fn read(text: &str) -> (Option<(u64, Fault)>, bool) {
     let bytes = text.as_bytes();
@@ -39,7 +39,7 @@ fn sound_requests_follow_one_another() {
             (None, false),
             "{request:?}"
         );
-        // The fault is found behind it, in the second request.
+        // The fault is reported for the second request.
         let bad = format!("{request}GET / HTTP/1.1\nHost: x\r\n\r\n");
         assert_eq!(read(&bad).0, Some((1, Fault::BareLineFeed)), "{request:?}");
         assert!(read(&request[..request.len() - 1]).1, "{request:?}");
@@ -81,7 +81,7 @@ fn what_others_could_read_differently_is_found() {
         ),
     ] {
         assert_eq!(read(head), (Some((0, fault)), true), "{head:?}");
-        // Nothing behind it counts as a request any more.
+        // Later bytes do not count as requests.
         assert_eq!(
             read(&format!("{head}{GET}")),
             (Some((0, fault)), true),

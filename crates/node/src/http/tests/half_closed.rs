@@ -1,4 +1,4 @@
-//! Clients that send nothing more and wait for their answer, and clients that are gone.
+//! Tests clients that close their sending side, and clients that are gone.
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -20,7 +20,6 @@ async fn a_client_that_only_stops_sending_is_answered() {
         said.starts_with("HTTP/1.1 200") && said.ends_with("hello"),
         "{said}"
     );
-    // Both requests were sent before.
     let said = all(&mut ended(address, &[REQUEST, REQUEST].concat()).await).await;
     assert_eq!(said.matches("hello").count(), 2, "{said}");
 }
@@ -33,7 +32,7 @@ async fn a_client_that_waits_gets_an_interim_response_first() {
     assert_eq!(answer(&mut slow).await, "HTTP/1.1 100 Continue\r\n\r\n");
     gate.open();
     assert!(all(&mut slow).await.ends_with("slow"));
-    // A client of HTTP/1.0 knows none, and so its end is the end.
+    // HTTP/1.0 has no interim responses, so the end means that the client is gone.
     gate.close();
     let old = b"GET /slow HTTP/1.0\r\nhost: x\r\n\r\n";
     assert_eq!(all(&mut ended(address, old).await).await, "");

@@ -1,4 +1,4 @@
-//! Requests that get no further than their connection, and that their clients learn of it.
+//! Tests that clients receive the refusals of connections.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::http::{Bound, HttpLimits, HttpServer};
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
 const SECTION: &str = "## Refused by the HTTP server";
 
-/// What the page says of each kind of request: its status, and the pieces of its message.
+/// The rows of `docs/errors.md`: status and parts of the message.
 fn rows() -> BTreeMap<&'static str, (u16, Vec<&'static str>)> {
     let (_, section) = PAGE.split_once(SECTION).unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -34,7 +34,6 @@ fn rows() -> BTreeMap<&'static str, (u16, Vec<&'static str>)> {
     rows.collect()
 }
 
-/// Serves a POST that reads its body, and one that does not.
 fn serve() -> (SocketAddr, HttpServer) {
     let router = Router::new()
         .route(
@@ -162,7 +161,7 @@ async fn every_row_is_answered_as_the_page_says() {
             }
         }
     }
-    // It takes more than the limit of these tests leaves room for.
+    // Exceeds these tests' limit on headers.
     rows.remove("target over 65,534 bytes").unwrap();
     assert!(rows.is_empty(), "without a test: {rows:?}");
 }
@@ -190,7 +189,7 @@ async fn a_long_target_is_refused_in_words() {
     assert!(answer.contains(message[0]), "{answer}");
 }
 
-/// What a proxy could have passed on as one request is not served as two.
+/// One request to a proxy must not be served as two.
 #[tokio::test]
 async fn nothing_is_served_behind_a_request_in_doubt() {
     let (address, _server) = serve();
@@ -237,7 +236,7 @@ async fn nothing_is_served_behind_a_request_in_doubt() {
     }
 }
 
-/// A client that sends all before it reads gets to read.
+/// A client that sends everything before it reads still gets the answer.
 #[tokio::test]
 async fn an_answer_before_the_end_of_its_request_arrives() {
     let (address, _server) = serve();
@@ -252,7 +251,7 @@ async fn an_answer_before_the_end_of_its_request_arrives() {
     for (head, status) in [(announced, 413), (chunked, 413), (malformed, 400)] {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
-        // In pieces, long after the answer has been sent.
+        // In pieces, long after the answer.
         for piece in body.chunks(1 << 20) {
             stream.write_all(piece).await.unwrap();
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -270,7 +269,6 @@ async fn an_answer_before_the_end_of_its_request_arrives() {
     }
 }
 
-/// One that has sent all is not told to go.
 #[tokio::test]
 async fn a_connection_stays_open_after_a_refusal_of_a_whole_request() {
     let (address, _server) = serve();

@@ -1,4 +1,4 @@
-//! TLS on a server's port, with real clients.
+//! Tests TLS on a server's port with real clients.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,6 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use super::{REQUEST, SOON, all, limits};
 use crate::http::{Bound, HttpLimits, HttpServer, HttpTls};
 
-/// An authority with a folder for the files of a listener, gone when it is dropped.
 struct Files {
     authority: CertifiedIssuer<'static, KeyPair>,
     folder: PathBuf,
@@ -46,7 +45,7 @@ impl Files {
         files
     }
 
-    /// A certificate with its key, valid until this year begins.
+    /// Issues a certificate that is valid until the begin of a year.
     fn issue(&self, until: i32) -> (String, String) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         params.not_before = date_time_ymd(2020, 1, 1);
@@ -96,7 +95,7 @@ impl Drop for Files {
     }
 }
 
-/// Patient, as all of a build's tests may run beside one another.
+/// Long timeouts, because many tests run at once.
 fn patient() -> HttpLimits {
     HttpLimits {
         header_timeout: SOON,
@@ -251,7 +250,6 @@ async fn who_says_nothing_takes_no_place_for_handshakes() {
     let files = Files::new();
     let (port, _server) = serve(files.open(), 1, SOON);
     let _silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    // Accepted after the silent one.
     hello(&files.client().build().unwrap(), port).await.unwrap();
 }
 
@@ -262,7 +260,7 @@ async fn handshakes_that_do_not_go_on_end_and_others_get_their_turn() {
     let mut silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     silent.write_all(&[0x16]).await.unwrap();
     let client = files.client().build().unwrap();
-    // It may be too slow itself while the silent one has the only place.
+    // The client may time out while the silent one has the only permit.
     while hello(&client, port).await.is_err() {}
     let mut rest = Vec::new();
     assert_eq!(silent.read_to_end(&mut rest).await.unwrap_or(0), 0);
@@ -315,7 +313,7 @@ fn files_that_cannot_be_used_are_named() {
         "{}",
         refused()
     );
-    // Its own authority, as tools make them that know no other.
+    // Self-signed, as simple tools make certificates.
     files.write("tls.crt", &files.authority.pem());
     files.write("tls.key", &files.authority.key().serialize_pem());
     assert!(ListenerTls::open(files.settings()).is_ok());

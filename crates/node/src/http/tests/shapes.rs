@@ -1,5 +1,4 @@
-//! Shapes of requests that gateways and servers have disagreed about, and floods: what each is answered, and that the server
-//! goes on serving.
+//! Tests request shapes that gateways and servers read differently, and floods.
 
 use std::net::SocketAddr;
 
@@ -15,7 +14,6 @@ use tokio::time::timeout;
 use super::{SOON, all, limits};
 use crate::http::{Bound, HttpLimits, HttpServer, RequestService};
 
-/// Serves one path; any other is not found.
 fn serve() -> (SocketAddr, HttpServer) {
     let echo = any(async |uri: http::Uri, body: String| format!("{uri} {body}"));
     let router = Router::new().route("/mcp", echo);
@@ -28,7 +26,6 @@ fn serve() -> (SocketAddr, HttpServer) {
     (bound.address(), bound.serve(router, &limits))
 }
 
-/// The beginning of what is said to a request, whose client sends no more.
 async fn said(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -40,7 +37,7 @@ async fn said(address: SocketAddr, request: &str) -> String {
 async fn each_shape_has_one_reading() {
     let (address, _server) = serve();
     for (first, rest, begins, ends) in [
-        // Only the path itself is served: nothing is decoded, joined or resolved on the way.
+        // Paths are neither decoded nor resolved.
         ("POST /mcp HTTP/1.1", "", "HTTP/1.1 200", "/mcp "),
         (
             "POST /mcp?x=%2f HTTP/1.1",
@@ -63,7 +60,7 @@ async fn each_shape_has_one_reading() {
         ),
         ("OPTIONS * HTTP/1.1", "", "HTTP/1.1 404", ""),
         ("CONNECT x:80 HTTP/1.1", "", "HTTP/1.1 404", ""),
-        // Older and newer protocols.
+        // Other protocol versions.
         ("POST /mcp HTTP/1.0", "", "HTTP/1.0 200", "/mcp "),
         ("POST /mcp HTTP/0.9", "", "HTTP/1.1 400", "}"),
         ("POST /mcp", "", "HTTP/1.1 400", "}"),
@@ -79,7 +76,7 @@ async fn each_shape_has_one_reading() {
             "HTTP/1.1 200",
             "/mcp ",
         ),
-        // Bodies that are asked for, and that are not.
+        // Bodies with and without a length.
         (
             "POST /mcp HTTP/1.1",
             "Expect: 100-continue\r\nContent-Length: 2\r\n",
@@ -98,7 +95,7 @@ async fn each_shape_has_one_reading() {
             "HTTP/1.1 200",
             "/mcp ",
         ),
-        // Ways to hide a transfer coding from one of two.
+        // Ways to hide a transfer coding.
         (
             "POST /mcp HTTP/1.1",
             "Transfer-Encoding: \tchunked\r\nContent-Length: 2\r\n",
@@ -187,7 +184,7 @@ async fn each_shape_has_one_reading() {
     }
 }
 
-/// Frames of HTTP/2, of which a client's library would send only sound ones.
+/// Raw frames, because client libraries send valid ones only.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = length[1..].to_vec();
@@ -197,7 +194,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A client that opens streams and resets them at once, for ever, is cut off; others are served meanwhile.
+/// A client that keeps opening and resetting streams is cut off.
 #[tokio::test]
 async fn streams_that_are_reset_at_once_end_their_connection() {
     let (address, _server) = serve();
@@ -207,7 +204,7 @@ async fn streams_that_are_reset_at_once_end_their_connection() {
         .await
         .unwrap();
     stream.write_all(&frame(4, 0, 0, &[])).await.unwrap();
-    // `:method: GET`, `:scheme: http`, `:path: /`, `:authority: x`, of the static table.
+    // `:method: GET`, `:scheme: http`, `:path: /`, `:authority: x` of the static table.
     let head = [0x82, 0x86, 0x84, 0x41, 1, b'x'];
     let flood = async {
         let mut number = 1;
@@ -230,7 +227,6 @@ async fn streams_that_are_reset_at_once_end_their_connection() {
     assert!(other.starts_with("HTTP/1.1 200"), "{other}");
 }
 
-/// Answers everything with the same text, whatever the method.
 #[derive(Clone)]
 struct SameText;
 

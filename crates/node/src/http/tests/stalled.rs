@@ -1,4 +1,4 @@
-//! Clients that do not read: what waits for them is given up, in both versions of HTTP.
+//! Tests that clients that do not read are given up, in HTTP/1.1 and HTTP/2.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -17,12 +17,11 @@ use tokio::time::timeout;
 use super::{SOON, limits};
 use crate::http::{Bound, HttpLimits, HttpServer};
 
-/// More than the buffers of both sockets take.
+/// More than both sockets buffer.
 const LONG: usize = 32 << 20;
-/// What fits into no window that these tests open, and yet is short.
+/// More than these tests' windows, but less than `streams::SHORT`.
 const SHORT: usize = 4 << 10;
 
-/// Texts that somebody holds.
 #[derive(Clone, Default)]
 struct Held(Arc<AtomicUsize>);
 
@@ -44,7 +43,6 @@ impl Held {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Waits until nobody holds any.
     async fn released(&self) {
         let released = async {
             while self.count() > 0 {
@@ -108,7 +106,6 @@ async fn an_answer_that_nobody_reads_is_given_up() {
         client.write_all(request.as_bytes()).await.unwrap();
         until_held(&held).await;
         held.released().await;
-        // What was on the way is read, and then comes the end.
         let mut rest = Vec::new();
         let _ = timeout(SOON, client.read_to_end(&mut rest)).await.unwrap();
         assert!(rest.len() < LONG, "{path}: {}", rest.len());
@@ -128,7 +125,7 @@ async fn a_slow_client_that_reads_is_not_cut() {
         .unwrap();
     let (mut read, mut buffer) = (0, vec![0; 4 << 20]);
     loop {
-        // Again and again nearly as long as the server waits.
+        // Nearly the server's timeout each time.
         tokio::time::sleep(Duration::from_millis(50)).await;
         let mut piece = 0;
         while piece < buffer.len() {
@@ -146,7 +143,7 @@ async fn a_slow_client_that_reads_is_not_cut() {
     assert!(read > LONG, "{read}");
 }
 
-/// A client whose streams take nothing before it says so.
+/// A client with empty windows.
 async fn h2_client(
     address: std::net::SocketAddr,
 ) -> (
@@ -185,7 +182,6 @@ async fn a_stream_without_a_window_is_given_up_and_its_connection_goes_on() {
         let end = timeout(SOON, body.data()).await.unwrap();
         let reset = end.unwrap().unwrap_err();
         assert!(reset.is_reset(), "{path}: {reset}");
-        // Another stream of the connection, whose client reads.
         let mut body = ask(&mut client, "/short").await.into_body();
         body.flow_control().release_capacity(0).unwrap();
         drop(body);
@@ -200,7 +196,7 @@ async fn a_short_answer_without_a_window_is_given_up() {
     let stalled = ask(&mut client, "/short").await;
     held.released().await;
     drop(stalled);
-    // It has been sent as far as the protocol goes, so only the connection can end it.
+    // The stream has ended in the protocol, so only the connection can end it.
     drop(client);
     let _ = timeout(SOON, connection).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The client of `shoal tools` and `shoal call`: which era it speaks.
+//! Tests the client of `shoal tools` and `shoal call`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::script::{Act, End, accepted, answered, refused, server};
 use crate::stdio::client::{Client, ClientError, ClientHandler, Followed};
 use crate::stdio::exchange::{Exchange, Prompt};
 
-/// Answers every question with its text, and notes how far calls are.
+/// Answers every question with its text, and records progress.
 #[derive(Clone, Default)]
 struct Echo(Arc<Mutex<Vec<Value>>>);
 
@@ -31,13 +31,11 @@ impl ClientHandler for Echo {
     }
 
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value> {
-        // Longer than a request may take.
         tokio::time::sleep(2 * LIMIT).await;
         (method == "elicitation/create").then(|| json!({ "said": params["message"] }))
     }
 }
 
-/// How long a client may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
 async fn connected(exchange: Arc<dyn Exchange>, era: Option<Era>) -> Result<Client, ClientError> {
@@ -51,7 +49,7 @@ fn code(connected: Result<Client, ClientError>) -> i64 {
     }
 }
 
-/// The answer to the second request that opens a session.
+/// The server's answer to `notifications/initialized`.
 fn opened() -> Act {
     let headers = &[("mcp-session-id", "first")];
     let result = json!({ "protocolVersion": "2025-11-25" });
@@ -229,7 +227,6 @@ fn task(id: u64, status: &str, more: Value) -> Act {
     answered(id, task)
 }
 
-/// The task that was followed to its end.
 async fn followed(client: &mut Client) -> Value {
     assert!(client.declare_tasks());
     match client.follow("t").await.unwrap() {
@@ -247,7 +244,6 @@ async fn a_task_is_polled_where_nobody_tells_of_it_and_each_question_answered_on
         task(2, "input_required", asks.clone()),
         answered(3, json!({ "resultType": "complete" })),
         refused(400, -32601),
-        // The answer is on its way.
         task(5, "input_required", asks),
         task(6, "completed", json!({ "result": { "content": [] } })),
     ]);

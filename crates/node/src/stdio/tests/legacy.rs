@@ -1,4 +1,4 @@
-//! Sessions: order, resumption, loss.
+//! Tests sessions: order, resumption, loss.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ async fn a_lost_session_is_opened_again() {
         "params": { "level": "error" } });
     let mut client = Client::opened([
         answered(5, json!({})),
-        // The call, then what reopening needs, then the call again.
+        // The call, the messages that reopen the session, the call again.
         refused(404, -32600),
         welcome("second"),
         accepted(),
@@ -233,7 +233,6 @@ async fn an_answer_that_is_no_response_becomes_an_error_and_nothing_else() {
             (&json!(id), &code)
         );
     }
-    // Nothing is said at all.
     let mut client = Client::with([]);
     client.send(initialize()).await;
     let answer = client.next().await;
@@ -276,7 +275,6 @@ async fn a_message_that_is_too_long_is_refused_under_its_own_id() {
     let refused = client.next().await;
     assert_eq!(refused["id"], "a-1");
     assert_eq!(refused["error"]["code"], -32600);
-    // An answer to the server's question: the server is told.
     let answer = json!({ "jsonrpc": "2.0", "id": 5, "result": { "text": long } });
     client.send_too_long(&answer, 1000).await;
     let told = client.posted().pop().unwrap();
@@ -284,7 +282,7 @@ async fn a_message_that_is_too_long_is_refused_under_its_own_id() {
         (&told["id"], &told["error"]["code"]),
         (&json!(5), &json!(-32600))
     );
-    // No telling what it was.
+    // The message's id cannot be found.
     client.send_too_long(&json!([long]), 1000).await;
     assert_eq!(client.next().await["id"], json!(null));
 }

@@ -1,4 +1,4 @@
-//! Requests that stand alone: mirrored headers, cancellation, broken streams.
+//! Tests modern requests: mirrored headers, cancellation, broken streams.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ async fn a_stream_that_ends_early_is_told() {
             (&answer["id"], &answer["error"]["code"]),
             (&json!(1), &json!(code))
         );
-        // A modern stream is never resumed.
+        // Modern streams are not resumed.
         assert!(client.sent(Method::GET).is_empty());
     }
 }
@@ -157,7 +157,6 @@ async fn cancelling_drops_the_stream_in_silence() {
         "params": { "requestId": 1 } });
     client.send(cancel).await;
     assert!(client.hears_nothing().await);
-    // The id is free again.
     client.send(call(1)).await;
     assert_eq!(client.posted().len(), 2);
     client.finish().await;

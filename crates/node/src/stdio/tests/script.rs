@@ -1,4 +1,4 @@
-//! A server that follows a script, and a client at the other end of the bridge.
+//! A scripted server, and a client behind the bridge.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,26 +17,22 @@ use super::super::bridge::Bridge;
 use super::super::console::Outbox;
 use super::super::exchange::{BodyError, Exchange, Outgoing, Reply, SendError};
 
-/// What the server does with one request.
+/// The server's reaction to one request.
 pub(super) enum Act {
-    /// Cannot be reached.
+    /// The server cannot be reached.
     Refuse,
-    /// Takes the request and breaks.
+    /// The connection breaks after the request.
     Break,
-    /// Answers with a status, headers and a JSON body.
+    /// Status, headers and a JSON body.
     Json(u16, &'static [(&'static str, &'static str)], Value),
-    /// Answers with a stream that breaks or ends after these frames.
+    /// A stream with these frames.
     Stream(Vec<&'static str>, End),
 }
 
-/// How a stream ends.
 #[derive(Clone, Copy)]
 pub(super) enum End {
-    /// As it should.
     Clean,
-    /// By an error.
     Broken,
-    /// Not at all.
     Open,
 }
 
@@ -62,7 +58,7 @@ impl Exchange for Arc<Script> {
         let standalone = request.method == Method::GET && act.is_none();
         self.seen.lock().push(request);
         match act {
-            // Nobody wrote a stream into the script: one that stays silent.
+            // A silent stream, if the script has none.
             None if standalone => Ok(stream(Vec::new(), End::Open)),
             None => Ok(reply(202, &[], Vec::new(), End::Clean)),
             Some(Act::Refuse) => Err(SendError::NotSent("refused".to_owned())),
@@ -107,10 +103,10 @@ fn reply(
     reply
 }
 
-/// A server alone, for what brings its own bridge.
+/// A server without a bridge.
 pub(super) struct Server(Arc<Script>);
 
-/// A server that does this with its POSTs, in order.
+/// A server with one reaction to each POST, in order.
 pub(super) fn server(posts: impl IntoIterator<Item = Act>) -> Server {
     let script = Arc::new(Script::default());
     script.posts.lock().extend(posts);
@@ -118,12 +114,11 @@ pub(super) fn server(posts: impl IntoIterator<Item = Act>) -> Server {
 }
 
 impl Server {
-    /// The way to it.
     pub(super) fn exchange(&self) -> Arc<dyn Exchange> {
         Arc::new(Arc::clone(&self.0))
     }
 
-    /// The bodies of all POSTs that reached it.
+    /// The bodies of all POSTs.
     pub(super) fn posted(&self) -> Vec<Value> {
         self.0.posted()
     }
@@ -139,7 +134,6 @@ impl Script {
     }
 }
 
-/// A client, its bridge, and the script behind it.
 pub(super) struct Client {
     script: Arc<Script>,
     bridge: Bridge,
@@ -147,7 +141,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client whose server does this with its POSTs, in order.
+    /// A client whose server has one reaction to each POST, in order.
     pub(super) fn with(posts: impl IntoIterator<Item = Act>) -> Self {
         let script = Arc::new(Script::default());
         script.posts.lock().extend(posts);
@@ -159,7 +153,6 @@ impl Client {
         }
     }
 
-    /// A client that has opened a session.
     pub(super) async fn opened(posts: impl IntoIterator<Item = Act>) -> Self {
         let opening = [welcome("first"), accepted()];
         let mut client = Self::with(opening.into_iter().chain(posts));
@@ -171,7 +164,7 @@ impl Client {
         client
     }
 
-    /// What the server does with the GETs to come.
+    /// Sets the reactions to later GETs.
     pub(super) fn on_get(&self, acts: impl IntoIterator<Item = Act>) {
         self.script.gets.lock().extend(acts);
     }
@@ -180,38 +173,35 @@ impl Client {
         self.bridge.take(message.to_string().into()).await;
     }
 
-    /// Sends what the bridge must not read as a whole.
+    /// Sends a line that exceeds the bridge's limit.
     pub(super) async fn send_too_long(&self, message: &Value, limit: usize) {
         let ends = Ends::of(message.to_string().as_bytes());
         self.bridge.too_long(&ends, limit).await;
     }
 
-    /// The next message to the client.
     pub(super) async fn next(&mut self) -> Value {
         let line = tokio::time::timeout(Duration::from_secs(3600), self.lines.recv()).await;
         let line = line.expect("a message within the hour").unwrap();
         serde_json::from_slice(&line).unwrap()
     }
 
-    /// Whether nothing more comes.
+    /// Whether no more messages come.
     pub(super) async fn hears_nothing(&mut self) -> bool {
         let hour = Duration::from_secs(3600);
         tokio::time::timeout(hour, self.lines.recv()).await.is_err()
     }
 
-    /// The requests of a method that reached the server.
+    /// The headers of all requests with a method.
     pub(super) fn sent(&self, method: Method) -> Vec<HeaderMap> {
         let seen = self.script.seen.lock();
         let seen = seen.iter().filter(|request| request.method == method);
         seen.map(|request| request.headers.clone()).collect()
     }
 
-    /// The bodies of all POSTs that reached the server.
     pub(super) fn posted(&self) -> Vec<Value> {
         self.script.posted()
     }
 
-    /// Ends the bridge.
     pub(super) async fn finish(&self) {
         self.bridge.finish(Duration::from_secs(1)).await;
     }
@@ -221,7 +211,7 @@ pub(super) fn initialize() -> Value {
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {} })
 }
 
-/// The answer to `initialize` that opens a session.
+/// The answer to `initialize`.
 pub(super) fn welcome(session: &'static str) -> Act {
     let headers: &'static [_] = match session {
         "first" => &[("mcp-session-id", "first")],
@@ -239,7 +229,6 @@ pub(super) fn accepted() -> Act {
     Act::Json(202, &[], Value::Null)
 }
 
-/// A plain answer.
 pub(super) fn answered(id: u64, result: Value) -> Act {
     Act::Json(
         200,
@@ -248,7 +237,7 @@ pub(super) fn answered(id: u64, result: Value) -> Act {
     )
 }
 
-/// A refusal with a JSON-RPC error that names no request.
+/// A refusal with a JSON-RPC error without id.
 pub(super) fn refused(status: u16, code: i64) -> Act {
     let error = json!({ "code": code, "message": "no" });
     Act::Json(status, &[], json!({ "jsonrpc": "2.0", "error": error }))

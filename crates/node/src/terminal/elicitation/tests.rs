@@ -1,4 +1,4 @@
-//! Forms that are filled in, declined and left.
+//! Tests forms that are filled in, declined and left.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Answers, Person, ask};
 
-/// Types these lines, and keeps what was shown.
+/// Types these lines, and records the output.
 struct Typist {
     is_there: bool,
     lines: VecDeque<&'static str>,
@@ -38,7 +38,7 @@ fn answer(params: &Value, lines: &[&'static str]) -> (Value, String) {
     (ask(params, &Answers::new(), &mut typist), typist.seen)
 }
 
-/// Where somebody is there, they type nothing.
+/// `is_there` is a user who types nothing.
 fn given(params: &Value, answers: &[(&str, &str)], is_there: bool) -> (Value, String) {
     let mut typist = Typist {
         is_there,
@@ -199,7 +199,6 @@ fn answers_can_be_given_beforehand() {
         seen.contains("--answer guests=…: type a whole number"),
         "{seen}"
     );
-    // Somebody who is there is asked for what is left.
     let (result, seen) = given(&form(), &[("guests", "4")], true);
     assert_eq!(result, cancelled);
     assert!(seen.contains("date (date, required)\n  > "), "{seen}");

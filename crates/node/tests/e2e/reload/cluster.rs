@@ -1,4 +1,4 @@
-//! The same where the pools run in another process than the clients' edge.
+//! Tests reloads with the pools in another process than the edge.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use super::load::under_load;
 use super::setting::{ConfigFile, Seen, fixture, until};
 use crate::process::{Server, shoal};
 
-/// A Redis of the test's own; its URL.
+/// Starts a Redis; its URL.
 pub(crate) async fn redis() -> (Child, String) {
     let port = {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -43,12 +43,12 @@ async fn edges_and_workers_follow_their_file_and_no_client_notices() {
     let (_redis, store) = redis().await;
     let config = ConfigFile::new(&[fixture("same", ""), fixture("other", "")].concat());
     let any = "127.0.0.1:0";
-    // Each waits for the other to be ready.
+    // Each process waits for the other.
     let listen = ["--listen", any, "--cluster-listen", any, "--store", &*store];
     let edge = [&["--roles", "edge,session"], &listen[..]].concat();
     let serve = ["serve", "--admin", any, "--config", config.path()];
     let mut command = shoal(&[&serve, &edge[..]].concat());
-    // While it learns, a tool that has gone is one that may yet come.
+    // A learning node keeps tools that have gone.
     command.env("SHOAL_CLUSTER__LEARNING", "0s");
     let edge = Server::announced(command).await;
     let join = ["--roles", "worker", "--join", &*edge.cluster];

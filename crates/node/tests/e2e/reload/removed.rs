@@ -1,4 +1,4 @@
-//! What a pool has begun when it is removed.
+//! Tests calls of a pool that is removed.
 
 use futures::future::join_all;
 use nix::sys::signal::Signal;
@@ -8,7 +8,7 @@ use super::load::under_load;
 use super::setting::{ConfigFile, Seen, fixture, until};
 use crate::client::{Session, call, modern_call, post_modern, response, text};
 
-/// Calls of each era: more in all than run at once.
+/// Calls in each era; more than run at once.
 const EACH: u64 = 4;
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn calls_of_a_removed_pool_end_well_those_too_that_wait_for_a_place() {
             server.signal(Signal::SIGHUP);
             seen.offers("slow_shout", false).await;
             assert_eq!(seen.refusal("slow_shout").await, -32602);
-            // One of the same name has nothing to do with it.
+            // A new pool with the same name is independent.
             config.write(&[&*same, &*slow].concat());
             server.signal(Signal::SIGHUP);
             seen.offers("slow_shout", true).await;

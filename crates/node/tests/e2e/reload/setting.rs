@@ -1,4 +1,4 @@
-//! A configuration file, and what a client sees of what it says.
+//! A configuration file, and a client's view of its pools.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,6 @@ use crate::client::{Session, call, request, text};
 use crate::process::{SOON, Server};
 use crate::serve::FIXTURE;
 
-/// A configuration file that changes.
 pub(crate) struct ConfigFile {
     directory: PathBuf,
     file: String,
@@ -37,12 +36,11 @@ impl ConfigFile {
         &self.file
     }
 
-    /// A file beside it, which is not there yet.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// Puts another file in its place.
+    /// Replaces the file.
     pub(crate) fn write(&self, text: &str) {
         let next = self.beside("next");
         std::fs::write(&next, text).unwrap();
@@ -50,7 +48,7 @@ impl ConfigFile {
     }
 }
 
-/// A pool of the fixture, with its name for a prefix, and `more` said of its server.
+/// A pool of the fixture with its name as prefix; `more` is for its server.
 pub(crate) fn fixture(name: &str, more: &str) -> String {
     let more = match more {
         "" => String::new(),
@@ -65,7 +63,6 @@ pub(crate) fn fixture(name: &str, more: &str) -> String {
     )
 }
 
-/// Waits until it is so.
 pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     let so = async {
         while !is_so().await {
@@ -75,7 +72,7 @@ pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     timeout(SOON, so).await.expect("it comes to be so");
 }
 
-/// A server as a client sees it, in one session.
+/// A server in one client session.
 pub(crate) struct Seen {
     pub(crate) session: Session,
     last: AtomicU64,
@@ -93,20 +90,19 @@ impl Seen {
         self.last.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What a tool answers.
+    /// The tool's answer.
     pub(crate) async fn call(&self, tool: &str, said: &str) -> String {
         let call = call(self.id(), tool, json!({ "text": said }));
         text(&self.session.ask(&call).await).to_owned()
     }
 
-    /// The code of the error that a call of a tool is refused with.
     pub(crate) async fn refusal(&self, tool: &str) -> i64 {
         let call = call(self.id(), tool, json!({ "text": "" }));
         let answer = self.session.ask(&call).await;
         answer["error"]["code"].as_i64().expect("an error")
     }
 
-    /// Waits until a tool is offered, or is not.
+    /// Waits until a tool is offered, or no longer offered.
     pub(crate) async fn offers(&self, tool: &str, is_offered: bool) {
         until(async || {
             let list = request(self.id(), "tools/list", json!({}));

@@ -1,4 +1,4 @@
-//! The servers behind a pool's URLs change while calls run.
+//! Tests changes of a pool's URLs while calls run.
 
 use nix::sys::signal::Signal;
 
@@ -22,7 +22,7 @@ impl Upstream {
         Self { server, process }
     }
 
-    /// Whether somebody has a session there.
+    /// Whether the server has a session.
     async fn is_in_use(&self) -> bool {
         let status = self.server.status().await;
         let count = |name: &str| status["sessions"][name].as_u64().unwrap();
@@ -46,7 +46,7 @@ async fn servers_behind_urls_come_and_go_and_no_client_notices() {
     let config = ConfigFile::new(&pool(&servers[..2]));
     let front = super::serve(&config).await;
     under_load(&front.mcp, &["remote_shout"], async || {
-        // One is added, one is removed, all are replaced.
+        // Add one, remove one, replace all.
         for now in [0..3, 1..3, 3..4] {
             config.write(&pool(&servers[now.clone()]));
             front.signal(Signal::SIGHUP);
@@ -54,7 +54,7 @@ async fn servers_behind_urls_come_and_go_and_no_client_notices() {
                 until(async || server.is_in_use().await == now.contains(&at)).await;
             }
         }
-        // Those that are not named any more are not missed.
+        // Removed servers may go.
         for mut gone in servers.drain(..3) {
             gone.server.signal(Signal::SIGKILL);
             gone.server.exit_code().await;

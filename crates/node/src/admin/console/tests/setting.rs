@@ -1,4 +1,4 @@
-//! A console with a scripted node behind it.
+//! A console in front of a scripted node.
 
 use std::sync::Arc;
 
@@ -23,7 +23,6 @@ use crate::config::{Operator, Secret, Settings};
 
 pub(super) const HOSTILE: &str = "<script>alert(1)</script>";
 
-/// A node with one session, which notes what is done to it.
 #[derive(Default)]
 pub(super) struct Scripted {
     pub(super) limits: Mutex<Vec<usize>>,
@@ -132,7 +131,7 @@ impl Inspector for Scripted {
 pub(super) struct Port {
     router: Router,
     pub(super) node: Arc<Scripted>,
-    /// What came to the edge: whose it is, its headers, its body.
+    /// Requests to the edge: the operator, headers and body.
     pub(super) edge: Arc<Mutex<Vec<Came>>>,
 }
 
@@ -145,14 +144,12 @@ impl Port {
         Self::with_calls(Ok(calls), edge, (listen, hosts, token), &[])
     }
 
-    /// One with operators who have names, on any address.
     pub(super) fn of(operators: &[Operator]) -> Self {
         let edge = Arc::default();
         let calls = OperatorEdge::new(scripted_edge(&edge), "/mcp");
         Self::with_calls(Ok(calls), edge, ("0.0.0.0:8081", &[], None), operators)
     }
 
-    /// One where no tool is called.
     pub(super) fn without_calls(why: &'static str) -> Self {
         Self::with_calls(Err(why), Arc::default(), ("127.0.0.1:8081", &[], None), &[])
     }
@@ -223,7 +220,7 @@ impl Port {
     }
 }
 
-/// An edge that answers anything in two parts.
+/// An edge that answers every request in two parts.
 fn scripted_edge(came: &Arc<Mutex<Vec<Came>>>) -> Router {
     let came = came.clone();
     let serve = move |request: Request<Body>| async move {

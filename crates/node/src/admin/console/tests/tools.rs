@@ -1,4 +1,4 @@
-//! Tools, and who may call them.
+//! Tests the tools' API and who may call tools.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
