@@ -45,8 +45,8 @@ pub fn router(
     guarded(own, listen, hosts)
 }
 
-/// Adds `/livez`, `/metrics` and the checks of requests to `own` routes. For `listen` and `hosts`,
-/// see [`router`].
+/// Adds `/livez`, `/metrics` and the checks of requests to `own` routes. [`router`] explains
+/// `listen` and `hosts`.
 pub fn guarded(own: Router, listen: SocketAddr, hosts: &[String]) -> Router {
     own.route("/livez", get(livez))
         .route("/metrics", get(numbers))

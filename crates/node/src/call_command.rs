@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 
 pub use task::tasks;
 
-/// Protects against lists that do not end.
+/// Ends lists of servers that do not end them.
 const MOST_PAGES: usize = 1000;
 
 /// Lists a server's tools.

@@ -13,8 +13,7 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// # Errors
-    /// The file that cannot be used, and why.
+    /// Fails with the file that cannot be used, and why.
     pub(crate) fn open(settings: &Settings) -> Result<Self, String> {
         let server = &settings.server;
         let clients = match settings.node.is(Role::Edge) {
@@ -81,8 +80,7 @@ impl Certificates {
     }
 }
 
-/// # Errors
-/// The file that cannot be used, and why.
+/// Fails with the file that cannot be used, and why.
 pub(crate) fn links(settings: &Settings) -> Result<Option<Tls>, String> {
     let files = settings.cluster.tls.files();
     let files = files.map_err(|(setting, reason)| format!("{setting}: {reason}"))?;
@@ -110,7 +108,8 @@ fn http(tls: ListenerTls, port: TlsPort, settings: &PortTls) -> HttpTls {
     )
 }
 
-/// Whether all certificate files exist on this machine, where only the check may run.
+/// Whether all certificate files exist on this machine, because a configuration may be checked
+/// elsewhere.
 pub(crate) fn are_there(settings: &Settings) -> bool {
     let (server, links) = (&settings.server, &settings.cluster.tls);
     let files = [

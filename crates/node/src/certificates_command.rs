@@ -1,5 +1,5 @@
-//! `shoal certificates`: makes an authority, and certificates for the processes of a cluster. Keeps
-//! sound ones, so the command can run at every deployment.
+//! `shoal certificates`: makes an authority, and certificates for the processes of a cluster. Sound
+//! certificates stay, so the command can run at every deployment.
 
 mod authority;
 mod directory;
@@ -38,7 +38,7 @@ enum Place {
     Secrets(Secrets),
 }
 
-/// Files, and their version, by which writing detects another writer.
+/// Files, and the version by which a write detects another writer.
 #[derive(Default)]
 struct Found {
     files: Files,

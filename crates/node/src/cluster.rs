@@ -43,7 +43,7 @@ impl BoundCluster {
     /// Binds an address; port 0 takes a free port.
     ///
     /// # Errors
-    /// The operating system's, with the setting's name.
+    /// The operating system's error, with the setting's name.
     pub fn bind(address: SocketAddr) -> anyhow::Result<Self> {
         let bind = || -> io::Result<Self> {
             let listener = std::net::TcpListener::bind(address)?;
@@ -155,7 +155,7 @@ pub(crate) fn node_info(settings: &Settings, id: &NodeId, address: Option<String
         address: address.unwrap_or_default(),
         session: settings.node.is(Role::Session),
         edge: settings.node.is(Role::Edge),
-        // Until the tools are known.
+        // Until this node knows the pools' tools.
         draining: !settings.node.store.is_memory(),
         starting: !settings.node.store.is_memory(),
         pools: Vec::new(),

@@ -18,7 +18,8 @@ use crate::config::{
 use crate::exit::Failure;
 use crate::print::{json, print};
 
-/// Runs `shoal config …` with the program's settings, which `accept` checks.
+/// Runs `shoal config …` with the program's settings. `accept` rejects settings that the program
+/// cannot run.
 ///
 /// # Errors
 /// When the configuration is invalid, or a standard stream cannot be read or written.
@@ -79,7 +80,7 @@ fn check(loaded: &Loaded, output: Output) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Opens the files that exist on this machine.
+/// Opens the files that a start would open, if they exist on this machine.
 fn open_files(settings: &Settings) -> Result<(), Failure> {
     if certificates::are_there(settings) {
         Certificates::open(settings).map_err(Failure::usage)?;

@@ -1,5 +1,5 @@
-//! Raises the limit on open files, and limits client connections accordingly, because clients could
-//! otherwise use up the files that probes, Redis and other processes need.
+//! Raises the limit on open files, and limits client connections. Otherwise clients could use up
+//! the files that probes, Redis and other processes need.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 

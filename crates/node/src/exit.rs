@@ -19,7 +19,7 @@ use crate::print;
 pub struct Failure {
     code: Code,
     error: anyhow::Error,
-    /// Whether standard output has the result; nothing may follow it.
+    /// Whether standard output has the result; the error must not follow it there.
     printed: bool,
     told: bool,
 }
@@ -102,7 +102,7 @@ impl Failure {
         Self::new(Code::Tool, message).after_output()
     }
 
-    /// Marks that standard output has the result; nothing may follow it.
+    /// Marks that standard output has the result; the error must not follow it there.
     #[must_use]
     pub fn after_output(mut self) -> Self {
         self.printed = true;
@@ -129,8 +129,8 @@ impl Failure {
         print::plain_lines(&format!("shoal: {:#}\n", self.error))
     }
 
-    /// Prints the reason and its causes to standard error, and as JSON to standard output if that
-    /// was requested and is empty.
+    /// Prints the reason to standard error. If the caller requested JSON and standard output is
+    /// empty, also prints it there.
     pub fn report(&self, output: Output) -> ExitCode {
         let line = (!self.told).then(|| self.line());
         let mut object =
@@ -149,7 +149,6 @@ impl Failure {
             }
             let _ = done.send(());
         });
-        // Do not wait for a reader that stopped reading.
         let _ = written.recv_timeout(LAST_LINE);
         ExitCode::from(self.code())
     }

@@ -12,7 +12,6 @@ use crate::config::{Backend, Settings};
 use crate::exit::{Code, Failure};
 use crate::print::plain;
 
-/// Suffixes of variables that servers probably need.
 const WANTED: [&str; 7] = [
     "_TOKEN",
     "_KEY",
@@ -23,7 +22,6 @@ const WANTED: [&str; 7] = [
     "_URL",
 ];
 
-/// Names or prefixes of variables for package managers and their servers.
 const CONFIGURES_TOOLS: [&str; 14] = [
     "NPM_CONFIG_",
     "npm_config_",
@@ -41,8 +39,8 @@ const CONFIGURES_TOOLS: [&str; 14] = [
     "VIRTUAL_ENV",
 ];
 
-/// Fails unless the typed server can be started, because its user can read the reason now. Pools of
-/// the configuration retry instead.
+/// Fails if the typed server cannot be started. Its user can read the reason now; pools of the
+/// configuration retry instead.
 pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     let pool = settings.pools.get(Pools::SERVER);
     let Some(config) = pool.and_then(|pool| server(&pool.backend)) else {
@@ -70,7 +68,7 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     )))
 }
 
-/// Waits until the typed server fails to start; forever if it starts.
+/// Returns why the typed server cannot be started. Waits forever if it starts.
 pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
     let stdio = pools.command().map(|server| Typed {
         pool: Pools::SERVER,

@@ -37,9 +37,9 @@ use ending::Ending;
 pub use secure::HttpTls;
 
 const BACKLOG: u32 = 4096;
-/// For the request of a connection accepted just before the shutdown.
+/// How long a connection accepted just before the shutdown has for its request.
 const LAST_REQUEST: Duration = Duration::from_millis(250);
-/// After `accept` ran out of file descriptors or memory.
+/// Pause after `accept` ran out of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The limits of a server's connections.
@@ -94,7 +94,7 @@ impl Bound {
     /// Binds an address; port 0 takes a free port.
     ///
     /// # Errors
-    /// The operating system's.
+    /// When the operating system cannot bind it.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = if address.is_ipv4() {
             TcpSocket::new_v4()?
@@ -164,7 +164,7 @@ pub struct HttpServer {
 
 impl HttpServer {
     /// Makes each answer the last on its connection (`Connection: close`, or `GOAWAY` over HTTP/2).
-    /// Keeps idle connections, because closing them could lose a request on its way.
+    /// Idle connections stay, because closing one could lose a request on its way.
     pub fn drain(&self) {
         self.ending.drain();
     }
@@ -223,8 +223,9 @@ impl<S: RequestService> Acceptor<S> {
         }
     }
 
-    /// Serves one request of each queued connection without a permit. Closing the listener would
-    /// reset them, and their clients could not know whether their requests ran.
+    /// Serves one request of each connection in the operating system's queue, beyond the limit.
+    /// Closing the listener would reset them, and their clients could not know whether their
+    /// requests ran.
     fn serve_backlog(self) {
         let listener = match self.listener.into_std() {
             Ok(listener) => listener,
@@ -255,7 +256,7 @@ impl<S: RequestService> Acceptor<S> {
         let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, _)) => {
-                // Answers are written whole, so a delay gains nothing.
+                // Answers are written whole, so delaying a write gains nothing.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "could not turn Nagle's algorithm off");
                 }

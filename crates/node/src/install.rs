@@ -1,5 +1,5 @@
-//! `shoal install`: copies this program out of an image without shell or `cp`. An init container
-//! runs it, so that another container can start the copy.
+//! `shoal install`: copies this program out of an image that has no shell. An init container runs
+//! it, so that another container can start the copy.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::node::Watch;
 use crate::print::plain;
 
-/// At first, and later.
+/// How often to check readiness: at first, and later.
 const LOOKS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 const SOON: Duration = Duration::from_secs(5);
 
@@ -99,7 +99,8 @@ impl Narrator {
         }
     }
 
-    /// The machine allows less than the configuration, which does not matter at a terminal.
+    /// Logs that the machine allows less than the configuration. Users at a terminal do not need
+    /// this.
     pub(crate) fn advice(&self, warning: &str) {
         match self.at_terminal {
             true => tracing::debug!("{warning}"),

@@ -16,8 +16,7 @@ pub(crate) struct Policies {
     watch: Option<FileWatch>,
 }
 
-/// # Errors
-/// When the rules are invalid: without them, everyone could do everything.
+/// Fails if the rules are invalid, because without them everyone could do everything.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Policies> {
     if !settings.node.is(Role::Edge) && !settings.node.is(Role::Session) {
         return Ok(Policies::default());

@@ -29,7 +29,8 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(escaped(&text) + "\n")
 }
 
-/// Control characters occur in JSON strings only, where the escape means the same character.
+/// Escapes control characters. In JSON these occur only in strings, except line breaks, which occur
+/// only between them.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -49,7 +50,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| shown(letter, false)).collect()
 }
 
-/// Keeps line breaks and tabs.
+/// Makes foreign text safe to print, and keeps line breaks and tabs.
 pub(crate) fn plain_lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     text.chars().map(|letter| shown(letter, true)).collect()

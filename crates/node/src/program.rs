@@ -151,8 +151,7 @@ impl Program {
         }
     }
 
-    /// # Errors
-    /// The check fails for a handler pool whose server is not in this program.
+    /// The returned check fails for a handler pool whose server is not in this program.
     pub(crate) fn check(
         &self,
     ) -> impl Fn(&Settings) -> Result<(), Failure> + Send + Sync + 'static {

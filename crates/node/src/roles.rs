@@ -20,10 +20,10 @@ use shoal_worker::{
 use crate::config::{self, AuthMode, Pool, Role, Settings};
 use crate::program::PoolHandler;
 
-/// For a request that needs the store; then its client retries.
+/// How long a request waits for the store before its client should retry.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// For workers, before the node takes sessions without their tools.
+/// How long a node waits for workers before it takes sessions without their tools.
 const TOOLS_WITHIN: Duration = Duration::from_secs(15);
 
 pub(crate) fn dispatch(
@@ -83,7 +83,7 @@ fn others_join(settings: &Settings) -> bool {
     settings.cluster.listen.is_some() || !settings.node.store.is_memory()
 }
 
-/// One backend, or one for each URL. `handler` is the embedded server.
+/// Makes one backend, or one for each URL. `handler` is the embedded server.
 ///
 /// # Errors
 /// When a backend cannot be made from its settings.
@@ -218,8 +218,7 @@ pub(crate) struct Callers {
     pub(crate) oauth: Option<Arc<OAuth>>,
 }
 
-/// # Errors
-/// When a file of `auth` cannot be used.
+/// Fails if a file of `auth` cannot be used.
 pub(crate) fn callers(settings: &Settings) -> Result<Callers, String> {
     let auth = &settings.auth;
     let authenticator: Arc<dyn Authenticator> = match auth.mode {

@@ -30,7 +30,7 @@ use crate::starting::Starting;
 use crate::{admin, cluster, descriptors, given};
 
 pub(crate) const ADMIN_CONNECTIONS: usize = 64;
-/// The pool if neither configuration nor command line has one.
+/// The pool that is served if the configuration has none.
 const DEMO_POOL: &str = "demo";
 
 /// Reads the settings of a server. It rejects a configuration without pools.
@@ -95,7 +95,7 @@ pub async fn run(
         }
     }
 
-    // Before binding, because a wrong certificate is a configuration error.
+    // Open certificates before binding, because a wrong certificate is a configuration error.
     let certificates = Certificates::open(&settings).map_err(Failure::usage)?;
     certificates.renew(&settings);
     let _expiring = certificates.observe_ports();

@@ -18,7 +18,7 @@ use crate::admin::Readiness;
 use crate::print::plain;
 
 const LOOK: Duration = Duration::from_millis(250);
-/// `systemctl status` prints it on one line.
+/// `systemctl status` prints the status on one line.
 const LONGEST_STATUS: usize = 400;
 
 /// A cheap handle; does nothing without a service manager.
@@ -26,7 +26,7 @@ const LONGEST_STATUS: usize = 400;
 pub(crate) struct ServiceManager {
     socket: Option<NotifySocket>,
     watchdog: Option<Duration>,
-    /// The end of a reload reports readiness too, so the first report must come earlier.
+    /// Reloads before the first report stay silent, because their end would report readiness.
     is_told: Arc<AtomicBool>,
 }
 

@@ -20,7 +20,7 @@ use single_streams::end_single_streams;
 
 const LOOK: Duration = Duration::from_millis(20);
 
-/// For calls that exceeded their time already.
+/// How long a worker waits for calls that exceeded their time.
 const LAST_CHANCE: Duration = Duration::from_millis(50);
 
 pub(crate) struct Sockets {
@@ -107,7 +107,7 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     node.watch.quotas.close().await;
     end_parts(node).await;
 
-    // Last, so that operators can watch.
+    // Close this port last, so that operators can watch the shutdown.
     sockets.operators.close(Duration::ZERO).await;
 }
 
@@ -197,7 +197,7 @@ async fn refusing_late_calls<T>(
     }
 }
 
-/// Calls that arrived while connections closed get the same time as all others.
+/// Gives calls that arrived while connections closed the same time as all others.
 async fn finish_last_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
     // By then, arrived requests have been read.
     sleep_until(deadline.min(Instant::now() + deadlines.streams.get())).await;
@@ -248,7 +248,7 @@ async fn stop_calls(node: &Node, limit: Duration) {
     answered(&node.watch, limit).await;
 }
 
-/// With a shared store: calls of sessions continue on other nodes, so stop the others.
+/// With a shared store: stops calls without a session. Other nodes continue the calls of sessions.
 async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     watch.load.end_waits();
     let stopped = watch.dispatch.stop_without_session();
@@ -258,7 +258,7 @@ async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     answered(watch, limit).await;
 }
 
-/// Waits up to `limit`.
+/// Waits up to `limit` until all requests are answered.
 async fn answered(watch: &Watch, limit: Duration) {
     let deadline = Instant::now() + limit;
     while watch.unanswered() > 0 && Instant::now() < deadline {
@@ -287,7 +287,7 @@ async fn tell_streams(node: &Node, limit: Duration) {
     }
     let deadline = Instant::now() + limit;
     let load = &node.watch.load;
-    // `end_single_streams` ends the others.
+    // `end_single_streams` ends the streams that cannot be resumed.
     let told = || {
         load.open_streams()
             .saturating_sub(load.single_streams().count())

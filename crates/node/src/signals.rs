@@ -8,16 +8,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Code;
 
-/// For the last log lines after a second signal.
+/// How long to wait for the last log lines after a second signal.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
-/// Replaces the default action of `SIGTERM` and `SIGINT`.
+/// `SIGTERM` and `SIGINT`, without their default action.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-/// `SIGHUP`. Once taken, it no longer ends the process.
+/// `SIGHUP`, without its default action, which ends the process.
 pub(crate) struct HangUps(Signal);
 
 impl HangUps {
@@ -25,7 +25,7 @@ impl HangUps {
         Ok(Self(signal(SignalKind::hangup())?))
     }
 
-    /// Several pending signals count as one. Cancellation safe.
+    /// Waits for `SIGHUP`; several pending ones count as one. Cancellation safe.
     pub(crate) async fn next(&mut self) {
         self.0.recv().await;
     }
@@ -39,7 +39,7 @@ impl Signals {
         })
     }
 
-    /// Returns the signal's name. Cancellation safe.
+    /// Waits for a signal and returns its name. Cancellation safe.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -47,7 +47,7 @@ impl Signals {
         }
     }
 
-    /// The next signal ends the process at once, with exit code 130.
+    /// Makes the next signal end the process at once, with exit code 130.
     pub(crate) fn next_one_exits(mut self) {
         tokio::spawn(async move {
             let signal = self.next().await;

@@ -46,7 +46,7 @@ fn store_away(trouble: &str) -> String {
 /// A health check for images without a shell or curl.
 async fn ready(command: &Status) -> Result<(), Failure> {
     let asked = ask(&command.admin, "/readyz").await;
-    // Supervisors expect one code.
+    // Supervisors expect one exit code for every failure.
     let not_there = |failure: Failure| Failure::new(Code::Failed, failure.to_string());
     let (code, readiness) = asked.map_err(not_there)?;
     let status = show(&readiness["status"]);
@@ -70,7 +70,7 @@ async fn ready(command: &Status) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-/// An error status is an answer too.
+/// Requests `path`. An error status is an answer too.
 pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
     let base = match admin.contains("://") {
         true => admin.trim_end_matches('/').to_owned(),
@@ -216,7 +216,7 @@ fn has_lease(status: &Value) -> bool {
         && roles.is_some_and(|roles| roles.iter().any(|role| role == "session"))
 }
 
-/// Earlier releases report only the connection's outage.
+/// Earlier releases report only outages of the connection.
 fn trouble(store: &Value) -> Option<&str> {
     let outage = || store["redis"]["outage"].as_str();
     store["trouble"].as_str().or_else(outage)

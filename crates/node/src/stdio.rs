@@ -1,17 +1,15 @@
-//! `shoal stdio`: serves one client on standard input and output.
-//!
-//! The bridge translates lines to Streamable HTTP. A server in this process uses the service of
-//! `shoal serve` without a socket, so both behave alike.
+//! `shoal stdio`: serves one client on standard input and output. The bridge translates lines to
+//! Streamable HTTP; a server in this process gets them without a socket.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `console.rs` | lines in, lines out |
-//! | `client.rs` | a client of the bridge, for `shoal tools` and `shoal call` |
+//! | `client.rs` | the client of `shoal tools` and `shoal call` |
 //! | `bridge.rs` | the era of each line |
-//! | `legacy.rs`, `legacy/` | a session: requests, streams, reopening |
-//! | `modern.rs`, `modern/` | single requests, and their mirrored headers |
+//! | `legacy.rs`, `legacy/` | a session |
+//! | `modern.rs`, `modern/` | modern requests |
 //! | `exchange.rs`, `exchange/` | the connection to the server |
-//! | `wire.rs`, `in_flight.rs`, `sse.rs` | shared by both eras |
+//! | `wire.rs`, `in_flight.rs`, `sse.rs` | shared parts |
 
 mod bridge;
 pub(crate) mod client;
@@ -49,7 +47,7 @@ use bridge::Bridge;
 use console::{Outbox, read_lines, write_lines};
 use exchange::{Exchange, InProcess, RemoteExchange};
 
-/// For the pools; then the client is served without them.
+/// How long to wait for the pools before the client is served without them.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -149,7 +147,7 @@ pub async fn run(
     ended
 }
 
-/// Passes lines to the bridge until the client closes its end; then gives up after `patience`,
+/// Passes lines to the bridge until the client closes its end. Then it gives up after `patience`,
 /// because a server may still be starting.
 async fn pump(
     mut lines: mpsc::Receiver<Line>,
@@ -215,8 +213,8 @@ async fn begin(
     }
 }
 
-/// Clients of stdio list the tools once at their start, so wait for the tools; after the end of the
-/// input, for `patience` at most.
+/// Waits for the tools, because clients of stdio list them once. After the end of the input, waits
+/// for `patience` at most.
 async fn wait_until_ready(node: &Node, lines: &mpsc::Receiver<Line>, patience: Duration) {
     let mut deadline = Instant::now() + READY_WITHIN;
     let mut is_closed = false;

@@ -53,7 +53,7 @@ impl Storage {
         }
     }
 
-    /// `unwritten` is why the store refused the node's last heartbeat.
+    /// `unwritten` says why the store refused the node's last heartbeat.
     pub(crate) fn health(&self, unwritten: Option<String>) -> StoreHealth {
         let (kind, trouble) = match self {
             Self::Memory(_) => (MEMORY, None),

@@ -15,7 +15,7 @@ use elicitation::{Answers, Person};
 
 const CLEAR: &str = "\r\x1b[K";
 
-/// Uses standard error, because standard output carries the result.
+/// Prints to standard error, because standard output carries the result.
 pub(crate) struct Terminal {
     shows: bool,
     /// Whether the user can answer.
@@ -63,7 +63,7 @@ impl ClientHandler for Terminal {
         }
     }
 
-    /// Prints without a terminal too, because a task shows nothing else.
+    /// Prints without a terminal too, because this line is all that a task shows.
     fn tell(&mut self, line: &str) {
         self.clear();
         err(&format!("{}\n", plain(line)));

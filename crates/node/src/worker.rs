@@ -21,8 +21,8 @@ pub struct ClusterWorker {
 }
 
 impl ClusterWorker {
-    /// Starts the pools and links them to the nodes of the settings, which the environment
-    /// (`SHOAL_…`) and its file override.
+    /// Starts the pools and links them to the nodes of the settings. The environment (`SHOAL_…`)
+    /// and its file override the settings.
     ///
     /// # Errors
     /// When the settings are invalid or name another role than worker, or the handler cannot be

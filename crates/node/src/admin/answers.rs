@@ -66,7 +66,7 @@ impl Readiness {
         }
     }
 
-    /// Makes the node unready, unless it has served before.
+    /// Makes the node unready. [`all_the_same`](Self::all_the_same) ignores this reason.
     pub fn wait_for(&mut self, reason: &str) {
         self.reasons.push(reason.to_owned());
         if self.status == "ready" {
@@ -74,7 +74,7 @@ impl Readiness {
         }
     }
 
-    /// Makes the node unready, even if it has served before.
+    /// Makes the node unready. [`all_the_same`](Self::all_the_same) does not ignore this reason.
     pub fn refuse(&mut self, reason: String) {
         self.wait_for(&reason);
         self.refused = true;
@@ -85,8 +85,8 @@ impl Readiness {
         self.notes.push(note);
     }
 
-    /// Adds the store's health. An outage is only a note, because all nodes would leave the
-    /// balancer.
+    /// Adds the store's health. An outage leaves the node ready, because all nodes would leave the
+    /// balancer otherwise.
     pub fn see_store(&mut self, health: StoreHealth) {
         self.notes.extend(health.trouble.clone());
         self.store = Some(health);
@@ -114,7 +114,7 @@ impl Readiness {
 }
 
 fn waits_for(pool: &PoolStatus) -> Option<String> {
-    // The node is well while a pool's workers are briefly gone, and while pools are removed or
+    // A node stays ready while a pool's workers are briefly gone, and while pools are removed or
     // unnamed.
     if pool.ready || pool.lingering || pool.removed || pool.unnamed {
         return None;
@@ -140,7 +140,8 @@ pub struct StatusReport {
     pub uptime_seconds: u64,
     /// Whether the node is shutting down.
     pub draining: bool,
-    /// The least clock difference to the linked process that differs most; `null` while unknown.
+    /// The least difference to the clock of the linked process that differs most; `null` while
+    /// unknown.
     pub clock_skew_ms: Option<u64>,
     /// The nodes, this node's lease, and the session owners; `null` for a single process or a
     /// worker.

@@ -2,11 +2,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `guard` | access, and headers of every answer |
-//! | `api` | the API, as JSON |
-//! | `tools`, `call` | the API for tools, and calls of tools |
+//! | `guard` | access control |
+//! | `api` | the API |
+//! | `tools`, `call` | tools and their calls |
 //! | `connect` | how clients connect |
-//! | `assets` | the page, built into the binary |
+//! | `assets` | the page |
 
 mod api;
 mod assets;

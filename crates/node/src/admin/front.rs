@@ -22,7 +22,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// The port of a starting process. For `listen` and `hosts`, see [`router`](super::router).
+    /// The port of a starting process. [`router`](super::router) explains `listen` and `hosts`.
     pub fn new(starting: Arc<Starting>, listen: SocketAddr, hosts: &[String]) -> Self {
         let starting = Router::new()
             .route("/readyz", get(not_yet))

@@ -89,8 +89,7 @@ impl Authority {
         self.validity.is_nearly_over().then_some(self.validity.ends)
     }
 
-    /// # Errors
-    /// When the files are a sound certificate for other names.
+    /// Fails if the files are a sound certificate for other names.
     pub(super) fn standing(&self, files: &Files, names: &[String]) -> anyhow::Result<Standing> {
         standing::of(files, names, &self.der)
     }

@@ -9,13 +9,13 @@ use anyhow::Context as _;
 
 use super::{CERTIFICATE, Files, Found, ISSUED_BY, KEY};
 
-/// Keys let their holder join the cluster.
+/// Only the user may read the files, because their holder may join the cluster.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
 pub(super) struct Directory {
     path: PathBuf,
-    /// Two concurrent runs would each make an authority.
+    /// A lock, because two concurrent runs would each make an authority.
     _lock: fs::File,
 }
 

@@ -24,7 +24,7 @@ const ANSWER_BYTES: usize = 4 << 20;
 
 pub(super) struct Secrets {
     client: Client,
-    /// Without the Secret's name.
+    /// The Secret's name follows.
     url: String,
     token: String,
     prefix: String,

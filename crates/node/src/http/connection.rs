@@ -35,9 +35,9 @@ use super::wire::{Secured, Wire};
 use super::{HttpLimits, LAST_REQUEST, RequestService};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Time between reads of a partial [`PREFACE`].
+/// Time between reads of a connection that has sent part of [`PREFACE`].
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// For silent HTTP/2 connections.
+/// Silent HTTP/2 connections are pinged.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 const LEAST_BUFFER: usize = 8192;
@@ -162,7 +162,7 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
-    /// Returns the stream and whether it is HTTP/2; `None` on a timeout.
+    /// Detects the protocol. Returns whether it is HTTP/2; `None` on a timeout.
     async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
         let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
         let Some(tls) = &self.tls else {
@@ -239,7 +239,7 @@ fn on(connection: Connection, mut request: http::Request<Incoming>) -> http::Req
     request.map(Body::new)
 }
 
-/// Over HTTP/2, hyper leaves the body of an answer to `HEAD`.
+/// Removes the body of an answer to `HEAD`, which hyper does over HTTP/1.1 only.
 fn without_body(mut response: Response) -> Response {
     if let Some(length) = response.body().size_hint().exact() {
         let headers = response.headers_mut();
@@ -248,8 +248,8 @@ fn without_body(mut response: Response) -> Response {
     response.map(|_| Body::empty())
 }
 
-/// Whether a connection begins with the HTTP/2 preface, which is not consumed. hyper-util's
-/// detection has no timeout, and keeps its bytes in front of all later ones.
+/// Whether a connection begins with the HTTP/2 preface. Leaves the bytes in the socket, while
+/// hyper-util's detection keeps them in front of all later ones, and has no timeout.
 async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; PREFACE.len()];
     loop {
@@ -264,7 +264,8 @@ async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// Detects the preface over TLS and returns the consumed bytes. They decide, not ALPN.
+/// Detects the preface over TLS and returns the consumed bytes. These decide, whatever ALPN agreed
+/// on.
 async fn read_opening(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(bool, Bytes)> {
     let mut read = BytesMut::with_capacity(PREFACE.len());
     loop {

@@ -50,7 +50,7 @@ impl Ending {
         self.0.idle.load(Ordering::Acquire)
     }
 
-    /// Cancellation safe.
+    /// Waits until no connection is idle. Cancellation safe.
     pub(super) async fn until_none_idles(&self) {
         loop {
             let fewer = self.0.fewer.notified();
@@ -69,7 +69,7 @@ impl Ending {
 
     fn one_less(&self) {
         self.0.idle.fetch_sub(1, Ordering::AcqRel);
-        // Only a drain waits.
+        // Only a drain waits for this.
         if self.0.draining.is_cancelled() {
             self.0.fewer.notify_waiters();
         }
@@ -120,7 +120,6 @@ impl Drop for Idling {
     }
 }
 
-/// The requests of one HTTP/1.1 connection, one at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Requests(Arc<OneConnection>);
 
@@ -167,7 +166,6 @@ impl Drop for OpenRequest {
     }
 }
 
-/// A body that keeps its request counted.
 #[derive(Debug)]
 pub(super) struct CountedBody<B> {
     body: B,

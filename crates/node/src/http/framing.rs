@@ -6,7 +6,6 @@
 
 use memchr::memchr;
 
-/// Bytes of a line to keep; the relevant headers are shorter.
 const KEPT: usize = 256;
 const LENGTH: &[u8] = b"content-length";
 const CODING: &[u8] = b"transfer-encoding";
@@ -37,17 +36,15 @@ pub(super) struct Framing {
 enum Next {
     #[default]
     Head,
-    /// Remaining bytes.
     Body(u64),
     Size,
     /// Remaining bytes, with the line end.
     Chunk(u64),
     Trailer,
-    /// The boundary is uncertain.
+    /// Shoal cannot tell where the next request begins.
     Unclear,
 }
 
-/// The framing headers so far.
 #[derive(Debug, Default)]
 struct Head {
     begun: bool,
@@ -58,7 +55,6 @@ struct Head {
     unknown_coding: bool,
 }
 
-/// An incomplete line.
 #[derive(Debug, Default)]
 struct Line {
     kept: Vec<u8>,
@@ -207,7 +203,7 @@ impl Head {
                 unknown_coding: true,
                 ..
             } => Some(Fault::UnknownCoding),
-            // hyper refuses invalid and longer numbers.
+            // hyper itself refuses invalid lengths and overlong lines.
             Self {
                 lengths: 1,
                 length: None,

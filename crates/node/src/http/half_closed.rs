@@ -15,7 +15,7 @@ use super::wire::Wire;
 const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Most answers come earlier and need no interim response.
 const BEFORE_INTERIM: Duration = Duration::from_millis(50);
-/// Delays between checks; each doubles the last.
+/// The delay before a check doubles from the first to the last.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
@@ -48,7 +48,7 @@ impl HalfClosed {
             }
             let pause = match self.pause {
                 Some(pause) => (pause * 2).min(LAST_LOOK),
-                // The answer's bytes can be rejected as well.
+                // The client's system can reject the bytes of the answer itself.
                 None if has_begun => FIRST_LOOK,
                 // A full buffer means that the client does not read either.
                 None => match Pin::new(&mut *wire).poll_write(cx, INTERIM) {

@@ -10,7 +10,6 @@ use shoal_telemetry::metrics::{RefusalReason, metrics};
 use super::HttpLimits;
 use super::framing::Fault;
 
-/// hyper's limit for a request's target.
 const TARGET_BYTES: usize = 65_534;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

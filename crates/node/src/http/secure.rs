@@ -45,7 +45,7 @@ impl HttpTls {
         socket: impl FnOnce(TcpStream) -> Socket,
     ) -> Option<TlsStream<Socket>> {
         let greeted = timeout(self.within, async {
-            // Silent connections, as of balancers, take no permit.
+            // A silent connection takes no permit; balancers open such connections.
             let mut first = [0];
             if !matches!(stream.peek(&mut first).await, Ok(1)) {
                 return None;

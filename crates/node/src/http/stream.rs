@@ -34,8 +34,8 @@ pub(super) struct WatchedStream {
     /// Replaces hyper's own refusal, which has no body.
     refusal: Option<Bytes>,
     ended: bool,
-    /// The end of the client's data, hidden from hyper until the request is answered, which hyper
-    /// would drop.
+    /// The end of the client's data. hyper must not see it before the answer, because it would drop
+    /// the request.
     half_closed: Option<HalfClosed>,
 }
 
@@ -75,8 +75,8 @@ impl Seen {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Whether a client that closed its sending side may wait for its answer. After the answer's
-    /// begin, it may be leaving a stream.
+    /// Whether a client that closed its sending side may wait for its answer. Once the answer has
+    /// begun, the client may be leaving a stream.
     fn may_be_read(&self) -> bool {
         self.is_answering()
             && !self.is_amid()
@@ -170,7 +170,7 @@ impl WatchedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether hyper is about to write a refusal, whose replacement is stored.
+    /// Stores the replacement if hyper is about to write a refusal.
     fn replaces(&mut self, written: &[u8]) -> bool {
         let refusal = Refusal::of_hyper(written, self.limits);
         self.refusal = refusal.map(Refusal::wire).or(self.refusal.take());

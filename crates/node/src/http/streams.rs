@@ -1,8 +1,8 @@
 //! Ends HTTP/2 streams whose clients stop reading.
 //!
-//! A stream's data waits for the client's window, unseen by the socket. So each answer counts its
-//! unsent bytes, and the stream's task watches the count. Dropping the task resets that stream
-//! alone, because other streams may belong to other users behind a proxy.
+//! A stream's data waits for the client's window, which the socket does not show. So each answer
+//! counts its unsent bytes, and the stream's task watches the count. Dropping the task resets only
+//! that stream; others may belong to other users behind a proxy.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ struct UnsentBytes {
 
 impl UnsentBytes {
     fn add(&self, bytes: usize) {
-        // The wait begins now.
+        // The time without progress begins now.
         if self.bytes.fetch_add(bytes, Ordering::AcqRel) == 0 {
             self.writing.progressed();
         }
@@ -86,7 +86,7 @@ where
     }
 }
 
-/// Answers on this task's stream, and counts the unsent bytes.
+/// Answers a request on this task's stream, and counts the unsent bytes.
 pub(super) async fn answer<B, E>(
     request: Request<Incoming>,
     answer: impl AsyncFnOnce(Request<Incoming>, Writing) -> Result<Response<B>, E>,
@@ -101,7 +101,6 @@ pub(super) async fn answer<B, E>(
 }
 
 struct Driven<F> {
-    /// `None` at the stream's end.
     stream: Option<Pin<Box<F>>>,
     unsent: Arc<UnsentBytes>,
     still: Option<Pin<Box<Sleep>>>,
@@ -204,7 +203,6 @@ impl<B: Body<Data = Bytes> + Unpin> Body for StreamBody<B> {
     }
 }
 
-/// Counts its unsent bytes.
 pub(super) struct Piece {
     data: Bytes,
     unsent: Arc<UnsentBytes>,

@@ -80,14 +80,12 @@ impl Gate {
         "slow"
     }
 
-    /// Waits until `count` requests have arrived.
     async fn has(&self, count: usize) {
         let mut arrived = self.arrived.subscribe();
         let wait = arrived.wait_for(|arrived| *arrived >= count);
         timeout(SOON, wait).await.unwrap().unwrap();
     }
 
-    /// Waits until all requests have left.
     async fn left(&self) {
         let mut waiting = self.waiting.subscribe();
         let wait = waiting.wait_for(|waiting| *waiting == 0);
@@ -210,7 +208,6 @@ async fn connections_beyond_the_limit_wait() {
     assert!(answer(&mut first).await.ends_with("hello"));
     let mut second = TcpStream::connect(address).await.unwrap();
     second.write_all(SLOW).await.unwrap();
-    // Earlier requests are still answered.
     for _ in 0..5 {
         first.write_all(REQUEST).await.unwrap();
         assert!(answer(&mut first).await.ends_with("hello"));

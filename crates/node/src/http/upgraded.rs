@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::wire::Wire;
 
-/// Writes may still stall for a limited time only.
+/// The limit on stalled writes still applies.
 #[derive(Debug)]
 pub(super) struct Upgraded {
     wire: Wire,

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 /// One success is enough.
 const AT_ONCE: usize = 4;
-/// While no peer agrees, and otherwise.
+/// Time between rounds of dialling: while no peer agrees, and otherwise.
 const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 const NAMED: usize = 3;
 
@@ -33,7 +33,7 @@ pub(super) enum Verdict {
     Good,
     /// The first peers have not been dialled yet.
     Unasked,
-    /// TLS fails with these peers, but works with others.
+    /// TLS fails with these peers, which does not cut this process off.
     Partly(String),
     /// TLS fails with every peer.
     CutOff(String),
@@ -44,7 +44,7 @@ impl PeerCheck {
         Some(Self {
             tls: links.tls.clone()?,
             links: links.clone(),
-            // Without members, the workers dial.
+            // A worker's links dial by themselves.
             asked: AtomicBool::new(members.is_none()),
             members,
             joins: OnceLock::new(),

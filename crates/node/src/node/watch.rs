@@ -134,8 +134,8 @@ impl Watch {
     }
 
     pub(crate) fn unanswered(&self) -> usize {
-        // Edge and session both count a legacy request. Without its connection, only the session
-        // does.
+        // Edge and session both count a legacy request, but only the session if the connection is
+        // gone.
         let in_flight = self.sessions().map_or(0, |sessions| sessions.in_flight);
         self.load.requests_in_flight().max(in_flight)
     }
@@ -154,7 +154,7 @@ impl Watch {
             .collect()
     }
 
-    /// `None` if this process is the whole server.
+    /// The membership; `None` if this process is the whole server.
     pub(crate) fn shared_membership(&self) -> Option<&Membership> {
         let membership = self.membership.as_ref()?;
         (!membership.alone).then_some(membership)
@@ -233,7 +233,7 @@ impl Watch {
         Some(self.peers.as_ref()?.distrusted())
     }
 
-    /// Sends no request; uses the node's own requests and heartbeats.
+    /// Uses the results of the node's own requests and heartbeats.
     pub(crate) fn store(&self) -> StoreHealth {
         let membership = self.membership.as_ref();
         let unwritten = membership.and_then(|membership| membership.members.heartbeat_failure());
@@ -246,7 +246,7 @@ impl Watch {
         shared.is_none_or(|membership| membership.members.is_open())
     }
 
-    /// The node's identity alone.
+    /// Only the node's identity; the other fields are defaults.
     pub(crate) fn about(&self) -> NodeReport {
         let uptime = self.started.elapsed().as_millis();
         NodeReport {
@@ -265,7 +265,7 @@ impl Watch {
     }
 }
 
-/// All edges share them.
+/// The edge's quotas; all edges share them.
 fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
     let others = membership.map(|membership| membership.members.announced());
     let edges = move || {

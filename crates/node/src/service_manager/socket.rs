@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct NotifySocket(SocketAddr);
 
 impl NotifySocket {
-    /// A path, or `@` and an abstract name.
+    /// `name` is a path, or `@` and an abstract name.
     pub(super) fn at(name: &OsStr) -> Option<Self> {
         let address = match name.as_bytes() {
             [b'/', ..] => SocketAddr::from_pathname(name),
@@ -32,7 +32,7 @@ impl NotifySocket {
         }
     }
 
-    /// Failures are only logged.
+    /// Only logs failures.
     pub(super) async fn send(&self, lines: &str) {
         let sent = timeout(PATIENCE, self.try_send(lines)).await;
         let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));

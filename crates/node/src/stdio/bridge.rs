@@ -54,7 +54,7 @@ impl Bridge {
                 if self.is_modern(&request) {
                     self.modern.request(request, line).await;
                 } else if request.method == Method::Ping && !self.legacy.is_open() {
-                    // Allowed before `initialize` (2025-11-25, lifecycle).
+                    // Clients may ping before `initialize` (2025-11-25, lifecycle).
                     let pong = response(&request.id, &RawJson::from_static("{}"));
                     self.wire.deliver(pong).await;
                 } else {
@@ -115,7 +115,7 @@ impl Bridge {
         }
     }
 
-    /// Judged by `_meta`. A session's requests may name a version there too, but a legacy one.
+    /// The `_meta` decides. A session's requests may name a version there too, but a legacy one.
     fn is_modern(&self, request: &Request) -> bool {
         let meta = RequestMeta::of(request.params.as_ref());
         let Some(version) = meta.protocol_version else {

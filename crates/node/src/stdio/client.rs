@@ -20,9 +20,9 @@ use crate::exit::{Code, Failure};
 use crate::print::plain;
 
 const NESTING: usize = 128;
-/// For telling the server that the client ends.
+/// How long to wait while ending a session or task at the server.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// Rounds of questions instead of a result.
+/// How often a request may be answered by questions instead of a result.
 const MOST_ROUNDS: usize = 100;
 
 pub(crate) use tasks::Followed;
@@ -55,11 +55,11 @@ pub(crate) struct Client {
     bridge: Bridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
-    /// For all requests, without the user's time.
+    /// The deadline for all requests, without the user's time.
     deadline: Instant,
     modern: bool,
     last_id: u64,
-    /// For each request about a task.
+    /// The timeout of each request about a task.
     limit: Duration,
     tasks: tasks::Tasks,
 }
@@ -138,8 +138,8 @@ impl Client {
             .await
     }
 
-    /// Sends a request; the handler answers the server's questions. A question that it cannot
-    /// answer is returned as result.
+    /// Sends a request. The handler answers the server's questions; if it cannot answer one,
+    /// returns the result that asks.
     pub(crate) async fn request(
         &mut self,
         method: &str,
@@ -202,7 +202,7 @@ impl Client {
         answered
     }
 
-    /// Empty in a session.
+    /// The `_meta` of a request; empty in a session.
     fn meta(&self) -> Map<String, Value> {
         if !self.modern {
             return Map::new();
@@ -238,7 +238,7 @@ impl Client {
         received.map_err(|_| ClientError::TimedOut)?
     }
 
-    /// Cancellation safe.
+    /// Receives the server's next message. Cancellation safe.
     async fn receive(&mut self) -> Result<Value, ClientError> {
         loop {
             let Some(line) = self.lines.recv().await else {

@@ -9,7 +9,7 @@ use shoal_worker::{Line, Lines};
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder as _;
 
-/// Enough to keep both sides busy, few enough for backpressure.
+/// Buffers enough lines to keep both sides busy, and few enough for backpressure.
 const LINES: usize = 256;
 const READ_BUFFER: usize = 64 << 10;
 
@@ -56,7 +56,7 @@ fn read_to_end(
     }
 }
 
-/// A cheap handle.
+/// Sends messages to the client; a cheap handle.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox(mpsc::Sender<Bytes>);
 
@@ -84,7 +84,7 @@ impl Outbox {
     }
 }
 
-/// Line breaks are white space between JSON tokens.
+/// Replaces line breaks, which are white space between JSON tokens.
 fn on_one_line(message: Bytes) -> Bytes {
     if memchr::memchr2(b'\n', b'\r', &message).is_none() {
         return message;
@@ -96,7 +96,7 @@ fn on_one_line(message: Bytes) -> Bytes {
     line.collect::<Vec<u8>>().into()
 }
 
-/// Ends when every [`Outbox`] is dropped or the client stops reading.
+/// Writes lines until every [`Outbox`] is dropped or the client stops reading.
 pub(super) fn write_lines<W>(mut output: W, mut lines: mpsc::Receiver<Bytes>) -> JoinHandle<()>
 where
     W: Write + Send + 'static,

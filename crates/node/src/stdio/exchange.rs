@@ -31,7 +31,7 @@ pub(super) struct Outgoing {
     pub(super) body: Bytes,
 }
 
-/// Dropping it closes the stream.
+/// Dropping an answer closes its stream.
 pub(super) type Reply = Response<ReplyBody>;
 
 pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, BodyError>>;
@@ -60,7 +60,7 @@ pub(super) trait Exchange: Send + Sync + 'static {
     }
 }
 
-/// Does not retry while the server is down, because the user waits at a terminal.
+/// An exchange that does not retry while the server is down, because the user waits.
 pub(super) struct Prompt {
     exchange: Arc<dyn Exchange>,
     reached: AtomicBool,

@@ -26,7 +26,7 @@ struct All {
 }
 
 struct RequestEntry {
-    /// Tells apart requests with the same id.
+    /// Distinguishes requests with the same id.
     number: u64,
     cancelled: CancellationToken,
 }
@@ -46,8 +46,7 @@ impl InFlightRequests {
         }
     }
 
-    /// # Errors
-    /// The answer if the id is in use, or too many requests are in flight.
+    /// Fails with the error to answer if the id is in use, or too many requests are in flight.
     pub(super) fn begin(&self, id: &RequestId) -> Result<InFlightRequest, RpcError> {
         let mut all = self.all.lock();
         if all.known.contains_key(id) {
@@ -77,7 +76,7 @@ impl InFlightRequests {
         })
     }
 
-    /// Returns whether it was in flight.
+    /// Cancels a request. Returns whether it was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let known = self.all.lock().known.remove(id);
         if let Some(known) = &known {

@@ -50,7 +50,7 @@ impl Legacy {
         self.session.is_open()
     }
 
-    /// Waits for `initialize`, because everything else needs its session.
+    /// Starts a request. Waits for `initialize`, because everything else needs its session.
     pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
         let in_flight = match self.in_flight.begin(&request.id) {
             Ok(in_flight) => in_flight,
@@ -82,7 +82,7 @@ impl Legacy {
         self.wire.begin(Arc::clone(self).carry(pending, text)).await;
     }
 
-    /// Waits until the server has the notification, to keep the order.
+    /// Posts a notification and waits until the server has it, to keep the order.
     pub(super) async fn notify(self: &Arc<Self>, notification: &Notification, text: Bytes) {
         if notification.method == Method::Cancelled
             && let Some(id) = super::cancelled_request(notification)
@@ -116,7 +116,7 @@ impl Legacy {
         }
     }
 
-    /// Returns whether the server accepted the message.
+    /// Posts a message. Returns whether the server accepted it.
     async fn hand_over(&self, text: Bytes) -> bool {
         match send_patiently(&*self.wire.exchange, self.posting(text)).await {
             Ok(reply) if reply.status().is_success() => true,
@@ -158,7 +158,7 @@ impl Legacy {
         let (head, body) = reply.into_parts();
         let error = match collect(body).await {
             Ok(text) => {
-                // Drop foreign responses.
+                // Drop responses to other requests.
                 if answers(&text).any(|id| pending.has(&id)) {
                     self.deliver(text.clone(), &mut pending).await;
                 }
@@ -173,7 +173,7 @@ impl Legacy {
         self.fail(&mut pending, &error).await;
     }
 
-    /// Marks the answered requests. Drops text that is not a message.
+    /// Passes messages on and marks the answered requests. Drops text that is not a message.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
         let Some(messages) = messages(&text) else {
             tracing::debug!("the server sent what is no message");
@@ -189,13 +189,13 @@ impl Legacy {
             }
         }
         self.wire.deliver(text).await;
-        // Last, because this can end the bridge.
+        // Mark last, because this can end the bridge.
         for response in responses {
             pending.answered(&response.id);
         }
     }
 
-    /// Cancelled requests get no answer.
+    /// Answers the open requests with an error, except cancelled ones.
     async fn fail(&self, pending: &mut Pending, error: &shoal_protocol::RpcError) {
         for (id, request) in pending.take() {
             if !request.cancelled().is_cancelled() {

@@ -36,12 +36,12 @@ impl Modern {
         })
     }
 
-    /// Without subscriptions, which do not end by themselves.
+    /// The requests in flight without subscriptions, which do not end by themselves.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }
 
-    /// Returns whether the request was in flight.
+    /// Cancels a request. Returns whether it was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         self.in_flight.cancel(id) || self.subscriptions.cancel(id)
     }
@@ -121,11 +121,11 @@ impl Modern {
             .map_err(|error| unanswered(&error))
     }
 
-    /// Streamable HTTP, Request Metadata.
+    /// The headers that repeat parts of the body (Streamable HTTP, Request Metadata).
     fn headers(&self, request: &Request) -> Result<HeaderMap, RpcError> {
         let meta = RequestMeta::of(request.params.as_ref());
         let version = meta.protocol_version;
-        // Gets the server's own refusal of a request without a version.
+        // A request without a version is sent too, to get the server's own refusal.
         let version = version.as_deref().unwrap_or(Revision::LATEST.as_str());
         let mut headers = post_headers();
         headers.insert(MCP_PROTOCOL_VERSION, value(version)?);
@@ -187,7 +187,7 @@ impl Modern {
         })
     }
 
-    /// Whether this is the response. Remembers the schemas of a list of tools.
+    /// Whether this is the response. Remembers the schemas if it is a list of tools.
     fn look_at(&self, request: &Request, message: &Message) -> bool {
         let Message::Response(response) = message else {
             return false;

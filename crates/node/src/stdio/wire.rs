@@ -15,7 +15,7 @@ use super::exchange::{Exchange, Reply, SendError, collect};
 
 const SHOWN: usize = 64;
 
-/// Cheap to clone.
+/// The bridge's two ends; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Wire {
     pub(super) exchange: Arc<dyn Exchange>,
@@ -34,7 +34,8 @@ impl Wire {
         }
     }
 
-    /// Polls `work` once before returning, so that a server in this process gets messages in order.
+    /// Starts `work`. Polls it once before returning, so that a server in this process gets
+    /// messages in order.
     pub(super) async fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         let mut work = Box::pin(async move {
@@ -49,7 +50,7 @@ impl Wire {
         }
     }
 
-    /// If the client stopped reading, the bridge ends elsewhere.
+    /// Writes a message to the client. If the client stopped reading, the bridge ends elsewhere.
     pub(super) async fn deliver(&self, message: Bytes) {
         let _ = self.outbox.send(message).await;
     }
@@ -82,7 +83,7 @@ pub(super) fn unanswered(error: &SendError) -> RpcError {
     }
 }
 
-/// For a connection that broke before the answer.
+/// The error for a connection that broke before the answer.
 pub(super) fn outcome_unknown(what: &str) -> RpcError {
     RpcError::new(
         code::OUTCOME_UNKNOWN,
@@ -96,7 +97,7 @@ pub(super) async fn refusal(reply: Reply) -> RpcError {
     refusal_of(status, body)
 }
 
-/// For an answer of a proxy, which may have forwarded the request, or of another server.
+/// The error for an answer that is not MCP. A proxy that sent it may have forwarded the request.
 pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run: bool) -> RpcError {
     let what = match kind.and_then(|kind| kind.to_str().ok()) {
         _ if body.is_empty() => "nothing".to_owned(),
@@ -112,7 +113,7 @@ pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run:
     }
 }
 
-/// Every MCP result must be an object.
+/// Whether clients can read the message: every MCP result must be an object.
 pub(super) fn is_readable(message: &Message) -> bool {
     match message {
         Message::Response(Response { outcome, .. }) => match outcome {
@@ -129,7 +130,7 @@ fn shown(value: &str) -> String {
     plain.take(SHOWN).collect()
 }
 
-/// The id may be missing.
+/// Parses an error message whose id may be missing.
 fn own_error(body: Bytes) -> Option<RpcError> {
     RawJson::parse_text(body)
         .ok()
@@ -139,7 +140,7 @@ fn own_error(body: Bytes) -> Option<RpcError> {
         .map(|error| RpcError::from_json(&error))
 }
 
-/// The server's own error, if there is one.
+/// The server's own error, or else one for the status.
 pub(super) fn refusal_of(status: StatusCode, body: Bytes) -> RpcError {
     let own = own_error(body);
     let hint = match status {

@@ -20,7 +20,7 @@ pub(super) trait Person {
 
     fn tell(&mut self, line: &str);
 
-    /// `None` at the end of the input.
+    /// Asks for a line; `None` at the end of the input.
     fn ask(&mut self, question: &str) -> Option<String>;
 }
 
@@ -30,7 +30,7 @@ enum Unanswered {
     Declined,
 }
 
-/// Returns the `ElicitResult`.
+/// Asks the open questions and returns the `ElicitResult`.
 pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) -> Value {
     let answered = match params["mode"].as_str() {
         Some("url") => visit(params, person),
@@ -125,7 +125,7 @@ fn say(params: &Value, person: &mut dyn Person) {
     person.tell(&format!("The tool asks: {}", plain(message)));
 }
 
-/// The command line cannot consent.
+/// Asks for consent, which the command line cannot give.
 fn agree(person: &mut dyn Person, question: &str) -> Result<(), Unanswered> {
     if !person.is_there() {
         person.tell("The tool asks for somebody to agree. Run this in a terminal.");

@@ -14,7 +14,6 @@ use crate::process::shoal;
 
 pub(crate) const RESOURCE: &str = "https://mcp.example.com/mcp";
 
-/// Then the server counts as hanging.
 const HANGS: Duration = Duration::from_secs(15);
 
 pub(crate) struct Family {
@@ -57,14 +56,12 @@ impl Family {
         });
     }
 
-    /// Adds a row for a condition.
     pub(crate) fn is(&mut self, attack: impl Into<String>, expected: bool, got: bool) {
         let words = |value| if value { "yes" } else { "no" };
         self.row(attack, words(expected), words(got));
     }
 }
 
-/// Prints the table, and fails on unexpected answers.
 #[allow(clippy::print_stdout, reason = "the table is what is asked for")]
 pub(crate) fn judge(families: &[Family]) {
     let (mut table, mut wrong, mut all) = (String::new(), 0, 0);
@@ -95,7 +92,6 @@ pub(crate) fn serve(environment: &[(&str, &str)]) -> Command {
     command
 }
 
-/// A server that trusts this authorization server.
 pub(crate) fn trusting(issuer: &AuthorizationServer) -> Command {
     let issuers = format!(
         "[{{ issuer = '{}', algorithms = ['ES256', 'RS256'] }}]",
@@ -110,7 +106,6 @@ pub(crate) fn trusting(issuer: &AuthorizationServer) -> Command {
     ])
 }
 
-/// A request in which everything can be wrong.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) line: String,
@@ -123,7 +118,6 @@ impl Request {
         Self::able(method, params, &json!({}))
     }
 
-    /// A modern request with client capabilities.
     pub(crate) fn able(method: &str, mut params: Value, capabilities: &Value) -> Self {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",

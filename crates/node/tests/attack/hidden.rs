@@ -159,7 +159,6 @@ pub(crate) async fn family(cluster: &Cluster) -> Family {
     family
 }
 
-/// Compares the answer for a hidden name with the one for a missing name.
 fn same(got: &str, name: &str, due: &str) -> String {
     let quoted = json!(name).to_string();
     let name = quoted.trim_matches('"');

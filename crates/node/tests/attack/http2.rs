@@ -20,7 +20,6 @@ pub(crate) const END_HEADERS: u8 = 4;
 
 pub(crate) type Head = Vec<(&'static str, String)>;
 
-/// The head of a modern call.
 pub(crate) fn head(authority: &str, tool: &str) -> Head {
     let named = [
         (":method", "POST"),

@@ -21,7 +21,6 @@ const RULES: &str = "[\
 const NO_SESSION: &str = "404 session not found";
 const NO_TASK: &str = "400 -32602";
 
-/// Two edges that share everything, and two callers.
 pub(crate) struct Cluster {
     pub(crate) first: Server,
     pub(crate) second: Server,
@@ -63,7 +62,6 @@ impl Cluster {
     }
 }
 
-/// A Redis without persistence, and its URL.
 async fn redis() -> (Child, String) {
     loop {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -80,7 +80,6 @@ fn write(file: &Path, text: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-/// Which streams end after the revocation.
 async fn ends(server: &Server, revoke: impl FnOnce()) -> Vec<(&'static str, bool)> {
     let url = &server.mcp;
     let session = Session::open_as(url, Some(TOKEN)).await.id;

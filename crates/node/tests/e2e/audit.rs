@@ -155,7 +155,6 @@ async fn decisions_and_ends_stand_in_the_file() {
         "policy",
         json!({ "shoal.outcome": "denied", "shoal.policy.rule": "no jobs", "gen_ai.tool.name": "long_job", "enduser.id": "alice" }),
     );
-    // A call that begins records that itself.
     one(
         "policy",
         json!({ "shoal.outcome": "allowed", "shoal.policy.rule": "all", "gen_ai.tool.name": "echo", "enduser.id": "alice" }),

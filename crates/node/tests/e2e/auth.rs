@@ -7,7 +7,6 @@ use crate::client::{Session, call, initialize, modern_call, post, post_modern, r
 use crate::command::output;
 use crate::process::{SOON, Server};
 
-/// Alice's and Bob's tokens are hashed by `shoal config hash-token`.
 async fn server() -> Server {
     server_with(&[]).await
 }

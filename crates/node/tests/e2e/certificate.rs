@@ -49,7 +49,6 @@ fn client(authority: &Authority, shown: Option<&(Certificate, KeyPair)>) -> Clie
     client.build().unwrap()
 }
 
-/// A server over TLS that asks for client certificates and trusts an authorization server.
 async fn serve(authority: &Authority, issuer: &AuthorizationServer, files: &Path) -> Server {
     let (certificate, key) = issue(authority);
     let write = |name: &str, text: &str| {

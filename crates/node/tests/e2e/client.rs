@@ -32,7 +32,6 @@ pub(crate) fn modern(id: u64, method: &str, mut params: Value) -> Value {
     request(id, method, params)
 }
 
-/// Adds the modern `_meta`.
 pub(crate) fn modern_call(id: u64, tool: &str, arguments: Value) -> Value {
     modern(
         id,
@@ -92,7 +91,6 @@ impl Session {
         Self::begin(url, token, &initialize(0, "2025-11-25")).await
     }
 
-    /// Opens a session with these client capabilities.
     pub(crate) async fn open_with(url: &str, capabilities: Value) -> Self {
         let mut opening = initialize(0, "2025-11-25");
         opening["params"]["capabilities"] = capabilities;
@@ -134,7 +132,6 @@ impl Session {
         self.named(post(&self.url, message))
     }
 
-    /// Posts a request and waits for its response, in JSON or on a stream.
     pub(crate) async fn ask(&self, message: &Value) -> Value {
         response(self.post(message).send().await.unwrap()).await
     }

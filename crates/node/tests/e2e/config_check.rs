@@ -5,7 +5,6 @@ use tempfile::TempDir;
 
 use crate::command::{Output, output};
 
-/// A configuration, and the files that it names.
 struct Directory(TempDir);
 
 impl Directory {

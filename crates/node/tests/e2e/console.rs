@@ -16,7 +16,6 @@ async fn get(server: &Server, path: &str) -> Value {
     answer.json().await.unwrap()
 }
 
-/// Waits until the list shows the tool as expected.
 async fn until(server: &Server, tool: &str, right: impl Fn(&Value) -> bool) -> Value {
     let shown = async {
         loop {

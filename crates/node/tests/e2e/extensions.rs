@@ -11,7 +11,6 @@ use crate::reload::setting::{ConfigFile, until};
 pub(crate) const EXTENDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/extended.py");
 const THINGS: &str = "example.com/things";
 
-/// A server of one era behind Shoal, and the file in which it records its actions.
 pub(crate) struct Setting {
     pub(crate) server: Server,
     record: PathBuf,
@@ -53,7 +52,6 @@ async fn ask(url: &str, method: &str, mut params: Value, capabilities: Value) ->
     response(post_modern(url, &asked).send().await.unwrap()).await
 }
 
-/// Waits until the server's extension is declared to clients.
 async fn is_declared(url: &str) {
     let declared = async || {
         let found = ask(url, "server/discover", json!({}), json!({})).await;
@@ -62,7 +60,6 @@ async fn is_declared(url: &str) {
     until(declared).await;
 }
 
-/// The answers to `things/list` in both eras.
 async fn things(url: &str) -> [Value; 2] {
     is_declared(url).await;
     let session = Session::open(url).await;

@@ -11,7 +11,6 @@ use tokio::process::Command;
 use crate::command::output;
 use crate::process::Server;
 
-/// A temporary directory.
 struct Place(PathBuf);
 
 impl Place {

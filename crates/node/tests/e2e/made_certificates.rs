@@ -36,7 +36,6 @@ async fn what_is_right_stays() {
     assert_eq!(again.stdout.matches("kept ").count(), 3, "{}", again.stdout);
     assert_eq!(content(directory.path()), made);
 
-    // Running processes use these names.
     let renamed = [
         "certificates",
         "--name",

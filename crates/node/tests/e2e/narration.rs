@@ -17,10 +17,8 @@ use crate::process::{SOON, Server, shoal};
 use crate::serve::FIXTURE;
 
 const ADDRESSES: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
-/// A server that logs a line and then fails to start.
 const BROKEN: &str = "import sys; print('loading', file=sys.stderr); import nosuchmodule";
 
-/// A process with a terminal as its standard streams.
 struct AtTerminal {
     child: Child,
     shown: Arc<Mutex<String>>,
@@ -144,7 +142,6 @@ async fn colours_are_for_those_who_want_them() {
     assert!(!shown("1").await.contains('\u{1b}'));
 }
 
-/// The log as a collector reads it.
 fn messages(log: &str) -> Vec<Value> {
     let lines = log.lines().filter(|line| line.starts_with('{'));
     lines

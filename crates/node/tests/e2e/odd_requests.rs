@@ -11,7 +11,6 @@ use crate::process::Server;
 
 const BOTH: &str = "application/json, text/event-stream";
 
-/// A POST with only these headers.
 fn bare(url: &str, headers: &[(&str, &str)], body: &Value) -> RequestBuilder {
     let post = Client::new().post(url).body(body.to_string());
     let post = post.header("content-type", "application/json");
@@ -141,7 +140,6 @@ async fn questions_of_requests_of_one_id_reach_the_call_that_asks() {
         (guests, asked["id"].clone(), events)
     };
     let mut open = vec![booking(2).await, booking(3).await, booking(4).await];
-    // The newest first.
     while let Some((guests, asked, mut events)) = open.pop() {
         let content = json!({ "guests": guests, "date": "2026-08-01" });
         let result = json!({ "action": "accept", "content": content });

@@ -48,7 +48,6 @@ const AMBIGUOUS: [&str; 9] = [
     r#""name":"pay","arguments":{"amount":1,"\ud800":1,"\udfff":2}"#,
 ];
 
-/// A server with the tool, its audit trail, and the received calls.
 struct Setting {
     server: Server,
     trail: PathBuf,
@@ -130,7 +129,6 @@ impl Setting {
         }
     }
 
-    /// Sends a modern call with these members in its parameters.
     async fn modern(&self, members: &str) -> Value {
         let message = modern_call(1, "pay", json!({}));
         let mut meta = message["params"]["_meta"].clone();
@@ -208,7 +206,6 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
 
 /// Arguments as common clients write them: a number and a list as text, and an extra member.
 const HABITS: &str = r#"{"amount":"9007199254740993","tags":"[\"a\", 1.0]","sessionId":"n8n"}"#;
-/// The same arguments by the schema.
 const MEANT: &str = r#"{"amount":9007199254740993,"tags":["a"]}"#;
 const READABLE: &str = r#"{"amount":"9007199254740993","tags":"[\"a\"]","sessionId":"n8n"}"#;
 

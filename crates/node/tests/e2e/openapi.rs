@@ -11,7 +11,6 @@ use tokio::process::{Child, Command};
 use crate::client::{Session, call, modern, modern_call, post_modern, request, response, text};
 use crate::process::{SOON, Server, shoal};
 
-/// Starts the service; killed when dropped.
 async fn petstore(flags: &[&str]) -> (Child, String) {
     let script = "/../worker/tests/fixtures/petstore.py";
     let mut child = Command::new("python3")

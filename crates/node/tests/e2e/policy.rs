@@ -27,7 +27,6 @@ effect = "deny"
 tools = ["long_job"]
 "#;
 
-/// A temporary directory.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -51,7 +50,6 @@ impl Drop for Directory {
     }
 }
 
-/// A server that knows Alice and Bob, and polls its rules often.
 async fn server(rules: &str) -> Server {
     let hash = async |token: &str| {
         let hashed = output(&["config", "hash-token"], token).await;
@@ -99,7 +97,6 @@ async fn two_callers_see_and_use_different_things() {
     assert_eq!(bob.ask(&prompts).await["result"]["prompts"], json!([]));
     let resources = request(3, "resources/list", json!({}));
     assert_eq!(bob.ask(&resources).await["result"]["resources"], json!([]));
-    // Calls agree with lists, in both eras.
     let add = call(4, "add", json!({ "a": 1, "b": 2 }));
     assert_eq!(text(&alice.ask(&add).await), r#"{"sum":3.0}"#);
     let (hidden, unknown) = (
@@ -186,7 +183,6 @@ async fn rules_are_tested_from_the_command_line() {
     assert_eq!(json["cases"][0]["rule"], "no jobs");
     let nothing = output(&["policy", "test", &good], "").await;
     assert_eq!(nothing.code, 2, "{}", nothing.stderr);
-    // A rule with a mistake.
     let wrong = "[[policy.rules]]\nname = 'r'\neffect = 'allow'\nwhen = 'true &&\n claim.x'\n";
     let wrong = wrong.replace("'true &&\n claim.x'", "'''true &&\n claim.x'''");
     let config = directory.write("shoal.toml", &wrong);

@@ -12,7 +12,6 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// All sessions share the process of the typed server.
 pub(crate) const SHARED: (&str, &str) = ("SHOAL_POOLS__STDIO__BACKEND__STDIO__ISOLATION", "shared");
 /// Longer than anything here takes on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -41,7 +40,6 @@ pub(crate) struct Server {
     log: Log,
 }
 
-/// The standard error so far.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<String>>);
 
@@ -62,7 +60,6 @@ impl Server {
         Self::of(command).await
     }
 
-    /// Runs a serving command, and waits until its pools are ready.
     pub(crate) async fn of(command: Command) -> Self {
         let server = Self::announced(command).await;
         server.wait_for_readiness(200).await;
@@ -98,7 +95,6 @@ impl Server {
         answer.unwrap().json().await.unwrap()
     }
 
-    /// The status and body of `/readyz`.
     pub(crate) async fn readiness(&self) -> (u16, Value) {
         let answer = reqwest::get(format!("{}/readyz", self.admin)).await;
         let answer = answer.unwrap();
@@ -132,7 +128,6 @@ impl Server {
         reached.unwrap_or_else(|_| panic!("not {running} calls: {}", self.log.text()));
     }
 
-    /// Waits for this text on standard error.
     pub(crate) async fn said(&self, words: &str) {
         self.log.said(words).await;
     }
@@ -141,7 +136,6 @@ impl Server {
         send(&self.child, signal);
     }
 
-    /// Waits for the process's exit code.
     pub(crate) async fn exit_code(&mut self) -> i32 {
         let status: ExitStatus = timeout(SOON, self.child.wait()).await.unwrap().unwrap();
         status.code().unwrap_or(-1)
@@ -217,7 +211,6 @@ impl Bridge {
         }
     }
 
-    /// Waits for this text on standard error.
     pub(crate) async fn said(&self, words: &str) {
         self.log.said(words).await;
     }
@@ -240,7 +233,6 @@ impl Bridge {
             .map(|line| serde_json::from_str(&line).unwrap())
     }
 
-    /// Drops other messages.
     pub(crate) async fn response(&mut self, id: impl Into<Value>) -> Value {
         let id = id.into();
         loop {
@@ -253,7 +245,6 @@ impl Bridge {
         }
     }
 
-    /// Drops messages of other methods.
     pub(crate) async fn of_method(&mut self, method: &str) -> Value {
         loop {
             let message = self.next().await.unwrap_or_else(|| {
@@ -273,7 +264,6 @@ impl Bridge {
         self.input = None;
     }
 
-    /// Waits for the exit code, and returns the messages until then.
     pub(crate) async fn end(mut self) -> (i32, Vec<Value>) {
         let mut messages = Vec::new();
         while let Some(message) = self.next().await {

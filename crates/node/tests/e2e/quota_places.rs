@@ -13,7 +13,6 @@ use crate::websocket::{Client, stream_to};
 
 const TWO: &str = "[pools.demo]\nbackend = 'demo'\n[[quotas]]\nname = 'two'\nper = 'principal'\n\
                    tools = ['long_job']\nconcurrent = 2\n";
-/// Through a quota of two.
 const CALLS: u64 = 6;
 
 async fn server() -> Server {

@@ -26,7 +26,6 @@ fn echo(id: u64) -> Value {
     modern_call(id, "echo", json!({ "text": "hello" }))
 }
 
-/// Two edges that share a Redis and know each other.
 async fn two_edges(store: &str, quota: &str) -> [Server; 2] {
     let any = "127.0.0.1:0";
     let config = ConfigFile::new(&demo("some", quota));

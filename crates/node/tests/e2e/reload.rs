@@ -208,7 +208,6 @@ async fn a_pool_goes_on_until_its_new_form_is_ready_also_when_the_process_ends_b
     let mut server = serve(&config).await;
     let seen = Seen::of(&server).await;
     let pid = seen.call("same_process", "").await;
-    // A server that stays silent.
     config.write("[pools.same]\nbackend = { stdio = { command = 'sleep', args = ['98765'] } }\n");
     server.signal(Signal::SIGHUP);
     let waiting = async || server.status().await["configuration"]["waiting"].clone();

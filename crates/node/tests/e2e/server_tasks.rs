@@ -14,7 +14,6 @@ async fn next(events: &mut Events) -> Value {
     next.expect("the stream goes on")
 }
 
-/// A server of this era over stdio, and over HTTP behind another Shoal.
 async fn both(era: &str) -> (Setting, Server) {
     let setting = Setting::start(era).await;
     let behind = Server::start(&[&setting.server.mcp]).await;

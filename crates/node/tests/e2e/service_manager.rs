@@ -45,7 +45,6 @@ impl Manager {
     }
 }
 
-/// Starts a server that notifies the manager at `name`.
 async fn served(config: &ConfigFile, name: &str) -> Server {
     let any = "127.0.0.1:0";
     let mut command = shoal(&["serve", "--admin", any, "--listen", any]);
@@ -108,7 +107,6 @@ async fn a_process_that_is_not_ready_says_why_at_an_abstract_socket() {
     let name = format!("shoal-test-{}", uuid::Uuid::new_v4());
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let manager = Manager::at(&address);
-    // The socket has no listener.
     let mut command = shoal(&[
         "serve",
         "--roles",

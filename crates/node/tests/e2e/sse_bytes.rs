@@ -32,7 +32,6 @@ fn strict(stream: &str) -> Vec<Event> {
     events
 }
 
-/// Sends `head` and `body` on a new connection. Returns the answer's head and dechunked body.
 async fn exchange(address: &str, head: &str, body: &Value) -> (String, String) {
     let body = body.to_string();
     let request = format!(

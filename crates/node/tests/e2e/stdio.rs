@@ -231,7 +231,6 @@ async fn a_signal_ends_it_although_the_input_is_open() {
     assert_eq!(bridge.end().await.0, 0);
 }
 
-/// A bridge with a server that stays silent.
 async fn waiting_for_a_silent_server() -> Bridge {
     let server = "import sys, time; print('here', file=sys.stderr, flush=True); time.sleep(600)";
     let environment = [

@@ -32,7 +32,6 @@ async fn cluster(store: &str) -> Cluster {
     Cluster { edge, sessions }
 }
 
-/// The status for a client that opens a session.
 async fn opens(edge: &Server) -> u16 {
     let answer = post(&edge.mcp, &initialize(1, "2025-11-25")).send().await;
     answer.unwrap().status().as_u16()
@@ -47,7 +46,6 @@ async fn trouble(server: &Server) -> Value {
     server.status().await["store"]["trouble"].clone()
 }
 
-/// The nodes in the console.
 async fn console(server: &Server) -> Vec<Value> {
     let answer = reqwest::get(format!("{}/console/api/overview", server.admin)).await;
     let said: Value = answer.unwrap().json().await.unwrap();

@@ -15,7 +15,6 @@ use crate::terminal::at_a_terminal;
 /// Longer than any test.
 const ENDLESS: &str = r#"{"steps":600,"interval_ms":1000}"#;
 
-/// A server whose calls become tasks soon.
 async fn hurried(pool: &str) -> Server {
     Server::start_with(&[pool], &[("SHOAL_TASKS__AFTER", "50ms")]).await
 }
@@ -30,7 +29,6 @@ async fn tasks(server: &Server, what: &str, words: &[&str]) -> Output {
     output(&[&first[..], words].concat(), "").await
 }
 
-/// Begins a task, detaches, and returns its id.
 async fn left(server: &Server, tool: &str, arguments: &str) -> String {
     let begun = call(server, &["--detach", tool, arguments]).await;
     assert_eq!((begun.code, begun.stderr.as_str()), (0, ""));

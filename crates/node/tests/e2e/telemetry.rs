@@ -10,7 +10,6 @@ use tokio::net::TcpListener;
 
 use crate::process::Server;
 
-/// A collector that keeps the requests by path.
 #[derive(Clone, Default)]
 pub(crate) struct Collector(Arc<Mutex<Vec<(String, Bytes)>>>);
 
@@ -109,7 +108,6 @@ async fn the_collector_gets_the_last_words_too() {
 
 #[tokio::test]
 async fn a_collector_that_is_away_keeps_nobody() {
-    // The port is free once the listener is dropped.
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", taken.local_addr().unwrap());
     drop(taken);

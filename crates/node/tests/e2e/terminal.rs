@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use crate::command::output;
 use crate::process::{SOON, Server, shoal};
 
-/// The terminal's output, and standard output.
 pub(crate) struct Ended {
     pub(crate) shown: String,
     pub(crate) printed: String,
@@ -32,7 +31,6 @@ pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> E
     let mut terminal = File::from(pty.master);
     let mut keyboard = terminal.try_clone().unwrap();
     let (sender, seen) = mpsc::channel();
-    // Ends when the other side is closed.
     std::thread::spawn(move || {
         let mut chunk = [0; 1024];
         while let Ok(read @ 1..) = terminal.read(&mut chunk) {
@@ -238,7 +236,6 @@ for line in sys.stdin:
         assert!(text.contains(part), "{words:?}: {text}");
         seen.push((format!("{words:?}"), text));
     }
-    // Shows the question, and the error in an answer.
     let asked = at_a_terminal(
         &words(&["call", "asks"]),
         &[("  > ", "me"), ("  > ", "/decline")],

@@ -15,7 +15,6 @@ use crate::process::{SHARED, SOON, Server, shoal};
 use crate::reload::setting::{ConfigFile, Seen, until};
 use crate::serve::FIXTURE;
 
-/// The server's address, for its successor.
 fn address(server: &Server) -> String {
     let address = server.mcp.trim_start_matches("http://");
     address.trim_end_matches("/mcp").to_owned()
@@ -141,7 +140,6 @@ async fn one_of_several_servers_may_go_away() {
 /// one of them.
 struct Pair {
     servers: [Server; 2],
-    /// The process behind each.
     processes: Vec<String>,
     _front: Server,
     config: ConfigFile,
@@ -242,7 +240,6 @@ async fn what_cannot_be_a_server_is_refused_at_once() {
     }
 }
 
-/// A Streamable HTTP server that records requests; its URL.
 async fn observed() -> (Child, String) {
     let script = "/../worker/tests/fixtures/streamable.py";
     let mut child = Command::new("python3")

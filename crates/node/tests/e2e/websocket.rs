@@ -24,7 +24,6 @@ const ON: &[(&str, &str)] = &[("SHOAL_SERVER__WEBSOCKET", "true")];
 pub(crate) struct Client {
     socket: WebSocketStream<TcpStream>,
     session: String,
-    /// The newest event's id.
     last: String,
 }
 

@@ -32,7 +32,7 @@ struct Shown {
 }
 
 impl ClientEndpoint {
-    /// The endpoint `auth.resource`, or else `listener`.
+    /// The endpoint is `auth.resource`, or else `listener`.
     pub fn new(settings: &Settings, listener: Option<String>) -> Self {
         let named = Some(settings.auth.resource.clone()).filter(|named| !named.is_empty());
         Self {
@@ -41,7 +41,7 @@ impl ClientEndpoint {
         }
     }
 
-    /// For an operator whose browser reached this process as `host`.
+    /// `host` is the name under which the operator's browser reached this process.
     fn shown(&self, host: Option<&str>) -> Shown {
         let url = self.url.as_deref().map(|url| reachable(url, host));
         let credential = match self.mode {

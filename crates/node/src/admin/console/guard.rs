@@ -15,17 +15,17 @@ use super::super::refuse;
 use super::API;
 use crate::config::{Operator, OperatorRole, Secret};
 
-/// Required for changes, because forms and pages of another origin cannot send it.
+/// The header that changes require, because forms and pages of other origins cannot send it.
 pub(super) const ACTION: HeaderName = HeaderName::from_static("x-shoal-console");
 
-/// A second line of defence: clients' text is not inserted as markup anyway.
+/// The page inserts clients' text as text; this policy also keeps scripts in it from running.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 );
 
 pub(super) struct Guard {
-    /// By the tokens' hashes, so that the time of a lookup reveals nothing about tokens.
+    /// Keyed by hashes, so that the time of a lookup reveals nothing about the tokens.
     operators: HashMap<TokenHash, By>,
     on_this_machine: bool,
 }

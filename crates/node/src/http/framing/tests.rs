@@ -81,7 +81,6 @@ fn what_others_could_read_differently_is_found() {
         ),
     ] {
         assert_eq!(read(head), (Some((0, fault)), true), "{head:?}");
-        // Later bytes do not count as requests.
         assert_eq!(
             read(&format!("{head}{GET}")),
             (Some((0, fault)), true),

@@ -251,7 +251,6 @@ async fn an_answer_before_the_end_of_its_request_arrives() {
     for (head, status) in [(announced, 413), (chunked, 413), (malformed, 400)] {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
-        // In pieces, long after the answer.
         for piece in body.chunks(1 << 20) {
             stream.write_all(piece).await.unwrap();
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -60,7 +60,6 @@ async fn each_shape_has_one_reading() {
         ),
         ("OPTIONS * HTTP/1.1", "", "HTTP/1.1 404", ""),
         ("CONNECT x:80 HTTP/1.1", "", "HTTP/1.1 404", ""),
-        // Other protocol versions.
         ("POST /mcp HTTP/1.0", "", "HTTP/1.0 200", "/mcp "),
         ("POST /mcp HTTP/0.9", "", "HTTP/1.1 400", "}"),
         ("POST /mcp", "", "HTTP/1.1 400", "}"),
@@ -162,7 +161,6 @@ async fn each_shape_has_one_reading() {
             "HTTP/1.1 200",
             "/mcp ",
         ),
-        // Control bytes in a value.
         ("POST /mcp HTTP/1.1", "X: a\x08b\r\n", "HTTP/1.1 400", "}"),
         ("POST /mcp HTTP/1.1", "X: a\rb\r\n", "HTTP/1.1 400", "}"),
         ("POST /mcp HTTP/1.1", "X: a\tb\r\n", "HTTP/1.1 200", "/mcp "),

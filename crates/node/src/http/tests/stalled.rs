@@ -125,7 +125,6 @@ async fn a_slow_client_that_reads_is_not_cut() {
         .unwrap();
     let (mut read, mut buffer) = (0, vec![0; 4 << 20]);
     loop {
-        // Nearly the server's timeout each time.
         tokio::time::sleep(Duration::from_millis(50)).await;
         let mut piece = 0;
         while piece < buffer.len() {
@@ -143,7 +142,6 @@ async fn a_slow_client_that_reads_is_not_cut() {
     assert!(read > LONG, "{read}");
 }
 
-/// A client with empty windows.
 async fn h2_client(
     address: std::net::SocketAddr,
 ) -> (

@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Client, ClientError, GOODBYE, as_error, object};
 
-/// Notifications can be lost.
+/// Polls a subscribed task too, because notifications can be lost.
 const ASKED_ANYWAY: Duration = Duration::from_secs(30);
-/// The bounds of the server's poll interval.
+/// The shortest and the longest poll interval, whatever the server asks for.
 const POLLED: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 const POLL_INTERVAL_MS: u64 = 1000;
 
@@ -19,15 +19,15 @@ pub(super) struct Tasks {
     pub(super) are_offered: bool,
     /// Whether the client declares support.
     pub(super) are_declared: bool,
-    /// The latest notification.
+    /// The latest notification about the task.
     pub(super) told: Option<Value>,
     listening: Option<u64>,
 }
 
 pub(crate) enum Followed {
-    /// As returned by `tasks/get`.
+    /// The task as `tasks/get` returns it.
     Ended(Value),
-    /// This client cannot answer a question.
+    /// The task asks a question that this client cannot answer.
     Asks,
 }
 
@@ -57,7 +57,7 @@ impl Client {
         self.round(method, params).await
     }
 
-    /// If this fails, the task continues.
+    /// Cancels a task. If this fails, the task continues.
     pub(crate) async fn cancel_task(&mut self, id: &str) -> Result<(), ClientError> {
         self.limit = GOODBYE;
         self.about_task("tasks/cancel", id).await.map(drop)
@@ -95,7 +95,7 @@ impl Client {
         }
     }
 
-    /// `false` if the client cannot answer.
+    /// Answers the task's questions; `false` if the client cannot.
     async fn answer_task(
         &mut self,
         id: &str,
@@ -118,7 +118,7 @@ impl Client {
         Ok(true)
     }
 
-    /// `None` when it is time to poll.
+    /// Waits for a notification; `None` when it is time to poll.
     async fn news(&mut self, poll_interval: &Value) -> Option<Value> {
         if self.tasks.listening.is_none() && self.tasks.told.is_none() {
             let interval = poll_interval.as_u64().unwrap_or(POLL_INTERVAL_MS);
@@ -128,7 +128,7 @@ impl Client {
         timeout(ASKED_ANYWAY, self.told()).await.ok().flatten()
     }
 
-    /// `None` when the subscription has ended.
+    /// Waits for the subscription's notification; `None` when the subscription has ended.
     async fn told(&mut self) -> Option<Value> {
         loop {
             if let Some(task) = self.tasks.told.take() {

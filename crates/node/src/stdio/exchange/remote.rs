@@ -12,7 +12,7 @@ use reqwest::{Client, Url};
 use super::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Shorter than the idle timeout of servers and balancers, which may close the connection.
+/// Servers and balancers close idle connections later than this.
 const POOL_IDLE: Duration = Duration::from_secs(15);
 /// Detects that a silent stream's other end is gone.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -114,7 +114,7 @@ impl Exchange for RemoteExchange {
     }
 }
 
-/// reqwest's own text omits the causes.
+/// Adds the causes, which reqwest's own text omits.
 fn whole_story(error: &reqwest::Error) -> String {
     let mut story = error.to_string();
     let mut cause = error.source();

@@ -12,10 +12,10 @@ use super::super::sse::Events;
 use super::super::wire::{outcome_unknown, refusal};
 use super::{Legacy, Pending};
 
-/// Unless the server names a pause.
+/// The pause before a retry, unless the server names one.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// For a stream that cannot be resumed.
+/// How long to retry a stream that cannot be resumed.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 
 pub(super) struct Cursor {
@@ -33,7 +33,7 @@ impl Default for Cursor {
 }
 
 impl Legacy {
-    /// Reads the stream to its end, so that the connection can be reused.
+    /// Passes the stream's messages on. Reads it to its end, so that the connection can be reused.
     pub(super) async fn follow(&self, mut events: Events, mut pending: Pending) {
         let mut cursor = Cursor::default();
         loop {
@@ -54,7 +54,7 @@ impl Legacy {
         }
     }
 
-    /// 2025-11-25, Resumability.
+    /// Reopens the stream after its last event (2025-11-25, Resumability).
     async fn resume(&self, cursor: &Cursor) -> Result<Events, RpcError> {
         let Some(id) = &cursor.id else {
             return Err(outcome_unknown("the connection broke before the response"));

@@ -13,7 +13,7 @@ use super::follow::{Cursor, LONGEST_PAUSE, RETRY, may_pass};
 use super::{Legacy, Pending};
 
 impl Legacy {
-    /// Ends with the session, or when the server refuses the stream. Boxed, because reopening
+    /// Listens until the session ends or the server refuses the stream. Boxed, because reopening
     /// listens again.
     pub(super) fn listen(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(self.keep_listening())
@@ -23,7 +23,7 @@ impl Legacy {
         let key = self.session.key();
         let mut cursor = Cursor::default();
         let mut backoff = Backoff::new(RETRY * 2, LONGEST_PAUSE);
-        // Another session has its own listener.
+        // A newer session has its own listener.
         while self.session.key() == key {
             let opened = self
                 .wire
@@ -44,7 +44,7 @@ impl Legacy {
                         return;
                     }
                     status if may_pass(status) => failed = true,
-                    // The history is gone.
+                    // The history is gone, so listen from now on.
                     _ if cursor.id.take().is_some() => {
                         tracing::warn!("some messages of the server may have been missed");
                     }

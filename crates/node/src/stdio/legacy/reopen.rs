@@ -15,7 +15,7 @@ use super::super::wire::post_headers;
 use super::Legacy;
 
 impl Legacy {
-    /// Returns whether there is a new session.
+    /// Replaces the session `lost`. Returns whether there is a new one.
     pub(super) async fn reopen(self: &Arc<Self>, lost: Option<HeaderValue>) -> bool {
         let _one_at_a_time = self.reopening.lock().await;
         if self.session.key() != lost {
@@ -43,7 +43,7 @@ impl Legacy {
         true
     }
 
-    /// Returns the new session's id, if the server gives one.
+    /// Sends `initialize`. Returns the new session's id, if the server gives one.
     async fn initialize_again(&self, opening: Bytes) -> Option<Option<HeaderValue>> {
         let outgoing = Outgoing {
             method: HttpMethod::POST,

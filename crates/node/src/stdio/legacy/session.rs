@@ -7,7 +7,7 @@ use shoal_protocol::{
     MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method, RawJson, RawObject, Request, RequestId,
 };
 
-/// Empty until `initialize` is answered.
+/// The session; empty until `initialize` is answered.
 #[derive(Default)]
 pub(super) struct Session(Mutex<SessionReplay>);
 
@@ -17,7 +17,7 @@ struct SessionReplay {
     version: Option<HeaderValue>,
     opening: Option<(RequestId, Bytes)>,
     initialized: bool,
-    /// The newest of each kind: `logging/setLevel`, subscriptions.
+    /// The newest request of each kind: `logging/setLevel`, subscriptions.
     changes: Vec<(String, Bytes)>,
 }
 
@@ -27,7 +27,7 @@ impl Session {
         known.id.is_some() || known.version.is_some()
     }
 
-    /// `None` for servers without sessions.
+    /// The session's id; `None` for servers without sessions.
     pub(super) fn key(&self) -> Option<HeaderValue> {
         self.0.lock().id.clone()
     }
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Returns whether that is new.
+    /// Marks the client as initialized. Returns whether that is new.
     pub(super) fn note_initialized(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().initialized, true)
     }

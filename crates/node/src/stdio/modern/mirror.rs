@@ -69,7 +69,7 @@ pub(super) struct ListPage {
 }
 
 impl ListPage {
-    /// Uses the `_meta` of `request`.
+    /// The first page, with the `_meta` of `request`.
     pub(super) fn first(request: &Request) -> Self {
         let meta = request.params.as_ref().and_then(RawObject::of);
         let meta = meta.and_then(|params| RawObject::of(&params.get("_meta")?));
@@ -85,7 +85,7 @@ impl ListPage {
         }
     }
 
-    /// `None` after the last page.
+    /// The next page's parameters; `None` after the last page.
     pub(super) fn params(&self) -> Option<RawJson> {
         if !self.more {
             return None;

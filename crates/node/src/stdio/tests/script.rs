@@ -17,13 +17,10 @@ use super::super::bridge::Bridge;
 use super::super::console::Outbox;
 use super::super::exchange::{BodyError, Exchange, Outgoing, Reply, SendError};
 
-/// The server's reaction to one request.
 pub(super) enum Act {
-    /// The server cannot be reached.
     Refuse,
     /// The connection breaks after the request.
     Break,
-    /// Status, headers and a JSON body.
     Json(u16, &'static [(&'static str, &'static str)], Value),
     /// A stream with these frames.
     Stream(Vec<&'static str>, End),
@@ -103,10 +100,8 @@ fn reply(
     reply
 }
 
-/// A server without a bridge.
 pub(super) struct Server(Arc<Script>);
 
-/// A server with one reaction to each POST, in order.
 pub(super) fn server(posts: impl IntoIterator<Item = Act>) -> Server {
     let script = Arc::new(Script::default());
     script.posts.lock().extend(posts);
@@ -118,7 +113,6 @@ impl Server {
         Arc::new(Arc::clone(&self.0))
     }
 
-    /// The bodies of all POSTs.
     pub(super) fn posted(&self) -> Vec<Value> {
         self.0.posted()
     }
@@ -141,7 +135,6 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client whose server has one reaction to each POST, in order.
     pub(super) fn with(posts: impl IntoIterator<Item = Act>) -> Self {
         let script = Arc::new(Script::default());
         script.posts.lock().extend(posts);
@@ -164,7 +157,6 @@ impl Client {
         client
     }
 
-    /// Sets the reactions to later GETs.
     pub(super) fn on_get(&self, acts: impl IntoIterator<Item = Act>) {
         self.script.gets.lock().extend(acts);
     }
@@ -185,13 +177,11 @@ impl Client {
         serde_json::from_slice(&line).unwrap()
     }
 
-    /// Whether no more messages come.
     pub(super) async fn hears_nothing(&mut self) -> bool {
         let hour = Duration::from_secs(3600);
         tokio::time::timeout(hour, self.lines.recv()).await.is_err()
     }
 
-    /// The headers of all requests with a method.
     pub(super) fn sent(&self, method: Method) -> Vec<HeaderMap> {
         let seen = self.script.seen.lock();
         let seen = seen.iter().filter(|request| request.method == method);
@@ -237,7 +227,6 @@ pub(super) fn answered(id: u64, result: Value) -> Act {
     )
 }
 
-/// A refusal with a JSON-RPC error without id.
 pub(super) fn refused(status: u16, code: i64) -> Act {
     let error = json!({ "code": code, "message": "no" });
     Act::Json(status, &[], json!({ "jsonrpc": "2.0", "error": error }))

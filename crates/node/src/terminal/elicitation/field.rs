@@ -33,7 +33,7 @@ impl Field<'_> {
         plain(&text)
     }
 
-    /// `None` leaves the field out.
+    /// Parses an answer; `None` leaves the field out.
     ///
     /// # Errors
     /// Why the line is no valid value.

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::{Answers, Person, ask};
 
-/// Types these lines, and records the output.
 struct Typist {
     is_there: bool,
     lines: VecDeque<&'static str>,

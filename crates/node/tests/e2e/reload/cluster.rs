@@ -10,7 +10,6 @@ use super::load::under_load;
 use super::setting::{ConfigFile, Seen, fixture, until};
 use crate::process::{Server, shoal};
 
-/// Starts a Redis; its URL.
 pub(crate) async fn redis() -> (Child, String) {
     let port = {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -40,7 +40,6 @@ impl ConfigFile {
         self.directory.join(name)
     }
 
-    /// Replaces the file.
     pub(crate) fn write(&self, text: &str) {
         let next = self.beside("next");
         std::fs::write(&next, text).unwrap();
@@ -72,7 +71,6 @@ pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     timeout(SOON, so).await.expect("it comes to be so");
 }
 
-/// A server in one client session.
 pub(crate) struct Seen {
     pub(crate) session: Session,
     last: AtomicU64,
@@ -90,7 +88,6 @@ impl Seen {
         self.last.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The tool's answer.
     pub(crate) async fn call(&self, tool: &str, said: &str) -> String {
         let call = call(self.id(), tool, json!({ "text": said }));
         text(&self.session.ask(&call).await).to_owned()
@@ -102,7 +99,6 @@ impl Seen {
         answer["error"]["code"].as_i64().expect("an error")
     }
 
-    /// Waits until a tool is offered, or no longer offered.
     pub(crate) async fn offers(&self, tool: &str, is_offered: bool) {
         until(async || {
             let list = request(self.id(), "tools/list", json!({}));

@@ -7,7 +7,6 @@ use super::setting::{ConfigFile, Seen, until};
 use crate::process::{SHARED, Server};
 use crate::serve::FIXTURE;
 
-/// A server behind a URL, and the process that answers its calls.
 struct Upstream {
     server: Server,
     process: String,
@@ -22,7 +21,6 @@ impl Upstream {
         Self { server, process }
     }
 
-    /// Whether the server has a session.
     async fn is_in_use(&self) -> bool {
         let status = self.server.status().await;
         let count = |name: &str| status["sessions"][name].as_u64().unwrap();
@@ -46,7 +44,6 @@ async fn servers_behind_urls_come_and_go_and_no_client_notices() {
     let config = ConfigFile::new(&pool(&servers[..2]));
     let front = super::serve(&config).await;
     under_load(&front.mcp, &["remote_shout"], async || {
-        // Add one, remove one, replace all.
         for now in [0..3, 1..3, 3..4] {
             config.write(&pool(&servers[now.clone()]));
             front.signal(Signal::SIGHUP);

@@ -131,7 +131,6 @@ impl Inspector for Scripted {
 pub(super) struct Port {
     router: Router,
     pub(super) node: Arc<Scripted>,
-    /// Requests to the edge: the operator, headers and body.
     pub(super) edge: Arc<Mutex<Vec<Came>>>,
 }
 
