@@ -1,8 +1,8 @@
 // The link between a worker and a node: how a process in any language runs tools for Shoal.
 //
-// A worker dials every node that it is told of and keeps one stream to each; it needs no open port. A
-// minimal worker sends `hello` and `announce`, and answers each `start` with one `event` that is
-// `finished`. Everything else makes it a better citizen:
+// A worker dials every node that it learns of and keeps one stream to each; it needs no open port. A minimal worker
+// sends `hello` and `announce`, and answers each `start` with one `event` that is `finished`. Everything else is
+// optional:
 //
 //   worker                                   node
 //   hello{versions 1-4, worker "py-1"} ──▶
@@ -12,21 +12,20 @@
 //   event{flight 1, sequence 1,
 //         finished{result}}            ──▶
 //
-// A flight is one reader of one call. It opens with `start` or `attach`, and is over, on both sides, with
-// `refused`, `lost`, an event that is `finished`, or `detach` without `steering`. Frames of a flight that is
-// over, or that was never opened, are ignored.
+// A flight is one reader of one call. It opens with `start` or `attach`. It ends on both sides with `refused`, `lost`,
+// an event that is `finished`, or `detach` without `steering`. Frames of an unopened or ended flight are ignored.
 //
-// From version 5 on, the flight of a call that was cancelled, or ended by its deadline, is over with the `lost` that follows its
-// `finished`: the worker says so when the call's tool has stopped.
+// From version 5 on, the flight of a call that was cancelled or exceeded its deadline ends later: with the `lost` after
+// its `finished`, which the worker sends when the tool has stopped.
 //
-// When the link breaks, its flights are over on both sides, and calls go on. The worker keeps what they say for whoever
-// attaches. When it is back, the node attaches to each call that it reads, by a new flight, after the last event that it
-// has. It names the reader that it was, as the worker has named it with the first word of the broken flight: if another
-// reader has attached to the call meanwhile, the worker answers `lost`. What may not have arrived is said again: a `start` of
-// which nothing was heard, a cancel, an answer that was not acknowledged. Saying it twice changes nothing.
+// When the link breaks, its flights end on both sides, but the calls continue. The worker keeps their events for later
+// readers. When the worker is back, the node attaches to each call that it was reading: by a new flight, after the last
+// event that it has. The node names its former reader, using the number from the first frame of the broken flight. If
+// another reader has attached to the call meanwhile, the worker answers `lost`. The node repeats frames that may not
+// have arrived: a `start` without an answer, a cancel, an unacknowledged answer. A repeated frame changes nothing.
 //
-// Earlier releases kept flights across links. A node of such a release opens them again under their numbers, and may
-// cancel and answer before it does; what names no open flight is ignored.
+// Earlier releases kept flights across links. A node of such a release reopens them under their numbers, and may send
+// cancels and answers before it does. Frames of flights that are not open are ignored.
 //
 // Unknown members of a `oneof`, unknown fields and unknown enum values are ignored.
 
@@ -54,13 +53,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Whose the lists of a pool are.
+// Which callers see the lists of a pool.
 type Catalog_Lists int32
 
 const (
 	// All callers see the lists above.
 	Catalog_LISTS_UNSPECIFIED Catalog_Lists = 0
-	// Each caller has its own. The lists above are empty. The worker answers `tools/list`, `resources/list`,
+	// Each caller has its own lists, and the lists above are empty. The worker answers `tools/list`, `resources/list`,
 	// `resources/templates/list` and `prompts/list` as calls, with all items in one result.
 	Catalog_LISTS_PRINCIPAL Catalog_Lists = 1
 )
@@ -104,7 +103,7 @@ func (Catalog_Lists) EnumDescriptor() ([]byte, []int) {
 	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{4, 0}
 }
 
-// What a worker says.
+// A frame from a worker.
 type WorkerFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Frame:
@@ -331,38 +330,37 @@ type WorkerFrame_Hello struct {
 }
 
 type WorkerFrame_Announce struct {
-	// What the worker offers; after `welcome`, and again whenever it changes.
+	// What the worker offers; sent after `welcome`, and after each change.
 	Announce *Announce `protobuf:"bytes,2,opt,name=announce,proto3,oneof"`
 }
 
 type WorkerFrame_Load struct {
-	// How busy the worker is; when that has changed, at most every 50 ms, never per call.
+	// The worker's load; sent after changes, at most every 50 ms, and not for each call.
 	Load *Load `protobuf:"bytes,3,opt,name=load,proto3,oneof"`
 }
 
 type WorkerFrame_Accepted struct {
-	// The call of a flight runs, and nothing of it has come yet. Sent only for a call that sent no event
-	// within about a millisecond, so that the node need not wait to know.
+	// The call runs but has not sent an event for about a millisecond. Tells the node that it need not wait.
 	Accepted *Accepted `protobuf:"bytes,4,opt,name=accepted,proto3,oneof"`
 }
 
 type WorkerFrame_Refused struct {
-	// The call of a flight does not run, or is not known.
+	// The call does not run, or is unknown.
 	Refused *Refused `protobuf:"bytes,5,opt,name=refused,proto3,oneof"`
 }
 
 type WorkerFrame_Event struct {
-	// Something that a call sent.
+	// An event of a call.
 	Event *Event `protobuf:"bytes,6,opt,name=event,proto3,oneof"`
 }
 
 type WorkerFrame_Lost struct {
-	// A flight's events end here without its call's end.
+	// The flight ends before the call does.
 	Lost *Lost `protobuf:"bytes,7,opt,name=lost,proto3,oneof"`
 }
 
 type WorkerFrame_AnswerTaken struct {
-	// An answer has arrived.
+	// The worker has received an answer.
 	AnswerTaken *AnswerTaken `protobuf:"bytes,8,opt,name=answer_taken,json=answerTaken,proto3,oneof"`
 }
 
@@ -407,7 +405,7 @@ type WorkerFrame_Close struct {
 }
 
 type WorkerFrame_OwnLists struct {
-	// Somebody sees other lists than the worker has announced. Earlier releases ignore it.
+	// Some callers see other lists than the worker has announced. Earlier releases ignore this frame.
 	OwnLists *OwnLists `protobuf:"bytes,17,opt,name=own_lists,json=ownLists,proto3,oneof"`
 }
 
@@ -447,21 +445,19 @@ func (*WorkerFrame_OwnLists) isWorkerFrame_Frame() {}
 
 // The first frame of a worker.
 type Hello struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the worker speaks.
-	Versions *v1.Versions `protobuf:"bytes,1,opt,name=versions,proto3" json:"versions,omitempty"`
-	// The worker's name: one pool's runtime in one process. A link of the same name replaces an older one.
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Versions *v1.Versions           `protobuf:"bytes,1,opt,name=versions,proto3" json:"versions,omitempty"`
+	// The worker's name: one pool's runtime in one process. A link with the same name replaces the older one.
 	Worker string `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	// A number that the runtime drew when it started. A worker that comes back with another one has
-	// forgotten its calls, and the node does not start them on it again.
-	Incarnation uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// What the worker is ready to receive.
-	Limits *v1.Limits `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
-	// The number that the worker's ledger has now (`Call.ledger`). Absent: the worker keeps no numbers, and gets calls
-	// without.
+	// A random number for each start of the runtime. A worker with another number has forgotten its calls, so the node
+	// does not start them on it again.
+	Incarnation uint64     `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Limits      *v1.Limits `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
+	// The present number of the worker's ledger (`Call.ledger`). Absent: the worker keeps no numbers, and gets calls
+	// without one.
 	Ledger *uint64 `protobuf:"varint,5,opt,name=ledger,proto3,oneof" json:"ledger,omitempty"`
-	// Where the worker's process shows that it lives. Absent: when a link breaks, the node waits for the worker as long as
-	// for one that may come back.
+	// A port that shows that the worker's process lives. Absent: when a link breaks, the node waits for the worker as
+	// long as for one that may come back.
 	Presence      *Presence `protobuf:"bytes,6,opt,name=presence,proto3" json:"presence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -539,13 +535,13 @@ func (x *Hello) GetPresence() *Presence {
 	return nil
 }
 
-// A TCP port that is open as long as the worker's process lives, at the address that the link comes from. Whoever connects
-// is sent the eight bytes of `id`, most significant first, and nothing else. A node that finds the port refused, after it
-// has seen it answer, knows that the process is gone.
+// A TCP port that is open while the worker's process lives, at the address from which the link comes. A client that
+// connects gets the eight bytes of `id`, most significant first, and nothing else. If the port has answered before and
+// then refuses a connection, the node knows that the process is gone.
 type Presence struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Port  uint32                 `protobuf:"varint,1,opt,name=port,proto3" json:"port,omitempty"`
-	// A number that was drawn for this port.
+	// A random number for this port.
 	Id            uint64 `protobuf:"fixed64,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -595,16 +591,16 @@ func (x *Presence) GetId() uint64 {
 	return 0
 }
 
-// What a worker offers and how it is.
+// A worker's offers and state.
 type Announce struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pool that it belongs to. It does not change while the link lasts.
+	// The worker's pool. It does not change while the link lasts.
 	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
-	// What the pool offers; absent while the worker cannot take calls.
+	// The pool's offers; absent while the worker cannot take calls.
 	Catalog *Catalog `protobuf:"bytes,2,opt,name=catalog,proto3" json:"catalog,omitempty"`
-	// Why it is not ready, or what is degraded, for operators; absent when all is well.
+	// Why the worker is not ready or degraded, for operators; absent if all is well.
 	Detail *string `protobuf:"bytes,3,opt,name=detail,proto3,oneof" json:"detail,omitempty"`
-	// Whether the worker is leaving: it finishes what it has, and nothing new is started on it.
+	// Whether the worker is draining: it finishes its calls, and nodes start no new ones on it.
 	Draining      bool `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -668,16 +664,16 @@ func (x *Announce) GetDraining() bool {
 	return false
 }
 
-// Everything that one pool offers. All `bytes` are JSON objects, passed on to clients as they are.
+// The offers of a pool. All `bytes` are JSON objects, forwarded to clients as they are.
 type Catalog struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// `Implementation` of the backend; absent when it did not say.
+	// `Implementation` of the backend; absent if the backend did not send it.
 	ServerInfo []byte `protobuf:"bytes,1,opt,name=server_info,json=serverInfo,proto3,oneof" json:"server_info,omitempty"`
-	// The backend's instructions for models; absent when it has none.
+	// The backend's instructions for models; absent if it has none.
 	Instructions *string `protobuf:"bytes,2,opt,name=instructions,proto3,oneof" json:"instructions,omitempty"`
 	// `ServerCapabilities`; empty means `{}`.
 	Capabilities []byte `protobuf:"bytes,3,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
-	// `Tool` objects, in the order in which they are listed.
+	// `Tool` objects, in the order of the list.
 	Tools [][]byte `protobuf:"bytes,4,rep,name=tools,proto3" json:"tools,omitempty"`
 	// `Resource` objects.
 	Resources [][]byte `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty"`
@@ -691,20 +687,20 @@ type Catalog struct {
 	ResourcesGeneration uint64 `protobuf:"varint,9,opt,name=resources_generation,json=resourcesGeneration,proto3" json:"resources_generation,omitempty"`
 	// How often the prompts have changed.
 	PromptsGeneration uint64 `protobuf:"varint,10,opt,name=prompts_generation,json=promptsGeneration,proto3" json:"prompts_generation,omitempty"`
-	// How long clients may keep the list of tools, in milliseconds (`ttlMs`); absent where the backend does not say.
+	// How long clients may cache the list of tools, in milliseconds (`ttlMs`); absent if the backend does not say.
 	ToolsTtlMs *uint64 `protobuf:"varint,11,opt,name=tools_ttl_ms,json=toolsTtlMs,proto3,oneof" json:"tools_ttl_ms,omitempty"`
-	// The same of resources.
+	// The same for resources.
 	ResourcesTtlMs *uint64 `protobuf:"varint,12,opt,name=resources_ttl_ms,json=resourcesTtlMs,proto3,oneof" json:"resources_ttl_ms,omitempty"`
-	// The same of resource templates.
+	// The same for resource templates.
 	ResourceTemplatesTtlMs *uint64 `protobuf:"varint,13,opt,name=resource_templates_ttl_ms,json=resourceTemplatesTtlMs,proto3,oneof" json:"resource_templates_ttl_ms,omitempty"`
-	// The same of prompts.
+	// The same for prompts.
 	PromptsTtlMs *uint64 `protobuf:"varint,14,opt,name=prompts_ttl_ms,json=promptsTtlMs,proto3,oneof" json:"prompts_ttl_ms,omitempty"`
-	// The headers of clients' requests that calls are to bring along (`Caller.headers`), in lower case. A call that its session's
-	// new owner starts, after the first was lost, brings none: they are stored nowhere.
+	// The headers of clients' requests that calls must carry (`Caller.headers`), in lower case. Headers are not stored:
+	// if a session's new owner starts a lost call again, the call has none.
 	Headers []string `protobuf:"bytes,15,rep,name=headers,proto3" json:"headers,omitempty"`
-	// Whose the lists are.
+	// Which callers see the lists.
 	Lists Catalog_Lists `protobuf:"varint,16,opt,name=lists,proto3,enum=shoal.worker.v1.Catalog_Lists" json:"lists,omitempty"`
-	// What could have been a tool and is not, and why, one by one, for operators.
+	// Operations that could not become tools, each with the reason, for operators.
 	LeftOut       []string `protobuf:"bytes,17,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -859,14 +855,14 @@ func (x *Catalog) GetLeftOut() []string {
 	return nil
 }
 
-// Who sees other lists than the worker has announced, because what runs these callers' calls has announced a change. The worker
-// answers their list methods as calls, with all items in one result. Said whole at the beginning of a link, if it was ever said to
-// the node or there is something to say, and then for each owner whose lists have changed or are no more.
+// The callers whose lists differ from the announced ones, because the process that runs their calls announced a change.
+// The worker answers their list methods as calls, with all items in one result. The worker sends the complete set at
+// the beginning of a link, if the set is not empty or the node has received one before. Later it sends each owner whose
+// lists have changed or are gone.
 type OwnLists struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The owners.
-	Owners []*OwnLists_Owner `protobuf:"bytes,1,rep,name=owners,proto3" json:"owners,omitempty"`
-	// Whether there are no others.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Owners []*OwnLists_Owner      `protobuf:"bytes,1,rep,name=owners,proto3" json:"owners,omitempty"`
+	// Whether this is the complete set.
 	Whole         bool `protobuf:"varint,2,opt,name=whole,proto3" json:"whole,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -916,16 +912,16 @@ func (x *OwnLists) GetWhole() bool {
 	return false
 }
 
-// How busy a worker is, with the calls of all nodes, and how far its ledger is.
+// A worker's load by all nodes, and the number of its ledger.
 type Load struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Calls running.
+	// Running calls.
 	Running uint64 `protobuf:"varint,1,opt,name=running,proto3" json:"running,omitempty"`
-	// Calls waiting.
+	// Waiting calls.
 	Queued uint64 `protobuf:"varint,2,opt,name=queued,proto3" json:"queued,omitempty"`
-	// Calls that can run at once; 0 when nothing can be run now.
+	// Maximum running calls; 0 if no call can run now.
 	Capacity uint64 `protobuf:"varint,3,opt,name=capacity,proto3" json:"capacity,omitempty"`
-	// The number that the worker's ledger has now, as in `Hello.ledger`. What a node knows may be behind, never ahead.
+	// The present number of the worker's ledger, as in `Hello.ledger`. A node's copy may lag behind, but is never ahead.
 	Ledger        *uint64 `protobuf:"varint,4,opt,name=ledger,proto3,oneof" json:"ledger,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -989,12 +985,11 @@ func (x *Load) GetLedger() uint64 {
 	return 0
 }
 
-// The call of a flight runs.
+// The flight's call runs.
 type Accepted struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// What the worker calls this reader of the call, for `Attach.reader`; 0 from a worker that names none.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Flight uint64                 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
+	// The worker's number for this reader of the call, for `Attach.reader`; 0 from a worker without such numbers.
 	Reader        uint64 `protobuf:"varint,2,opt,name=reader,proto3" json:"reader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1044,14 +1039,14 @@ func (x *Accepted) GetReader() uint64 {
 	return 0
 }
 
-// The call of a flight does not run here. The flight is over.
+// The flight's call does not run here. The flight is over.
 type Refused struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// Why. For a start: `not_executed` or `overloaded` when nothing was executed, `outcome_unknown` when the
-	// call may have run before. The former two are final for the `Call.ledger` that the call came with, and those before. For an attach: `outcome_unknown`,
-	// the worker does not know the call. For both `superseded`, which says nothing of the call.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Flight uint64                 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
+	// The reason. For a start: `not_executed` or `overloaded` if nothing was executed, or `outcome_unknown` if the call
+	// may have run before. The first two are final for the `Call.ledger` that the call came with, and for earlier
+	// numbers. For an attach: `outcome_unknown` if the worker does not know the call. For both: `superseded`, which says
+	// nothing about the call.
 	Failure       *v1.CallFailure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1101,16 +1096,15 @@ func (x *Refused) GetFailure() *v1.CallFailure {
 	return nil
 }
 
-// Something that a call sent.
+// An event of a call.
 //
-// Counts against the flight's credit: the bytes of `params`, of a `State`'s key and value, or of the outcome. An
-// event that neither side
-// can carry (too long, or of a kind that the receiver does not know) has no kind: only its number counts.
+// Counts against the flight's credit: the bytes of `params`, of a `State`'s key and value, or of the outcome. An event
+// that one side cannot carry (too long, or of a kind that the receiver does not know) has no kind; only its number
+// counts.
 type Event struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// The event's number within its call, from 1 without gaps, the same for every reader.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Flight uint64                 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
+	// The event's number in its call, from 1 without gaps, the same for every reader.
 	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// Types that are valid to be assigned to Kind:
 	//
@@ -1121,7 +1115,7 @@ type Event struct {
 	//	*Event_State_
 	//	*Event_Withdrawn_
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
-	// As `Accepted.reader`, in the first event of a flight that was not accepted before; else 0.
+	// As `Accepted.reader`, in the first event of a flight without `accepted`; otherwise 0.
 	Reader        uint64 `protobuf:"varint,8,opt,name=reader,proto3" json:"reader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1254,23 +1248,23 @@ type Event_Ask_ struct {
 }
 
 type Event_CloseStream_ struct {
-	// The tool asks that the client's connection be closed and polled again later.
+	// The tool asks Shoal to close the client's connection, so that the client polls later.
 	CloseStream *Event_CloseStream `protobuf:"bytes,5,opt,name=close_stream,json=closeStream,proto3,oneof"`
 }
 
 type Event_Finished struct {
-	// The call's end and the flight's.
+	// The end of the call and of the flight.
 	Finished *v1.CallOutcome `protobuf:"bytes,6,opt,name=finished,proto3,oneof"`
 }
 
 type Event_State_ struct {
-	// A request for what tools keep in the caller's session. From version 3 on: on a link of an older version
+	// A request for values that tools keep in the caller's session. From version 3 on; on a link with an older version,
 	// the worker answers the tool itself, with an error.
 	State *Event_State `protobuf:"bytes,7,opt,name=state,proto3,oneof"`
 }
 
 type Event_Withdrawn_ struct {
-	// Nobody waits any more for the answer to an `Ask`. A node that does not know it leaves the client's question open.
+	// The worker no longer waits for the answer to an `Ask`. A node that does not know this leaves the question open.
 	Withdrawn *Event_Withdrawn `protobuf:"bytes,9,opt,name=withdrawn,proto3,oneof"`
 }
 
@@ -1286,13 +1280,12 @@ func (*Event_State_) isEvent_Kind() {}
 
 func (*Event_Withdrawn_) isEvent_Kind() {}
 
-// The flight's events end without the call's end: another reader has attached to the call, or this one was
-// too slow. The flight is over; the call goes on. After `finished`: the call's tool has stopped.
+// The flight ends but its call continues, because another reader has attached to the call or this one was too slow.
+// After `finished`: the call's tool has stopped.
 type Lost struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// Whether another reader has the call now, who must not be disturbed; else this one was too slow, and may
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Flight uint64                 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
+	// Whether another reader now has the call and must not be disturbed. Otherwise this reader was too slow, and may
 	// attach again.
 	Replaced      bool `protobuf:"varint,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1343,14 +1336,13 @@ func (x *Lost) GetReplaced() bool {
 	return false
 }
 
-// An answer has arrived, and will not be sent again.
+// The worker has received an answer, which the node need not send again.
 type AnswerTaken struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// The request that was answered.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Flight uint64                 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
+	// The answered request.
 	Ask uint64 `protobuf:"varint,2,opt,name=ask,proto3" json:"ask,omitempty"`
-	// Whether that request has its answer: this one, or one before it whose acknowledgement may have been lost.
+	// Whether that request has its answer: this one, or an earlier one whose acknowledgement may have been lost.
 	Open          bool `protobuf:"varint,3,opt,name=open,proto3" json:"open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1407,12 +1399,11 @@ func (x *AnswerTaken) GetOpen() bool {
 	return false
 }
 
-// The end of a `subscribe`.
+// The answer to a `subscribe`.
 type Subscribed struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number that the node gave.
-	Request uint64 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
-	// The backend's refusal; absent when updates will be reported.
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	// The backend's refusal; absent if the worker will report updates.
 	Error         *v1.RpcError `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1462,11 +1453,10 @@ func (x *Subscribed) GetError() *v1.RpcError {
 	return nil
 }
 
-// A resource changed that this node has subscribed to. Best effort.
+// A resource that this node has subscribed to has changed. Best effort.
 type ResourceUpdated struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource.
-	Uri string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	Uri   string                 `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
 	// The parameters of `notifications/resources/updated`, JSON.
 	Params        []byte `protobuf:"bytes,2,opt,name=params,proto3" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1517,8 +1507,8 @@ func (x *ResourceUpdated) GetParams() []byte {
 	return nil
 }
 
-// The worker has finished what it had and leaves. It refuses whatever start is still on its way to it. The
-// node answers with `close`, after which the worker ends the stream.
+// The worker has finished its calls and leaves. It refuses starts that are still on their way. The node answers with
+// `close`, after which the worker ends the stream.
 type Goodbye struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1555,7 +1545,7 @@ func (*Goodbye) Descriptor() ([]byte, []int) {
 	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{14}
 }
 
-// What a node says.
+// A frame from a node.
 type NodeFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Frame:
@@ -1782,17 +1772,17 @@ type NodeFrame_Welcome struct {
 }
 
 type NodeFrame_Nodes struct {
-	// The nodes that there are now, when that has changed.
+	// The nodes of the cluster; sent after changes.
 	Nodes *Nodes `protobuf:"bytes,2,opt,name=nodes,proto3,oneof"`
 }
 
 type NodeFrame_Start struct {
-	// Run a call.
+	// Runs a call.
 	Start *Start `protobuf:"bytes,3,opt,name=start,proto3,oneof"`
 }
 
 type NodeFrame_Attach struct {
-	// Read a call that runs or has run.
+	// Reads a running or ended call.
 	Attach *Attach `protobuf:"bytes,4,opt,name=attach,proto3,oneof"`
 }
 
@@ -1802,32 +1792,32 @@ type NodeFrame_Answer struct {
 }
 
 type NodeFrame_Cancel struct {
-	// Stop a call.
+	// Stops a call.
 	Cancel *Cancel `protobuf:"bytes,6,opt,name=cancel,proto3,oneof"`
 }
 
 type NodeFrame_Detach struct {
-	// Stop sending a call's events.
+	// Stops sending a call's events.
 	Detach *Detach `protobuf:"bytes,7,opt,name=detach,proto3,oneof"`
 }
 
 type NodeFrame_Credit struct {
-	// Send more.
+	// Lets the worker send more.
 	Credit *v1.Credit `protobuf:"bytes,8,opt,name=credit,proto3,oneof"`
 }
 
 type NodeFrame_Subscribe struct {
-	// Report updates of a resource.
+	// Asks for updates of a resource.
 	Subscribe *Subscribe `protobuf:"bytes,9,opt,name=subscribe,proto3,oneof"`
 }
 
 type NodeFrame_Unsubscribe struct {
-	// Report them no more.
+	// Ends the updates.
 	Unsubscribe *Unsubscribe `protobuf:"bytes,10,opt,name=unsubscribe,proto3,oneof"`
 }
 
 type NodeFrame_EndSession struct {
-	// A session is over.
+	// A session has ended.
 	EndSession *EndSession `protobuf:"bytes,11,opt,name=end_session,json=endSession,proto3,oneof"`
 }
 
@@ -1857,7 +1847,7 @@ type NodeFrame_Close struct {
 }
 
 type NodeFrame_Acknowledge struct {
-	// Results that need not be kept any longer. Earlier releases do not say so, and ignore it.
+	// Results that the worker may drop. Earlier releases neither send nor handle it.
 	Acknowledge *Acknowledge `protobuf:"bytes,17,opt,name=acknowledge,proto3,oneof"`
 }
 
@@ -1898,16 +1888,14 @@ func (*NodeFrame_Acknowledge) isNodeFrame_Frame() {}
 // The first frame of a node.
 type Welcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version that both speak from now on.
+	// The version that both sides use from now on.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The node's name.
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Names what the node remembers of this worker. When it is not what the last welcome of this node said,
-	// every subscription of the last link is over.
+	Node    string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Identifies the node's memory of this worker. If it differs from the last welcome of this node, all subscriptions of
+	// the last link have ended.
 	Memory uint64 `protobuf:"varint,3,opt,name=memory,proto3" json:"memory,omitempty"`
-	// The nodes that there are, this one included, so that a worker can dial all of them.
-	Nodes []*v1.Node `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// What the node is ready to receive.
+	// The nodes of the cluster, including this one, so that a worker can dial all of them.
+	Nodes         []*v1.Node `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Limits        *v1.Limits `protobuf:"bytes,5,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1978,10 +1966,10 @@ func (x *Welcome) GetLimits() *v1.Limits {
 	return nil
 }
 
-// All nodes that there are.
+// All nodes of the cluster.
 type Nodes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The nodes, in no order.
+	// The nodes, in any order.
 	Nodes         []*v1.Node `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2024,13 +2012,12 @@ func (x *Nodes) GetNodes() []*v1.Node {
 	return nil
 }
 
-// Runs a call and reads it; a known id is attached to from its beginning. Answered with `accepted`,
+// Runs a call and reads it. A start of a known id attaches to that call from its beginning. Answered with `accepted`,
 // `refused`, `lost` or the first `event`.
 type Start struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// The call.
+	Flight        uint64   `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
 	Call          *v1.Call `protobuf:"bytes,2,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2080,19 +2067,19 @@ func (x *Start) GetCall() *v1.Call {
 	return nil
 }
 
-// Reads a call from after one of its events; whoever reads it now is detached. Answered as `Start`.
+// Reads a call after one of its events. The present reader is detached. Answered as `Start`.
 type Attach struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new flight.
 	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
 	// The call's id, 16 bytes.
 	Call []byte `protobuf:"bytes,2,opt,name=call,proto3" json:"call,omitempty"`
-	// The number of the last event that the reader has; 0 for none.
+	// The number of the reader's last event; 0 if it has none.
 	After uint64 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`
-	// The span of whoever attaches; absent when it is not traced.
+	// The span of the attaching side; absent if it is not traced.
 	Trace *v1.Trace `protobuf:"bytes,4,opt,name=trace,proto3" json:"trace,omitempty"`
-	// The name of the reader that comes back. If another one has attached since, the answer is `lost`. 0 for a new
-	// reader, who takes the call over.
+	// The number of a reader that comes back. If another reader has attached since, the answer is `lost`. 0 for a new
+	// reader, which takes the call over.
 	Reader uint64 `protobuf:"varint,5,opt,name=reader,proto3" json:"reader,omitempty"`
 	// As `Call.epoch`.
 	Epoch         *uint64 `protobuf:"varint,6,opt,name=epoch,proto3,oneof" json:"epoch,omitempty"`
@@ -2172,16 +2159,14 @@ func (x *Attach) GetEpoch() uint64 {
 	return 0
 }
 
-// The client's answer to an `Ask`, or the session's to a `State`. Answered with `AnswerTaken`. If that does not come before
-// the link breaks, the answer is sent again once the call is attached to again: a second answer to one request is ignored,
-// and acknowledged as the first.
+// The client's answer to an `Ask`, or the session's answer to a `State`. Acknowledged with `AnswerTaken`. If the link
+// breaks before that, the node sends the answer again after it has attached to the call. The worker ignores a second
+// answer to one request, and acknowledges it as the first.
 type Answer struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// The request.
-	Ask uint64 `protobuf:"varint,2,opt,name=ask,proto3" json:"ask,omitempty"`
-	// What the client said.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Flight uint64                 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
+	Ask    uint64                 `protobuf:"varint,2,opt,name=ask,proto3" json:"ask,omitempty"`
+	// The answer.
 	Outcome       *v1.Outcome `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2240,10 +2225,9 @@ func (x *Answer) GetOutcome() *v1.Outcome {
 
 // Tells the tool to stop. The call still ends with one `finished`, soon.
 type Cancel struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// Why, for people.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Flight uint64                 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
+	// The reason, for people.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2293,13 +2277,12 @@ func (x *Cancel) GetReason() string {
 	return ""
 }
 
-// Nobody reads the flight's events any more. The call goes on.
+// The flight's events are no longer read. The call continues.
 type Detach struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The flight.
-	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
-	// Whether the call may still be answered and cancelled through this flight; it is over with the `detach`
-	// that says no.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Flight uint64                 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
+	// Whether the node may still answer and cancel the call through this flight. The flight ends with a `detach` that has
+	// `steering` unset.
 	Steering      bool `protobuf:"varint,2,opt,name=steering,proto3" json:"steering,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2349,13 +2332,12 @@ func (x *Detach) GetSteering() bool {
 	return false
 }
 
-// Asks that updates of a resource be reported to this node as `ResourceUpdated`; answered with `Subscribed`. Asked again
-// after a broken link, and for a resource that is reported already changes nothing.
+// Asks the worker to report updates of a resource to this node as `ResourceUpdated`. Answered with `Subscribed`. The
+// node asks again after a broken link. A second request for the same resource changes nothing.
 type Subscribe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names this request; never used twice on one link.
-	Request uint64 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
-	// The resource.
+	// The number of this request, used once on a link.
+	Request       uint64 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	Uri           string `protobuf:"bytes,2,opt,name=uri,proto3" json:"uri,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2407,9 +2389,8 @@ func (x *Subscribe) GetUri() string {
 
 // Ends a subscription of this node.
 type Unsubscribe struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource.
-	Uri           string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uri           string                 `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2451,9 +2432,9 @@ func (x *Unsubscribe) GetUri() string {
 	return ""
 }
 
-// The ends of these calls are safe: an edge has the whole answer, or the session's log has. The worker need not keep the results
-// any longer; that it has run the calls it remembers. Many at once, and not at any certain time: one that is lost costs no more
-// than room.
+// The results of these calls are safe, because an edge or the session's log has the whole answer. The worker may drop
+// the results, but still remembers that it has run the calls. Sent for many calls at a time, without a deadline. A lost
+// frame only costs memory.
 type Acknowledge struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The calls' ids, 16 bytes each.
@@ -2499,12 +2480,11 @@ func (x *Acknowledge) GetCalls() [][]byte {
 	return nil
 }
 
-// A session is over: the backend can let go of what it holds for it. Its calls are cancelled, and those that come later are
-// refused with `cancelled`, since they are for no other worker either.
+// A session has ended, so the backend can release its resources. The worker cancels its calls, and refuses later ones
+// with `cancelled`, because no other worker may run them either.
 type EndSession struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session.
-	Session       string `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2546,11 +2526,10 @@ func (x *EndSession) GetSession() string {
 	return ""
 }
 
-// Several frames that were due together. None of them is a batch.
+// Several frames sent together. None of them is a batch.
 type WorkerFrame_Batch struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The frames.
-	Frames        []*WorkerFrame `protobuf:"bytes,1,rep,name=frames,proto3" json:"frames,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Frames        []*WorkerFrame         `protobuf:"bytes,1,rep,name=frames,proto3" json:"frames,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2592,7 +2571,7 @@ func (x *WorkerFrame_Batch) GetFrames() []*WorkerFrame {
 	return nil
 }
 
-// One of them.
+// One owner of lists.
 type OwnLists_Owner struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Who:
@@ -2601,11 +2580,11 @@ type OwnLists_Owner struct {
 	//	*OwnLists_Owner_Principal
 	//	*OwnLists_Owner_Sessionless
 	Who isOwnLists_Owner_Who `protobuf_oneof:"who"`
-	// Other numbers after each change. All are 0: this owner sees what the worker has announced.
+	// Changes with each change of the tools. If all three numbers are 0, this owner sees the announced lists.
 	Tools uint64 `protobuf:"fixed64,3,opt,name=tools,proto3" json:"tools,omitempty"`
-	// The same of resources and their templates.
+	// The same for resources and their templates.
 	Resources uint64 `protobuf:"fixed64,4,opt,name=resources,proto3" json:"resources,omitempty"`
-	// The same of prompts.
+	// The same for prompts.
 	Prompts       uint64 `protobuf:"fixed64,5,opt,name=prompts,proto3" json:"prompts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2706,7 +2685,7 @@ type OwnLists_Owner_Session struct {
 }
 
 type OwnLists_Owner_Principal struct {
-	// A principal, in its sessions that have nothing of their own, and without a session.
+	// A principal, in its sessions without lists of their own, and without a session.
 	Principal string `protobuf:"bytes,2,opt,name=principal,proto3,oneof"`
 }
 
@@ -2723,10 +2702,9 @@ func (*OwnLists_Owner_Sessionless) isOwnLists_Owner_Who() {}
 
 // `notifications/progress` or `notifications/message`, already filtered for the caller.
 type Event_Notification struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The method.
-	Method string `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
-	// Its parameters, JSON; absent when there are none.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Method string                 `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
+	// The parameters, JSON; absent if there are none.
 	Params        []byte `protobuf:"bytes,2,opt,name=params,proto3,oneof" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2779,11 +2757,10 @@ func (x *Event_Notification) GetParams() []byte {
 // `elicitation/create`, `sampling/createMessage` or `roots/list`, answered with `Answer`.
 type Event_Ask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names the request within its call.
-	Ask uint64 `protobuf:"varint,1,opt,name=ask,proto3" json:"ask,omitempty"`
-	// The method.
+	// The number of the request within its call.
+	Ask    uint64 `protobuf:"varint,1,opt,name=ask,proto3" json:"ask,omitempty"`
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
-	// Its parameters, JSON; absent when there are none.
+	// The parameters, JSON; absent if there are none.
 	Params        []byte `protobuf:"bytes,3,opt,name=params,proto3,oneof" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2840,10 +2817,10 @@ func (x *Event_Ask) GetParams() []byte {
 	return nil
 }
 
-// The tool, or its server, no longer waits for an answer.
+// The tool or its server no longer waits for an answer.
 type Event_Withdrawn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The request, as `Ask.ask` has named it.
+	// The request's `Ask.ask`.
 	Ask           uint64 `protobuf:"varint,1,opt,name=ask,proto3" json:"ask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2886,15 +2863,15 @@ func (x *Event_Withdrawn) GetAsk() uint64 {
 	return 0
 }
 
-// A request to the session of the call's caller, answered with `Answer` by the node that owns the session; the
-// client sees nothing of it. For callers without a session the answer is an error.
+// A request to the caller's session. The node that owns the session replies with `Answer`; the client does not see
+// it. Callers without a session get an error.
 //
-// A call puts one at a time: the next one when the one before is answered, or not waited for any more. One that
-// is not answered comes again, as a new event, to whoever attaches after its event: the answer may be lost with
-// the node that gave it.
+// A call has one such request at a time: it sends the next one when the last is answered, or no longer waited for.
+// The worker sends an unanswered request again, as a new event, to a reader that attaches after its event, because
+// the answer may be lost with the node that gave it.
 type Event_State struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names the request within its call, in one count with `Ask.ask`.
+	// The number of the request within its call; shares the count of `Ask.ask`.
 	Ask uint64 `protobuf:"varint,1,opt,name=ask,proto3" json:"ask,omitempty"`
 	// Types that are valid to be assigned to Request:
 	//
@@ -2982,17 +2959,17 @@ type isEvent_State_Request interface {
 }
 
 type Event_State_Get_ struct {
-	// Read a value.
+	// Reads a value.
 	Get *Event_State_Get `protobuf:"bytes,2,opt,name=get,proto3,oneof"`
 }
 
 type Event_State_Set_ struct {
-	// Write or remove a value.
+	// Writes or removes a value.
 	Set *Event_State_Set `protobuf:"bytes,3,opt,name=set,proto3,oneof"`
 }
 
 type Event_State_Keys_ struct {
-	// List the keys.
+	// Lists the keys.
 	Keys *Event_State_Keys `protobuf:"bytes,4,opt,name=keys,proto3,oneof"`
 }
 
@@ -3002,10 +2979,10 @@ func (*Event_State_Set_) isEvent_State_Request() {}
 
 func (*Event_State_Keys_) isEvent_State_Request() {}
 
-// Close the client's connection.
+// Closes the client's connection.
 type Event_CloseStream struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When the client should come back, in milliseconds.
+	// When the client should reconnect, in milliseconds.
 	RetryMs       uint64 `protobuf:"varint,1,opt,name=retry_ms,json=retryMs,proto3" json:"retry_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3048,7 +3025,7 @@ func (x *Event_CloseStream) GetRetryMs() uint64 {
 	return 0
 }
 
-// Answered with `{"value": …}`, or `{}` when there is none.
+// The answer is `{"value": …}`, or `{}` if there is none.
 type Event_State_Get struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key, 1 to 128 bytes.
@@ -3094,14 +3071,14 @@ func (x *Event_State_Get) GetKey() string {
 	return ""
 }
 
-// Answered with `{}` once it is stored as safely as the session, or with an error.
+// The answer is `{}` when the value is stored as safely as the session, or an error.
 type Event_State_Set struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key, 1 to 128 bytes.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// The value, JSON; absent to remove it.
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	// Drawn at random for each writing, and the same whenever it is sent again: a writing is carried out once.
+	// A random number for each write, the same in each repetition, so that the write is carried out once.
 	Writing       uint64 `protobuf:"fixed64,3,opt,name=writing,proto3" json:"writing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3158,7 +3135,7 @@ func (x *Event_State_Set) GetWriting() uint64 {
 	return 0
 }
 
-// Answered with `{"keys": […]}`, sorted.
+// The answer is `{"keys": […]}`, sorted.
 type Event_State_Keys struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3195,11 +3172,10 @@ func (*Event_State_Keys) Descriptor() ([]byte, []int) {
 	return file_shoal_worker_v1_worker_proto_rawDescGZIP(), []int{9, 3, 2}
 }
 
-// Several frames that were due together. None of them is a batch.
+// Several frames sent together. None of them is a batch.
 type NodeFrame_Batch struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The frames.
-	Frames        []*NodeFrame `protobuf:"bytes,1,rep,name=frames,proto3" json:"frames,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Frames        []*NodeFrame           `protobuf:"bytes,1,rep,name=frames,proto3" json:"frames,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -1,8 +1,8 @@
 // The link between a worker and a node: how a process in any language runs tools for Shoal.
 //
-// A worker dials every node that it is told of and keeps one stream to each; it needs no open port. A
-// minimal worker sends `hello` and `announce`, and answers each `start` with one `event` that is
-// `finished`. Everything else makes it a better citizen:
+// A worker dials every node that it learns of and keeps one stream to each; it needs no open port. A minimal worker
+// sends `hello` and `announce`, and answers each `start` with one `event` that is `finished`. Everything else is
+// optional:
 //
 //   worker                                   node
 //   hello{versions 1-4, worker "py-1"} ──▶
@@ -12,21 +12,20 @@
 //   event{flight 1, sequence 1,
 //         finished{result}}            ──▶
 //
-// A flight is one reader of one call. It opens with `start` or `attach`, and is over, on both sides, with
-// `refused`, `lost`, an event that is `finished`, or `detach` without `steering`. Frames of a flight that is
-// over, or that was never opened, are ignored.
+// A flight is one reader of one call. It opens with `start` or `attach`. It ends on both sides with `refused`, `lost`,
+// an event that is `finished`, or `detach` without `steering`. Frames of an unopened or ended flight are ignored.
 //
-// From version 5 on, the flight of a call that was cancelled, or ended by its deadline, is over with the `lost` that follows its
-// `finished`: the worker says so when the call's tool has stopped.
+// From version 5 on, the flight of a call that was cancelled or exceeded its deadline ends later: with the `lost` after
+// its `finished`, which the worker sends when the tool has stopped.
 //
-// When the link breaks, its flights are over on both sides, and calls go on. The worker keeps what they say for whoever
-// attaches. When it is back, the node attaches to each call that it reads, by a new flight, after the last event that it
-// has. It names the reader that it was, as the worker has named it with the first word of the broken flight: if another
-// reader has attached to the call meanwhile, the worker answers `lost`. What may not have arrived is said again: a `start` of
-// which nothing was heard, a cancel, an answer that was not acknowledged. Saying it twice changes nothing.
+// When the link breaks, its flights end on both sides, but the calls continue. The worker keeps their events for later
+// readers. When the worker is back, the node attaches to each call that it was reading: by a new flight, after the last
+// event that it has. The node names its former reader, using the number from the first frame of the broken flight. If
+// another reader has attached to the call meanwhile, the worker answers `lost`. The node repeats frames that may not
+// have arrived: a `start` without an answer, a cancel, an unacknowledged answer. A repeated frame changes nothing.
 //
-// Earlier releases kept flights across links. A node of such a release opens them again under their numbers, and may
-// cancel and answer before it does; what names no open flight is ignored.
+// Earlier releases kept flights across links. A node of such a release reopens them under their numbers, and may send
+// cancels and answers before it does. Frames of flights that are not open are ignored.
 //
 // Unknown members of a `oneof`, unknown fields and unknown enum values are ignored.
 
@@ -60,9 +59,9 @@ const (
 //
 // Hosted by every node that dispatches calls, dialled by workers.
 type WorkerLinkClient interface {
-	// One link: the first frame of the worker is `hello`, the first of the node `welcome`. It lasts as long as
-	// both processes. Refusals are RPC errors with a text: FAILED_PRECONDITION (no common version),
-	// INVALID_ARGUMENT (a malformed hello), UNAVAILABLE (the node is leaving).
+	// One link. The worker's first frame is `hello`, the node's is `welcome`. The link lasts as long as both processes.
+	// Refusals are RPC errors with a text: FAILED_PRECONDITION (no common version), INVALID_ARGUMENT (a malformed hello),
+	// UNAVAILABLE (the node is shutting down).
 	Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WorkerFrame, NodeFrame], error)
 }
 
@@ -93,9 +92,9 @@ type WorkerLink_LinkClient = grpc.BidiStreamingClient[WorkerFrame, NodeFrame]
 //
 // Hosted by every node that dispatches calls, dialled by workers.
 type WorkerLinkServer interface {
-	// One link: the first frame of the worker is `hello`, the first of the node `welcome`. It lasts as long as
-	// both processes. Refusals are RPC errors with a text: FAILED_PRECONDITION (no common version),
-	// INVALID_ARGUMENT (a malformed hello), UNAVAILABLE (the node is leaving).
+	// One link. The worker's first frame is `hello`, the node's is `welcome`. The link lasts as long as both processes.
+	// Refusals are RPC errors with a text: FAILED_PRECONDITION (no common version), INVALID_ARGUMENT (a malformed hello),
+	// UNAVAILABLE (the node is shutting down).
 	Link(grpc.BidiStreamingServer[WorkerFrame, NodeFrame]) error
 	mustEmbedUnimplementedWorkerLinkServer()
 }
