@@ -10,31 +10,31 @@ import (
 	workerv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/worker/v1"
 )
 
-// LogLevel is how severe a log message is.
+// LogLevel is the severity of a log message.
 type LogLevel string
 
 var levels = []LogLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// Call is a call as its tool sees it. Its context ends when the client cancels it and at its deadline.
+// Call is a call, as its tool sees it. Its context ends at its deadline, and when the client cancels it.
 type Call struct {
-	// ID is the same whenever the call is sent again.
+	// ID stays the same when the call is sent again.
 	ID [16]byte
-	// Principal is who calls, as Shoal has authenticated it.
+	// Principal is the caller, as authenticated by Shoal.
 	Principal string
-	// SessionID is the session of a client that has one; empty for others.
+	// SessionID is the client's session; empty without one.
 	SessionID string
-	// Revision is the revision of MCP that the client speaks.
+	// Revision is the client's revision of MCP.
 	Revision string
-	// ClientInfo is what the client says of itself, JSON; nil if nothing.
+	// ClientInfo is the client's description of itself, JSON; may be nil.
 	ClientInfo json.RawMessage
-	// Capabilities is what the client has declared.
+	// Capabilities are the client's declared capabilities.
 	Capabilities map[string]json.RawMessage
 	// Traceparent and Tracestate are the W3C trace context of the parent span, for a tracer's propagator.
 	Traceparent, Tracestate string
 
 	runtime *runtime
 	record  *record
-	// One request to the session at a time: their order is that of the tool.
+	// Allows one session request at a time, to keep the tool's order.
 	turn chan struct{}
 }
 
@@ -52,12 +52,12 @@ func newCall(_ context.Context, r *runtime, rec *record) *Call {
 		record:      rec,
 		turn:        make(chan struct{}, 1),
 	}
-	// A client that declares nonsense declares nothing.
+	// Invalid capabilities count as none.
 	_ = json.Unmarshal(caller.GetCapabilities(), &call.Capabilities)
 	return call
 }
 
-// Progress reports progress, if the client wants to hear of it. A total of 0 is left out, as is an empty message.
+// Progress reports progress, if the client asked for it. A zero total or an empty message is omitted.
 func (c *Call) Progress(ctx context.Context, progress, total float64, message string) error {
 	token := c.record.call.GetProgressToken()
 	if token == nil {
@@ -73,7 +73,7 @@ func (c *Call) Progress(ctx context.Context, progress, total float64, message st
 	return c.notify(ctx, "notifications/progress", params)
 }
 
-// Log sends a log message to the client, if it wants messages of this level.
+// Log sends a log message to the client, if the client wants this level.
 func (c *Call) Log(ctx context.Context, level LogLevel, data any) error {
 	wanted := int(c.record.call.GetLogLevel())
 	if wanted == 0 || slices.Index(levels, level)+1 < wanted {
@@ -82,7 +82,7 @@ func (c *Call) Log(ctx context.Context, level LogLevel, data any) error {
 	return c.notify(ctx, "notifications/message", map[string]any{"level": level, "data": data})
 }
 
-// notify sends a notification, once the reader is not too far behind. A call that has ended sends nothing.
+// notify sends a notification, and waits while the reader is too far behind. It does nothing after the call's end.
 func (c *Call) notify(ctx context.Context, method string, params any) error {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Call) notify(ctx context.Context, method string, params any) error {
 	return nil
 }
 
-// Elicited is what a user made of a form.
+// Elicited is a user's answer to a form.
 type Elicited struct {
 	// Action is accept, decline or cancel.
 	Action  string          `json:"action"`
@@ -124,20 +124,20 @@ func (c *Call) Elicit(ctx context.Context, message string, schema any) (*Elicite
 	return elicited, c.ask(ctx, "elicitation/create", params, "elicitation", elicited)
 }
 
-// Sample asks the client's model: the parameters and the result are those of sampling/createMessage.
+// Sample asks the client's model, with the parameters and the result of sampling/createMessage.
 func (c *Call) Sample(ctx context.Context, params any) (json.RawMessage, error) {
 	var result json.RawMessage
 	return result, c.ask(ctx, "sampling/createMessage", params, "sampling", &result)
 }
 
-// Roots asks for the client's roots: the result is that of roots/list.
+// Roots asks for the client's roots, with the result of roots/list.
 func (c *Call) Roots(ctx context.Context) (json.RawMessage, error) {
 	var result json.RawMessage
 	err := c.ask(ctx, "roots/list", nil, "roots", &result)
 	return result, err
 }
 
-// ask sends the client a request. The call has no place meanwhile: others run.
+// ask sends the client a request. The call gives up its slot while it waits.
 func (c *Call) ask(ctx context.Context, method string, params any, capability string, result any) error {
 	if _, declared := c.Capabilities[capability]; !declared {
 		missing := rpcError(codeMissingCapability, "the client does not declare %s", capability)

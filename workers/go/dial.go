@@ -14,7 +14,7 @@ import (
 
 const (
 	look = time.Second
-	// How long no node can be reached before the seeds are tried again.
+	// Time without a reachable node before the seeds are tried again.
 	reseedAfter = 5 * time.Second
 	leaveLook   = 50 * time.Millisecond
 	lastWords   = 3 * time.Second
@@ -22,7 +22,7 @@ const (
 	backoffMax  = 2 * time.Second
 )
 
-// dialer keeps one link for each node; nodes tell of one another.
+// dialer keeps one link to each node. Nodes report other nodes.
 type dialer struct {
 	runtime *runtime
 	seeds   []string
@@ -34,14 +34,14 @@ type dialer struct {
 	tasks sync.WaitGroup
 }
 
-// joined is an address that is dialled, and its link while that is up.
+// joined is a dialled address, and its link while the link is up.
 type joined struct {
 	cancel context.CancelFunc
 	link   *link
 	done   chan struct{}
 }
 
-// run dials and lets go, whenever a node tells of others, until ctx ends.
+// run follows the nodes' reports until ctx ends.
 func (d *dialer) run(ctx context.Context) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
@@ -87,7 +87,7 @@ func (d *dialer) revise(ctx context.Context) {
 		}
 	}
 	d.runtime.mu.Unlock()
-	// A second link to a node would replace the first there: its own address comes before a seed that leads there.
+	// A second link replaces the first at its node, so a node's own address sorts before seeds that lead to it.
 	addresses := slices.SortedFunc(maps.Keys(up), func(a, b string) int {
 		switch {
 		case own[a] == own[b]:
@@ -122,7 +122,7 @@ func (d *dialer) hangUp(address string) {
 	delete(d.links, address)
 }
 
-// dial keeps a link to an address until it is hung up or the worker has said goodbye.
+// dial keeps a link to an address until the link is given up or the worker has said goodbye.
 func (d *dialer) dial(ctx context.Context, address string) {
 	if d.links[address] != nil {
 		return
@@ -148,7 +148,7 @@ func (d *dialer) dial(ctx context.Context, address string) {
 					return
 				}
 			} else if reason := fmt.Sprint(err); reason != told && ctx.Err() == nil {
-				// Once for each reason: it is tried again all the time.
+				// Log each reason once, because the retries continue.
 				told = reason
 				d.runtime.log.Warn("no link to a node", "address", address, "reason", reason)
 			}
@@ -189,7 +189,7 @@ func (d *dialer) up() []*joined {
 	return up
 }
 
-// leave lets calls end for so long, says goodbye to every node and waits until each has heard it.
+// leave lets calls finish for a while, says goodbye to every node and waits for the answers.
 func (d *dialer) leave(ctx context.Context) {
 	r := d.runtime
 	r.mu.Lock()
@@ -217,13 +217,12 @@ func (d *dialer) leave(ctx context.Context) {
 	}
 }
 
-// tell tells every node something, without waiting for one that does not read.
+// tell sends something to every node at the same time, so that a slow one delays no other.
 func (d *dialer) tell(ctx context.Context, what func(*link, context.Context) error) {
 	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
 	var told sync.WaitGroup
 	for _, at := range d.up() {
-		// A link that has ended meanwhile hears nothing, and need not.
 		told.Go(func() { _ = what(at.link, ctx) })
 	}
 	told.Wait()

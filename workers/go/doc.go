@@ -6,7 +6,7 @@
 //	shoal.AddTool(worker, "lookup", "Finds documents.", lookup, shoal.ReadOnly())
 //	err := worker.Run(ctx, "127.0.0.1:7001")
 //
-// When ctx ends, the worker drains: it ends the calls that it has, and says goodbye.
+// When ctx ends, the worker finishes its calls and says goodbye.
 //
 //go:generate ./generate.sh
 package shoal

@@ -15,8 +15,8 @@ const (
 	codeMissingCapability = -32021
 )
 
-// RPCError is a JSON-RPC error: of a call, or of what a call has asked its client or its session. A tool that returns one ends
-// its call with it; any other error becomes a result with isError, which the model sees.
+// RPCError is a JSON-RPC error of a call, of its client or of its session. A tool that returns one ends its call with
+// it. Any other error becomes a result with isError, which the model sees.
 type RPCError struct {
 	Code    int64
 	Message string
@@ -25,7 +25,7 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// proto makes what can be sent: one message that cannot be would end the link, and all that runs over it.
+// proto replaces an error that cannot be sent, because an invalid message would end the link.
 func (e *RPCError) proto() *typesv1.RpcError {
 	said := &typesv1.RpcError{Code: e.Code, Message: strings.ToValidUTF8(e.Message, "?")}
 	if json.Valid(e.Data) {

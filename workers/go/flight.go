@@ -11,11 +11,11 @@ import (
 	workerv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/worker/v1"
 )
 
-// How long a call may say nothing before the node is told that it runs.
+// Time without an event before the node is told that the call runs.
 const acceptAfter = time.Millisecond
 
-// flight is one reader of one call, served for as long as its link holds. Its own goroutine sends all that belongs to its order.
-// The runtime's lock guards it.
+// flight is one reader of one call, for as long as its link lasts. Its goroutine sends everything in order. The
+// runtime's lock guards it.
 type flight struct {
 	link   *link
 	flight uint64
@@ -24,7 +24,7 @@ type flight struct {
 	cancel context.CancelFunc
 
 	number, name uint64
-	// The number of the last event that was sent.
+	// The number of the last sent event.
 	read    uint64
 	reading bool
 	credit  int64
@@ -32,7 +32,7 @@ type flight struct {
 	taken   []*workerv1.AnswerTaken
 }
 
-// ring has the flight looked at soon.
+// ring wakes the flight.
 func (f *flight) ring() {
 	if f == nil {
 		return
@@ -43,7 +43,7 @@ func (f *flight) ring() {
 	}
 }
 
-// stopReading lets go of the events; the call goes on.
+// stopReading drops the events; the call continues.
 func (f *flight) stopReading() {
 	f.reading = false
 	if f.record.leave(f) {
@@ -51,7 +51,7 @@ func (f *flight) stopReading() {
 	}
 }
 
-// run says what there is to say until the flight or its link is over.
+// run sends frames until the flight or its link ends.
 func (f *flight) run(ctx context.Context) {
 	accept := time.NewTimer(acceptAfter)
 	defer accept.Stop()
@@ -76,7 +76,7 @@ func (f *flight) run(ctx context.Context) {
 	}
 }
 
-// step is the next thing to say, and whether the flight is over with it.
+// step returns the next frame, and whether the flight ends with it.
 func (f *flight) step() (*workerv1.WorkerFrame, bool) {
 	runtime := f.link.runtime
 	runtime.mu.Lock()
@@ -105,7 +105,7 @@ func (f *flight) step() (*workerv1.WorkerFrame, bool) {
 	return &workerv1.WorkerFrame{Frame: &workerv1.WorkerFrame_Event{Event: said}}, next.ends
 }
 
-// event is an event as it is sent, and pays for it.
+// event converts an event and charges the flight's credit.
 func (f *flight) event(next event) *workerv1.Event {
 	said := &workerv1.Event{Flight: f.flight, Sequence: next.sequence, Kind: next.kind.GetKind()}
 	if !f.spoken {
@@ -115,7 +115,7 @@ func (f *flight) event(next event) *workerv1.Event {
 		f.credit -= next.cost
 		return said
 	}
-	// An end says that it is too long, anything else only counts.
+	// An overlong end becomes an error; other overlong events only count.
 	tooLong := fmt.Sprintf("it is longer than the %d bytes that the node takes", f.link.longestFrame)
 	said.Kind = nil
 	f.credit -= eventWeight
@@ -128,7 +128,7 @@ func (f *flight) event(next event) *workerv1.Event {
 	return said
 }
 
-// accepted tells that the call runs, if nothing else has been said.
+// accepted reports that the call runs, if nothing has been sent yet.
 func (f *flight) accepted() *workerv1.WorkerFrame {
 	f.link.runtime.mu.Lock()
 	defer f.link.runtime.mu.Unlock()

@@ -6,7 +6,6 @@ tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 GOBIN=$tools go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 GOBIN=$tools go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
-# protoc, as PyPI has it.
 python3 -m venv "$tools/python"
 "$tools/python/bin/pip" install --quiet --disable-pip-version-check grpcio-tools==1.76.0
 module=github.com/shoal-mcp/shoal/workers/go

@@ -12,7 +12,7 @@ import (
 	workerv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/worker/v1"
 )
 
-// leaving is a node that a worker leaves. It starts a call after the goodbye, and closes the link.
+// leaving is a node that starts a call after the worker's goodbye, and closes the link.
 type leaving struct {
 	workerv1.UnimplementedWorkerLinkServer
 	announced, over chan struct{}
@@ -27,7 +27,7 @@ func (n *leaving) Link(stream grpc.BidiStreamingServer[workerv1.WorkerFrame, wor
 	for {
 		frame, err := stream.Recv()
 		if err != nil {
-			// The worker has ended its half. This one ends when the test says so.
+			// The test decides when the node ends its half.
 			<-n.over
 			return nil
 		}

@@ -12,7 +12,7 @@ import (
 	workerv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/worker/v1"
 )
 
-// handle does what a node says. What it does not know it ignores.
+// handle processes a node's frame and ignores unknown ones.
 func (l *link) handle(ctx context.Context, frame *workerv1.NodeFrame) error {
 	switch said := frame.GetFrame().(type) {
 	case *workerv1.NodeFrame_Batch_:
@@ -31,7 +31,7 @@ func (l *link) handle(ctx context.Context, frame *workerv1.NodeFrame) error {
 		pong := &typesv1.Pong{Nonce: said.Ping.GetNonce(), ClockUs: uint64(time.Now().UnixMicro())}
 		return l.put(ctx, &workerv1.WorkerFrame{Frame: &workerv1.WorkerFrame_Pong{Pong: pong}})
 	case *workerv1.NodeFrame_Close:
-		// The stream's end is the answer.
+		// Ending the stream answers the close.
 		return l.put(ctx, nil)
 	case *workerv1.NodeFrame_Start:
 		return l.start(ctx, said.Start)
@@ -63,7 +63,7 @@ func (l *link) handle(ctx context.Context, frame *workerv1.NodeFrame) error {
 	return nil
 }
 
-// steer does what a node says of a flight that is open.
+// steer processes a frame of an open flight.
 func (l *link) steer(frame *workerv1.NodeFrame) {
 	l.runtime.mu.Lock()
 	defer l.runtime.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	typesv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1"
 )
 
-// retire keeps a call that has ended, at the cost of the oldest. The lock is held.
+// retire keeps an ended call and drops the oldest ones. The lock is held.
 func (r *runtime) retire(rec *record) {
 	if r.calls[rec.id] != rec {
 		return
@@ -23,10 +23,10 @@ func (r *runtime) retire(rec *record) {
 	}
 }
 
-// isPassing says whether a call is not kept once its end was read: it is safe to repeat and said nothing but that.
+// isPassing reports whether a call is dropped once its end was read: it may be repeated and sent only its end.
 func (r *record) isPassing() bool { return !r.once && r.last == 1 }
 
-// wasDelivered notes that a reader has been given the call's end. The lock is held.
+// wasDelivered marks that a reader has the call's end. The lock is held.
 func (r *runtime) wasDelivered(rec *record) {
 	rec.delivered = true
 	if rec.isPassing() && rec.closed {
@@ -34,7 +34,7 @@ func (r *runtime) wasDelivered(rec *record) {
 	}
 }
 
-// forget forgets a call, but for its id where that says whether it may run again. The lock is held.
+// forget drops a call. It keeps the id if the call must not run again. The lock is held.
 func (r *runtime) forget(rec *record) {
 	if r.calls[rec.id] != rec {
 		return
@@ -47,14 +47,14 @@ func (r *runtime) forget(rec *record) {
 	if rec.once {
 		var refused *typesv1.CallFailure
 		if !rec.begun {
-			// It was given back without having run.
+			// The call was refused without running.
 			refused = rec.outcome.GetFailure()
 		}
 		r.ledger.remember(rec.id, refused)
 	}
 }
 
-// acknowledge lets a result go that is safe elsewhere.
+// acknowledge drops a result that is safe elsewhere.
 func (r *runtime) acknowledge(id callID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *runtime) acknowledge(id callID) {
 	}
 }
 
-// sweep forgets what was kept for long enough.
+// sweep drops calls that were kept long enough.
 func (r *runtime) sweep(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

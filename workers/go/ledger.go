@@ -7,26 +7,26 @@ import (
 	typesv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1"
 )
 
-// The ids of one number are this part of all that are remembered.
+// Each number has this fraction of all remembered ids.
 const ledgerPart = 64
 
 type callID [16]byte
 
-// ledger remembers calls that must not run again, by its numbers.
+// ledger remembers calls that must not run again, by numbers.
 //
-// It counts on with what it remembers, and forgets whole numbers, the oldest first. A call that was bound under a number that is
-// still remembered, and is not known, was neither taken nor refused under any binding that is not newer. No clock is asked.
+// It counts up with what it remembers, without a clock, and forgets whole numbers, the oldest first. An unknown call
+// that was bound under a remembered number was neither accepted nor refused under that or an older binding.
 type ledger struct {
 	incarnation uint64
 	part        int
 	oldest      uint64
 	numbers     [][]callID
 	fates       map[callID]fate
-	// The greatest id that was forgotten: all that calls without a number can be compared with.
+	// The greatest forgotten id, for calls without a number.
 	horizon callID
 }
 
-// fate is what became of a call: why it was refused, or nil where it was taken.
+// fate is why a call was refused, or nil if it was accepted.
 type fate struct {
 	number  uint64
 	refused *typesv1.CallFailure
@@ -41,17 +41,17 @@ func newLedger(most int) *ledger {
 	}
 }
 
-// number is how far it is, for whoever binds a call to this worker.
+// number is the present number, under which nodes bind calls to this worker.
 func (l *ledger) number() uint64 { return l.oldest + uint64(len(l.numbers)) - 1 }
 
-// check says why a journaled call that is not known otherwise must not be run; nil if it may be run, or refused.
+// check returns why an unknown journaled call must not run; nil if it may run or be refused.
 func (l *ledger) check(id callID, bound *typesv1.Ledger) *typesv1.CallFailure {
 	known, ok := l.fates[id]
 	switch {
 	case ok && known.refused == nil:
 		return outcomeUnknown("its worker may have run it before, and its result is gone")
 	case ok && known.refused.GetCancelled() != nil:
-		// Whoever binds it anew does not know that it is to be cancelled.
+		// A node that binds the call anew does not know that it is cancelled.
 		return known.refused
 	case bound == nil && bytes.Compare(id[:], l.horizon[:]) <= 0:
 		return outcomeUnknown("its worker may have forgotten that it has run it")
@@ -67,7 +67,7 @@ func (l *ledger) check(id callID, bound *typesv1.Ledger) *typesv1.CallFailure {
 	return nil
 }
 
-// remember notes a call that was refused, or that was taken and is forgotten otherwise.
+// remember records a refused call, or an accepted one that is otherwise forgotten.
 func (l *ledger) remember(id callID, refused *typesv1.CallFailure) {
 	l.fates[id] = fate{l.number(), refused}
 	last := len(l.numbers) - 1
@@ -89,7 +89,7 @@ func (l *ledger) forgetOldest() {
 		if bytes.Compare(id[:], l.horizon[:]) > 0 {
 			l.horizon = id
 		}
-		// It may have been remembered again since.
+		// The call may have been recorded again since.
 		if l.fates[id].number == number {
 			delete(l.fates, id)
 		}

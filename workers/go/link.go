@@ -20,16 +20,16 @@ import (
 const (
 	lowestVersion, highestVersion = 3, 4
 	longestMessage                = 128 << 10
-	// A frame that is longer goes in fragments of half of this.
+	// Longer frames are sent in fragments of half this size.
 	longestWhole = 64 << 10
-	// Frames that may be under way in fragments at a time, in each direction.
+	// Maximum frames in fragments at a time, in each direction.
 	lanes = 8
-	// Messages that may wait to be sent.
+	// Maximum queued messages.
 	waiting          = 64
 	pingAfter        = 2 * time.Second
 	pingTimeout      = 3 * time.Second
 	handshakeTimeout = 3 * time.Second
-	// How often the load is looked at.
+	// How often to check the load.
 	tick = 50 * time.Millisecond
 )
 
@@ -50,7 +50,7 @@ type link struct {
 	parted  bool
 }
 
-// dialLink dials a node, says hello and hears its welcome. It then calls up and drives the link until it ends.
+// dialLink dials a node and exchanges hello and welcome. Then it calls up, and drives the link until it ends.
 func dialLink(ctx context.Context, r *runtime, address string, files *TLS, up func(*link)) error {
 	transport := insecure.NewCredentials()
 	if files != nil {
@@ -62,7 +62,7 @@ func dialLink(ctx context.Context, r *runtime, address string, files *TLS, up fu
 	}
 	connection, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(transport),
-		// Nodes are within the cluster, whatever the environment says of the web.
+		// Nodes are inside the cluster, so ignore the environment's proxy.
 		grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(longestMessage)))
 	if err != nil {
@@ -155,7 +155,7 @@ func (l *link) greet(stream grpc.BidiStreamingClient[workerv1.WorkerFrame, worke
 	return nil
 }
 
-// end ends every flight; the calls go on.
+// end ends every flight; the calls continue.
 func (l *link) end() {
 	l.runtime.mu.Lock()
 	defer l.runtime.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *link) end() {
 	clear(l.flights)
 }
 
-// write sends what waits, until a nil.
+// write sends queued frames until a nil.
 func (l *link) write(stream grpc.BidiStreamingClient[workerv1.WorkerFrame, workerv1.NodeFrame], cancel context.CancelCauseFunc) {
 	for {
 		select {
@@ -179,7 +179,7 @@ func (l *link) write(stream grpc.BidiStreamingClient[workerv1.WorkerFrame, worke
 				}
 				return
 			}
-			// What went wrong is what the receiver hears.
+			// The receiver gets the error.
 			if stream.Send(frame) != nil {
 				return
 			}
@@ -187,7 +187,7 @@ func (l *link) write(stream grpc.BidiStreamingClient[workerv1.WorkerFrame, worke
 	}
 }
 
-// send sends a frame, in fragments if it is long. Those of one flight must not be sent at once.
+// send sends a frame, in fragments if it is long. Frames of one flight must not be sent concurrently.
 func (l *link) send(ctx context.Context, flight uint64, frame *workerv1.WorkerFrame) error {
 	if proto.Size(frame) <= longestWhole {
 		return l.put(ctx, frame)
@@ -222,7 +222,6 @@ func (l *link) put(ctx context.Context, frame *workerv1.WorkerFrame) error {
 	}
 }
 
-// announce says what the worker offers.
 func (l *link) announce(ctx context.Context) error {
 	r := l.runtime
 	r.mu.Lock()
@@ -232,7 +231,7 @@ func (l *link) announce(ctx context.Context) error {
 	return l.send(ctx, 0, &workerv1.WorkerFrame{Frame: &workerv1.WorkerFrame_Announce{Announce: said}})
 }
 
-// tick reports the load when it has changed, and looks whether the node is alive.
+// tick reports changes of the load, and checks whether the node is alive.
 func (l *link) tick(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -252,7 +251,7 @@ func (l *link) tick(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		now := time.Now()
 		if now.Sub(last) > pingAfter {
-			// This process stood still, which says nothing of the node.
+			// This process was suspended, so the silence says nothing about the node.
 			l.heard.Store(now.UnixNano())
 		}
 		last = now
@@ -273,7 +272,7 @@ func (l *link) tick(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// over is called by a flight's own goroutine when the flight is over.
+// over ends a flight; called by the flight's own goroutine.
 func (l *link) over(f *flight) {
 	l.runtime.mu.Lock()
 	defer l.runtime.mu.Unlock()
@@ -282,7 +281,7 @@ func (l *link) over(f *flight) {
 	f.stopReading()
 }
 
-// isRead says whether somebody waits for events. The lock is held.
+// isRead reports whether a flight waits for events. The lock is held.
 func (l *link) isRead() bool {
 	for _, f := range l.flights {
 		if f.reading {
@@ -292,7 +291,7 @@ func (l *link) isRead() bool {
 	return false
 }
 
-// part says goodbye. What is still on its way is refused until the node has heard it and ends the link.
+// part says goodbye. Starts are refused until the node ends the link.
 func (l *link) part(ctx context.Context) error {
 	l.runtime.mu.Lock()
 	l.parted = true

@@ -23,7 +23,7 @@ func TestNoProxyIsAskedForANode(t *testing.T) {
 	}
 	t.Setenv("NO_PROXY", "")
 	t.Setenv("no_proxy", "")
-	// Go itself asks no proxy for a loopback address, so the node has a name, which does not exist.
+	// Go does not use proxies for loopback addresses, so the node has an invented name.
 	up := func(*link) { t.Error("there is no such node") }
 	if err := dialLink(context.Background(), newRuntime(NewWorker("test"), "test"), "node.invalid:7001", nil, up); err == nil {
 		t.Error("there is no such node")

@@ -10,35 +10,35 @@ import (
 	"time"
 )
 
-// Limits says how much a worker takes on and how long it keeps what it has done.
+// Limits bounds a worker's calls and memory.
 type Limits struct {
-	// Concurrency is how many calls run at once.
+	// Concurrency is the maximum number of running calls.
 	Concurrency int
-	// Queue is how many calls may wait for a place; more are refused.
+	// Queue is the maximum number of waiting calls; more are refused.
 	Queue int
-	// QueueAge is how long a call may wait before it is shed.
+	// QueueAge is how long a call may wait for a slot before it is refused.
 	QueueAge time.Duration
-	// Asking is how many calls may wait for answers of their clients. They have no place meanwhile.
+	// Asking is the maximum number of calls that wait for their clients' answers. They use no slot.
 	Asking int
-	// AskingPerPrincipal is how many of one principal may.
+	// AskingPerPrincipal is the same maximum for one principal.
 	AskingPerPrincipal int
-	// Kept is how long the events of a call that has ended can be attached to.
+	// Kept is how long readers can attach to an ended call.
 	Kept time.Duration
-	// KeptCalls and KeptBytes bound the calls that have ended and are kept.
+	// KeptCalls and KeptBytes are the maxima for ended calls.
 	KeptCalls, KeptBytes int
-	// Remembered is how many ids of calls that must not run again are remembered after their results are gone.
+	// Remembered is how many ids are remembered of calls that must not run again, after their results are gone.
 	Remembered int
-	// CancelGrace is how long a tool that was told to stop keeps its place, at most.
+	// CancelGrace is how long a stopped tool may keep its slot.
 	CancelGrace time.Duration
-	// Deserted is how long a call without a session goes on while nobody reads it.
+	// Deserted is how long a call without a session continues without a reader.
 	Deserted time.Duration
-	// FrameBytes is the longest frame that is accepted.
+	// FrameBytes is the maximum size of a received frame.
 	FrameBytes int
-	// Drain is how long calls may go on after the worker was told to end.
+	// Drain is how long calls may continue after the worker was told to end.
 	Drain time.Duration
 }
 
-// DefaultLimits are the limits of a worker that is given no others.
+// DefaultLimits returns the default limits.
 func DefaultLimits() Limits {
 	return Limits{
 		Concurrency:        128,
@@ -57,15 +57,15 @@ func DefaultLimits() Limits {
 	}
 }
 
-// TLS names the files of a worker's certificate. They are read again for each link.
+// TLS names the files of a worker's certificate, which are read for each link.
 type TLS struct {
 	Certificate, Key, Authority string
-	// Name is the name that nodes' certificates have (cluster.tls.name).
+	// Name is the name in nodes' certificates (cluster.tls.name).
 	Name string
 }
 
-// TLSFromEnvironment reads SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME, as the chart sets them; nil if none of the files is
-// named. If only some are, [Worker.Run] says which are missing: a worker must not speak plaintext because of a misspelt name.
+// TLSFromEnvironment reads SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME, as the chart sets them; nil without any
+// of the files. If only some are set, [Worker.Run] fails, because a misspelt name must not lead to plaintext.
 func TLSFromEnvironment() *TLS {
 	files := &TLS{
 		Certificate: os.Getenv("SHOAL_TLS_CERTIFICATE"),
@@ -116,16 +116,16 @@ type Option func(*Worker)
 // WithVersion sets the version that clients see.
 func WithVersion(version string) Option { return func(w *Worker) { w.version = version } }
 
-// WithInstructions sets what models are told of the tools.
+// WithInstructions sets the instructions for models.
 func WithInstructions(text string) Option { return func(w *Worker) { w.instructions = text } }
 
-// WithLimits sets other limits than [DefaultLimits].
+// WithLimits replaces [DefaultLimits].
 func WithLimits(limits Limits) Option { return func(w *Worker) { w.limits = limits } }
 
-// WithTLS makes links mutual TLS. Without it [TLSFromEnvironment] says.
+// WithTLS makes links mutual TLS. The default is [TLSFromEnvironment].
 func WithTLS(files *TLS) Option { return func(w *Worker) { w.tls = files } }
 
-// WithName sets what the worker's name begins with. Without it SHOAL_WORKER or the machine's name does.
+// WithName sets the prefix of the worker's name. The default is SHOAL_WORKER or the host name.
 func WithName(name string) Option { return func(w *Worker) { w.name = name } }
 
 // WithLogger sets where the worker logs.
@@ -134,22 +134,22 @@ func WithLogger(logger *slog.Logger) Option { return func(w *Worker) { w.log = l
 // ToolOption changes a tool.
 type ToolOption func(*definition)
 
-// ReadOnly says that the tool changes nothing: a call may be run again when its worker is lost.
+// ReadOnly marks the tool as read-only, so that Shoal may run a call again after its worker was lost.
 func ReadOnly() ToolOption { return hint("readOnlyHint", true) }
 
-// Idempotent says that running a call twice does no more than once: it may be run again when its worker is lost.
+// Idempotent marks the tool as safe to repeat, so that Shoal may run a call again after its worker was lost.
 func Idempotent() ToolOption { return hint("idempotentHint", true) }
 
-// Destructive says whether the tool may destroy something.
+// Destructive says whether the tool may destroy data.
 func Destructive(destructive bool) ToolOption { return hint("destructiveHint", destructive) }
 
-// OpenWorld says whether the tool deals with the world outside.
+// OpenWorld says whether the tool interacts with external systems.
 func OpenWorld(open bool) ToolOption { return hint("openWorldHint", open) }
 
 // Title sets a tool's title.
 func Title(title string) ToolOption { return func(d *definition) { d.Title = title } }
 
-// InputSchema sets a schema of the arguments, any value that JSON can be made of, in place of the one that the type makes.
+// InputSchema replaces the schema that the argument type makes. The value must be convertible to JSON.
 func InputSchema(schema any) ToolOption { return func(d *definition) { d.InputSchema = schema } }
 
 func hint(name string, value bool) ToolOption {

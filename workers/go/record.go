@@ -13,15 +13,15 @@ import (
 const (
 	keptEvents = 256
 	keptBytes  = 1 << 20
-	// Events that a reader may be behind before the tool waits for it.
+	// Maximum unread events; then the tool waits.
 	unreadEvents = 64
-	// What an event costs beside its payload.
+	// The cost of an event besides its payload.
 	eventWeight = 256
-	// Answered questions that are remembered.
+	// Maximum remembered answered questions.
 	answeredAsks = 128
 )
 
-// event is one event, numbered within its call.
+// event is an event, with its number in its call.
 type event struct {
 	sequence uint64
 	kind     *workerv1.Event
@@ -31,7 +31,7 @@ type event struct {
 	ends     bool
 }
 
-// record is what a worker knows of one call, from its admission until nobody can attach to it any more. The runtime's lock guards it.
+// record is the state of one call, from its admission until readers can no longer attach. The runtime's lock guards it.
 type record struct {
 	id      callID
 	call    *typesv1.Call
@@ -41,21 +41,21 @@ type record struct {
 	cancel  context.CancelFunc
 
 	begun bool
-	// Whether the call has a place, and whether its tool may still get one.
+	// Whether the call has a slot, and whether it can no longer get one.
 	placed, closed bool
 	stopped        bool
 	delivered      bool
 	endedAt        time.Time
 	outcome        *typesv1.CallOutcome
 	kept           int64
-	// Where it is among those that have ended.
+	// The position among ended calls.
 	place *list.Element
 
 	reader  *flight
 	readers uint64
-	// The name of the latest reader: its number when it first came.
+	// The latest reader's name: its number at its first attach.
 	name uint64
-	// The number of the newest event that any reader has been sent.
+	// The number of the newest event that any reader was sent.
 	read uint64
 
 	events   []event
@@ -64,7 +64,7 @@ type record struct {
 	asks     map[uint64]chan *typesv1.Outcome
 	asked    uint64
 	answered []uint64
-	// Closed and renewed when a reader has taken something.
+	// Closed and replaced when a reader has taken an event.
 	room chan struct{}
 }
 
@@ -82,7 +82,6 @@ func newRecord(call *typesv1.Call) *record {
 	}
 }
 
-// push adds an event.
 func (r *record) push(kind *workerv1.Event, payload int, ask uint64) {
 	r.last++
 	added := event{
@@ -107,7 +106,7 @@ func (r *record) nextAfter(sequence uint64) (event, bool) {
 	return r.events[at], true
 }
 
-// isFull says whether the reader is too far behind.
+// isFull reports whether the reader is too far behind.
 func (r *record) isFull() bool {
 	if r.reader == nil {
 		return false
@@ -122,19 +121,19 @@ func (r *record) isFull() bool {
 	return unread >= unreadEvents || cost >= keptBytes
 }
 
-// wasRead takes note that a reader has taken the event of this number.
+// wasRead marks the events up to this number as read.
 func (r *record) wasRead(sequence uint64) {
 	r.read = max(r.read, sequence)
 	r.makeRoom()
 }
 
-// makeRoom tells whoever waits for room.
+// makeRoom wakes the waiting tool.
 func (r *record) makeRoom() {
 	close(r.room)
 	r.room = make(chan struct{})
 }
 
-// trim drops the oldest that the reader has; open questions and the end never.
+// trim drops the oldest read events, except open questions and the end.
 func (r *record) trim() {
 	read := r.last
 	if r.reader != nil {
@@ -156,7 +155,6 @@ func (r *record) drop(at int) event {
 	return dropped
 }
 
-// finish ends the call, unless it has ended already.
 func (r *record) finish(outcome *typesv1.CallOutcome) {
 	if r.outcome != nil {
 		return
@@ -173,14 +171,14 @@ func (r *record) finish(outcome *typesv1.CallOutcome) {
 	r.makeRoom()
 }
 
-// stop ends the call because of a failure, and tells the tool to stop.
+// stop ends the call with a failure, and tells the tool to stop.
 func (r *record) stop(failure *typesv1.CallFailure) {
 	r.finish(failed(failure))
 	r.stopped = true
 	r.cancel()
 }
 
-// ask puts a question; the channel yields its answer, or is closed when the call ends before.
+// ask sends a question. The channel yields its answer, or closes when the call ends first.
 func (r *record) ask(kind func(ask uint64) *workerv1.Event, payload int) (uint64, <-chan *typesv1.Outcome) {
 	r.asked++
 	answer := make(chan *typesv1.Outcome, 1)
@@ -193,7 +191,7 @@ func (r *record) ask(kind func(ask uint64) *workerv1.Event, payload int) (uint64
 	return r.asked, answer
 }
 
-// answer says whether the question has its answer: this one, or one before whose acknowledgement was lost.
+// answer reports whether the question has its answer: this one, or an earlier one whose acknowledgement was lost.
 func (r *record) answer(reader, ask uint64, outcome *typesv1.Outcome) bool {
 	if reader != r.readers {
 		return false
@@ -212,7 +210,7 @@ func (r *record) answer(reader, ask uint64, outcome *typesv1.Outcome) bool {
 	return true
 }
 
-// withdrawAsk takes back a question that nobody waits for any more. A node that has a question to the client is told.
+// withdrawAsk drops an open question, and tells a node that has asked the client.
 func (r *record) withdrawAsk(ask uint64) {
 	if _, ok := r.asks[ask]; !ok {
 		return
@@ -232,7 +230,7 @@ func (r *record) forgetAsk(ask uint64) (event, bool) {
 	return r.drop(at), true
 }
 
-// attach has a reader take the call over; false for one that comes back by its name and was replaced.
+// attach gives the call to a reader; false for a returning reader that was replaced.
 func (r *record) attach(f *flight, after, name uint64) bool {
 	if name != 0 && name != r.name {
 		return false
@@ -245,7 +243,7 @@ func (r *record) attach(f *flight, after, name uint64) bool {
 	r.reader = f
 	f.number, f.name, f.read = r.readers, r.name, after
 	r.read = max(r.read, min(after, r.last))
-	// Who has seen a request to the session may be lost with the answer, which nobody else can give.
+	// The answer to a session request may be lost with the node that saw it, so send the request again.
 	for {
 		at := slices.IndexFunc(r.events, func(e event) bool { return e.state && e.sequence <= after })
 		if at < 0 {
@@ -259,7 +257,7 @@ func (r *record) attach(f *flight, after, name uint64) bool {
 	return true
 }
 
-// leave has a reader go; whether nobody reads the call now.
+// leave removes a reader. It reports whether the call has no reader now.
 func (r *record) leave(f *flight) bool {
 	if r.reader != f {
 		return false

@@ -12,19 +12,19 @@ import (
 	workerv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/worker/v1"
 )
 
-// Sessions that are over and whose late calls are refused.
+// Maximum remembered ended sessions, whose late calls are refused.
 const endedSessions = 10_000
 
-// runtime runs the calls of a worker within limits, whichever link they came by, and remembers which have been run.
+// runtime runs a worker's calls within limits, over all links, and remembers which have run.
 type runtime struct {
 	name, pool string
 	limits     Limits
 	log        *slog.Logger
 	catalog    func() *workerv1.Catalog
 	tool       func(context.Context, *Call) *typesv1.CallOutcome
-	// One token for each call that may run.
+	// Holds one token for each free slot.
 	free chan struct{}
-	// Rings when what is known of nodes has changed.
+	// Signals changes of the links.
 	linksChanged chan struct{}
 
 	mu                      sync.Mutex
@@ -67,7 +67,7 @@ func (r *runtime) load() *workerv1.Load {
 	return load
 }
 
-// start has a call run, or finds it. The lock is held.
+// start runs a call, or finds a known one. The lock is held.
 func (r *runtime) start(call *typesv1.Call, parted bool) (*record, *typesv1.CallFailure) {
 	id := callID(call.GetId())
 	if known, ok := r.calls[id]; ok {
@@ -81,7 +81,7 @@ func (r *runtime) start(call *typesv1.Call, parted bool) (*record, *typesv1.Call
 	}
 	if failure := r.refusal(call, parted); failure != nil {
 		if once {
-			// Final for this binding, so that whoever hears it may bind the call elsewhere.
+			// Final for this binding, so that the node may bind the call elsewhere.
 			r.ledger.remember(id, failure)
 		}
 		return nil, failure
@@ -108,11 +108,11 @@ func (r *runtime) refusal(call *typesv1.Call, parted bool) *typesv1.CallFailure 
 	return nil
 }
 
-// carry carries a call to its end: its place, its deadline, its tool.
+// carry runs a call: slot, deadline, tool.
 func (r *runtime) carry(rec *record) {
 	ctx, cancel := context.WithTimeout(rec.ctx, time.Duration(rec.call.GetTimeoutMs())*time.Millisecond)
 	defer cancel()
-	// The tool's own, so that it is told to stop before its call's record is.
+	// A context of its own, so that the tool is stopped before the record ends.
 	defer rec.cancel()
 	age := time.NewTimer(r.limits.QueueAge)
 	defer age.Stop()
@@ -161,7 +161,7 @@ func (r *runtime) runTo(ctx context.Context, rec *record) {
 	}()
 	select {
 	case outcome := <-done:
-		// Both may be ready: then the tool was told to stop, and answers that.
+		// Both may be ready; then the tool's answer was caused by the stop.
 		if ctx.Err() == nil || rec.ctx.Err() != nil {
 			r.finish(rec, outcome)
 			return
@@ -169,7 +169,7 @@ func (r *runtime) runTo(ctx context.Context, rec *record) {
 		r.finish(rec, failed(deadlineExceeded(rec.call.GetTimeoutMs())))
 	case <-ctx.Done():
 		r.finish(rec, failed(deadlineExceeded(rec.call.GetTimeoutMs())))
-		// It keeps its place while it stops.
+		// A stopping tool keeps its slot.
 		select {
 		case <-done:
 		case <-time.After(r.limits.CancelGrace):
@@ -184,7 +184,7 @@ func (r *runtime) finish(rec *record, outcome *typesv1.CallOutcome) {
 	r.mu.Unlock()
 }
 
-// leavePlace gives a call's place back, if it has one. The lock is held.
+// leavePlace returns a call's slot, if it has one. The lock is held.
 func (r *runtime) leavePlace(rec *record) {
 	if rec.placed {
 		rec.placed = false
@@ -193,7 +193,7 @@ func (r *runtime) leavePlace(rec *record) {
 	}
 }
 
-// enterPlace waits for a place for a call whose tool goes on.
+// enterPlace waits for a slot for a call whose tool continues.
 func (r *runtime) enterPlace(ctx context.Context, rec *record) {
 	select {
 	case <-r.free:
@@ -228,7 +228,7 @@ func (r *runtime) endSession(session string) {
 	}
 }
 
-// deserted cancels a call without a session that nobody reads, unless somebody attaches in time. The lock is held.
+// deserted cancels a call without a session, unless a reader attaches in time. The lock is held.
 func (r *runtime) deserted(rec *record, reader uint64) {
 	if rec.session != "" || rec.outcome != nil {
 		return
@@ -242,7 +242,7 @@ func (r *runtime) deserted(rec *record, reader uint64) {
 	})
 }
 
-// openCalls counts the calls that somebody may yet come for.
+// openCalls counts the calls that may still be read.
 func (r *runtime) openCalls() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 
 const keyBytes = 128
 
-// SessionState is small values that every later call of the session finds, on whichever worker.
+// SessionState holds small values for later calls of the session, on any worker.
 type SessionState struct{ call *Call }
 
-// Session is what is kept in the caller's session.
+// Session is the state of the caller's session.
 func (c *Call) Session() SessionState { return SessionState{c} }
 
-// Get reads a value; false where there is none.
+// Get reads a value; false if there is none.
 func (s SessionState) Get(ctx context.Context, key string, value any) (bool, error) {
 	if err := checkKey(key); err != nil {
 		return false, err
@@ -33,7 +33,7 @@ func (s SessionState) Get(ctx context.Context, key string, value any) (bool, err
 	return true, json.Unmarshal(answer.Value, value)
 }
 
-// Set keeps a value. It is stored as safely as the session when this returns.
+// Set stores a value, and returns when it is stored as safely as the session.
 func (s SessionState) Set(ctx context.Context, key string, value any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil {

@@ -21,7 +21,7 @@ type definition struct {
 	Annotations  map[string]bool `json:"annotations,omitempty"`
 }
 
-// Result is the result of a tool that says itself what MCP is to carry.
+// Result is a complete MCP result.
 type Result struct {
 	Content           []any `json:"content"`
 	StructuredContent any   `json:"structuredContent,omitempty"`
@@ -33,11 +33,11 @@ func Text(text string) any { return map[string]string{"type": "text", "text": te
 
 type runTool func(ctx context.Context, call *Call, arguments json.RawMessage) (*Result, error)
 
-// AddTool makes a function a tool of a worker. In is a struct whose fields make the schema of the arguments (tags json and
-// jsonschema). Out is a string, a *Result, or anything that JSON can be made of; a struct makes the schema of structured
-// results. An error becomes a result with isError, unless it is an [RPCError].
+// AddTool makes a function a tool of a worker. In is a struct whose fields define the arguments' schema (tags json and
+// jsonschema). Out is a string, a *Result, or any value convertible to JSON; a struct defines the output schema. An
+// error becomes a result with isError, unless it is an [RPCError].
 //
-// AddTool panics where no schema can be made: that is a fault of the program.
+// AddTool panics if it cannot make a schema, because that is a programming error.
 func AddTool[In, Out any](w *Worker, name, description string, function func(context.Context, *Call, In) (Out, error), options ...ToolOption) {
 	d := definition{Name: name, Description: description}
 	input, err := jsonschema.For[In](nil)
@@ -87,7 +87,7 @@ func resultOf(out any, structured bool) (*Result, error) {
 	return result, nil
 }
 
-// run runs a call; whatever goes wrong becomes an outcome.
+// run runs a call and converts every failure to an outcome.
 func (w *Worker) run(ctx context.Context, call *Call) *typesv1.CallOutcome {
 	result, err := w.result(ctx, call)
 	var failure *RPCError

@@ -13,7 +13,7 @@ import (
 	workerv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/worker/v1"
 )
 
-// Worker is the tools of one pool. All workers of a pool must offer the same. Tools are added before it runs.
+// Worker holds the tools of one pool. Add tools before it runs. All workers of a pool must offer the same tools.
 type Worker struct {
 	pool, version, instructions, name string
 	limits                            Limits
@@ -23,7 +23,7 @@ type Worker struct {
 	tools                             map[string]runTool
 }
 
-// NewWorker makes a worker of a pool. An empty pool is that of SHOAL_POOL, else "go".
+// NewWorker makes a worker of a pool. The default pool is SHOAL_POOL, or else "go".
 func NewWorker(pool string, options ...Option) *Worker {
 	w := &Worker{
 		pool:    pool,
@@ -54,8 +54,8 @@ func (w *Worker) add(d definition, run runTool) {
 	w.tools[d.Name] = run
 }
 
-// Run joins the nodes and serves until ctx ends; then calls may end, for Limits.Drain. join names nodes (host:port, also several
-// with commas between them); one that answers is enough. Without any, SHOAL_JOIN does.
+// Run joins the nodes and serves until ctx ends; then calls may finish within Limits.Drain. join names nodes
+// (host:port, or several with commas); one reachable node is enough. The default is SHOAL_JOIN.
 func (w *Worker) Run(ctx context.Context, join ...string) error {
 	if len(join) == 0 {
 		join = []string{os.Getenv("SHOAL_JOIN")}
@@ -70,13 +70,13 @@ func (w *Worker) Run(ctx context.Context, join ...string) error {
 		return errors.New("no node to join: name one (host:port), or set SHOAL_JOIN")
 	}
 	if w.tls != nil {
-		// What is wrong from the beginning would be wrong with each link.
+		// Report this at once, because it would break every link.
 		if _, err := w.tls.config(); err != nil {
 			return err
 		}
 	}
 	runtime := newRuntime(w, w.fullName())
-	// Links outlive ctx, so that calls can end.
+	// Links outlive ctx, so that calls can finish.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	d := &dialer{runtime: runtime, seeds: seeds, tls: w.tls, links: map[string]*joined{}}
@@ -100,7 +100,7 @@ func (w *Worker) fullName() string {
 		name = os.Getenv("SHOAL_WORKER")
 	}
 	if name == "" {
-		// Without one the number is enough.
+		// Without a host name, the random number is enough.
 		name, _ = os.Hostname()
 	}
 	return fmt.Sprintf("%s@%s-%08x", w.pool, name, rand.Uint32())

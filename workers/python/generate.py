@@ -25,7 +25,7 @@ def main() -> int:
     TARGET.mkdir()
     status = protoc.main(["protoc", f"-I{CONTRACTS}", f"--python_out={TARGET}", f"--pyi_out={TARGET}", *FILES])
     for file in [*TARGET.rglob("*.py"), *TARGET.rglob("*.pyi")]:
-        # What protoc writes expects the contracts at the top of the import path.
+        # protoc expects the contracts at the top of the import path.
         text = re.sub(r"^from shoal\.", "from shoal_worker._proto.shoal.", file.read_text(), flags=re.MULTILINE)
         file.write_text(text)
     for directory in [TARGET, *(path for path in TARGET.rglob("*") if path.is_dir())]:

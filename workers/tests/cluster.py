@@ -110,7 +110,7 @@ def said(out: Path, prefix: str) -> str | None:
 
 
 def until(what: str, arrived: Callable[[], Any]) -> Any:
-    """Waits for something that may fail until then."""
+    """Retries until the time is over."""
     deadline = time.monotonic() + SOON
     while time.monotonic() < deadline:
         try:
@@ -153,7 +153,7 @@ PREFIXES = {"python": "", "go": "go_"}
 
 
 async def uses(cluster: Cluster, language: str, era: str) -> None:
-    """What a client can do with the tools of one language, at either edge."""
+    """Uses the tools of one language at both edges."""
     prefix = PREFIXES[language]
     for url in cluster.urls:
         async with client(url, era) as connected:
@@ -183,7 +183,7 @@ async def uses(cluster: Cluster, language: str, era: str) -> None:
 
 
 async def survives(cluster: Cluster, language: str, words: list[str]) -> None:
-    """Calls that are safe to repeat all succeed while one of two workers is killed."""
+    """Calls that may be repeated succeed while one of two workers is killed."""
     prefix, pool = PREFIXES[language], language
     async with client(cluster.urls[1], "legacy") as connected:
         await connected.call_tool(f"{prefix}visits", {})
@@ -204,7 +204,7 @@ async def survives(cluster: Cluster, language: str, words: list[str]) -> None:
                 await anyio.sleep(0.2)
                 cluster.workers[language][0].kill()
                 killed = True
-        # One that must not run twice, and is sent to a worker whose death nobody has noticed, has an unknown outcome.
+        # A call that must not be repeated, sent to a worker that has just died, has an unknown outcome.
         lost = lambda: all(ready_workers(admin, pool) == 1 for admin in cluster.admins)
         await anyio.to_thread.run_sync(lambda: until("the loss", lost))
         result = await connected.call_tool(f"{prefix}visits", {})
@@ -214,7 +214,7 @@ async def survives(cluster: Cluster, language: str, words: list[str]) -> None:
 
 
 async def drains(cluster: Cluster, language: str) -> None:
-    """A worker that is told to end finishes its call."""
+    """A stopped worker finishes its call."""
     prefix = PREFIXES[language]
     leaving = cluster.workers[language][1]
     async with client(cluster.urls[0], "modern") as connected:

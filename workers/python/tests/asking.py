@@ -1,4 +1,4 @@
-"""The tools that every asking server of `interop/` has, as a worker."""
+"""The tools of every asking server of `interop/`, as a worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 
 
 def record(what: str) -> None:
-    """Leaves a line where the test looks for it, since a process that is killed remembers nothing."""
+    """Writes to a file, because a killed process loses its memory."""
     with open(os.environ["INTEROP_RECORD"], "a", encoding="utf-8") as file:
         file.write(f"{what}\n")
 

@@ -1,4 +1,4 @@
-"""The tools that `shoal worker-check` knows, in Python."""
+"""The tools that `shoal worker-check` expects, in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However a tool ends, its call has one outcome."""
+"""A call has one outcome, however its tool ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger's numbers: what is refused, and what is forgotten."""
+"""Refused and forgotten calls of the ledger's numbers."""
 
 from __future__ import annotations
 

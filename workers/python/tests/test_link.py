@@ -1,4 +1,4 @@
-"""A worker against a node of the test's own: what holds while a tool blocks, and where it dials."""
+"""A worker against a test's node: blocking tools, and dialling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOON = 20
 
 
 class Node:
-    """Speaks to one worker at a time: what `frames` has came, what `say` is given goes."""
+    """A node for one worker at a time: `frames` has the received frames, `say` sends."""
 
     def __init__(self) -> None:
         self.frames: queue.Queue[worker_pb2.WorkerFrame] = queue.Queue()
@@ -66,7 +66,7 @@ class Node:
         self.say(start=worker_pb2.Start(flight=flight, call=call))
 
     def wait_for(self, kind: str, wanted: Callable[[Any], bool] = lambda _: True) -> Any:
-        """The next frame of a kind."""
+        """Waits for a frame of a kind."""
         end = time.monotonic() + SOON
         while True:
             try:
@@ -82,12 +82,10 @@ class Node:
         return json.loads(outcome.result)["content"][0]["text"]
 
     def close(self) -> None:
-        """The answer to a goodbye."""
         self.say(close=link_pb2.Close())
         self.end()
 
     def end(self) -> None:
-        """Ends the node's half of the link."""
         self._said.put(None)
 
     def stop(self) -> None:
@@ -102,7 +100,7 @@ class LinkTest(unittest.TestCase):
         self.worker = Worker("test")
 
     def serve(self) -> None:
-        """Has the worker serve in a thread until the test ends."""
+        """Serves in a thread until the test ends."""
         serving = threading.Thread(target=lambda: asyncio.run(self.worker.serve(self.node.address, drain=1)))
         serving.start()
 

@@ -1,4 +1,4 @@
-"""Questions that a tool takes back, and who hears of it."""
+"""Withdrawn questions, and who is told of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker is told of TLS is complete, or it does not run."""
+"""A worker does not run with incomplete TLS settings."""
 
 from __future__ import annotations
 

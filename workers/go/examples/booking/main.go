@@ -1,4 +1,4 @@
-// Command booking has a tool that asks its user something before it answers. It works for clients of both eras.
+// Command booking has a tool that asks its user before it answers. It works for clients of both eras.
 package main
 
 import (

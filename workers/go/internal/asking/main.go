@@ -1,4 +1,4 @@
-// Command asking has the tools that every asking server of interop/ has.
+// Command asking has the tools of every asking server of interop/.
 package main
 
 import (
@@ -111,7 +111,7 @@ func work(ctx context.Context, call *shoal.Call, in job) (string, error) {
 	return fmt.Sprintf("worked %d steps", in.Steps), nil
 }
 
-// record leaves a line where the test looks for it, since a process that is killed remembers nothing.
+// record writes to a file, because a killed process loses its memory.
 func record(what string) error {
 	file, err := os.OpenFile(os.Getenv("INTEROP_RECORD"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command checked has the tools that `shoal worker-check` knows.
+// Command checked has the tools that `shoal worker-check` expects.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command ledger writes each run of its tools in a ledger, for `interop/composed`.
+// Command ledger records each run of its tools, for `interop/composed`.
 package main
 
 import (
@@ -45,7 +45,7 @@ func noted(verb string) func(context.Context, *shoal.Call, entry) (string, error
 	}
 }
 
-// writeDown adds a line to the file that LEDGER names: the key, and who runs it.
+// writeDown appends the key and the process to the file LEDGER.
 func writeDown(key int64) error {
 	ledger, err := os.OpenFile(os.Getenv("LEDGER"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -58,7 +58,7 @@ func writeDown(key int64) error {
 	return err
 }
 
-// gate waits until there is the file that GATE names.
+// gate waits until the file GATE exists.
 func gate(ctx context.Context) error {
 	for {
 		if _, err := os.Stat(os.Getenv("GATE")); err == nil {

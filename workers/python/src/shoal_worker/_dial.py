@@ -1,4 +1,4 @@
-"""One link for each node: nodes tell of one another."""
+"""Keeps one link to each node. Nodes report other nodes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Dialer:
         self._alone_since = -RESEED_SECONDS
 
     async def run(self) -> None:
-        """Dials and lets go, whenever a node tells of others."""
+        """Follows the nodes' reports."""
         changed = self._runtime.links_changed
         try:
             while True:
@@ -61,7 +61,7 @@ class Dialer:
         for link in up:
             told |= {node.id: node for node in link.nodes if node.edge or node.session}
         own = {node.address for node in told.values()}
-        # A second link to a node would replace the first there: its own address comes before a seed that leads there.
+        # A second link replaces the first at its node, so a node's own address comes before seeds that lead to it.
         linked: set[str | None] = set()
         for link in sorted(up, key=lambda link: link.address not in own):
             if link.node in linked:
@@ -84,7 +84,7 @@ class Dialer:
         task.cancel()
 
     async def _tell(self, what: Callable[[Link], Awaitable[None]]) -> None:
-        """Tells every node something, without waiting for one that does not read."""
+        """Sends something to every node at the same time, so that a slow one delays no other."""
         told = [asyncio.create_task(what(link)) for link, _ in self._links.values() if link.connected]
         if told:
             _, late = await asyncio.wait(told, timeout=LAST_WORDS_SECONDS)
@@ -92,7 +92,7 @@ class Dialer:
                 task.cancel()
 
     async def leave(self, seconds: float) -> None:
-        """Lets calls end for so long, says goodbye to every node and waits until each has heard it."""
+        """Lets calls finish for a while, says goodbye to every node and waits for the answers."""
         runtime = self._runtime
         runtime.draining = True
         deadline = asyncio.get_running_loop().time() + seconds

@@ -1,4 +1,4 @@
-"""One reader of one call, as it is served for as long as its link holds."""
+"""One reader of one call, for as long as its link lasts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACCEPT_SECONDS = 0.001
 
 
 class Flight:
-    """One reader of one call. Everything that belongs to its order is sent by its own task."""
+    """One reader of one call. Its task sends everything in order."""
 
     def __init__(self, link: Link, number: int, record: Record, credit: int) -> None:
         self.number = number
@@ -40,7 +40,7 @@ class Flight:
         self._task = asyncio.create_task(self._run())
 
     def close(self) -> None:
-        """The flight is over; the call goes on."""
+        """Ends the flight; the call continues."""
         if self._task is not None:
             self._task.cancel()
         self._stop_reading()
@@ -58,7 +58,7 @@ class Flight:
             self.record.stop(errors.cancelled())
 
     def detach(self) -> None:
-        """Nobody reads the events any more; the call can still be steered."""
+        """Stops sending events; the call can still be answered and cancelled."""
         self.reading = False
         self._stop_reading()
 
@@ -73,7 +73,7 @@ class Flight:
         self._stop_reading()
 
     async def _step(self) -> bool:
-        """Says the next thing; whether there may be more."""
+        """Sends the next frame. Returns whether more may follow."""
         self.wake.clear()
         if self._taken:
             ask, is_open = self._taken.popleft()
@@ -116,7 +116,7 @@ class Flight:
         return not ends
 
     def _stand_in(self, said: worker_pb2.Event, event: Event, ends: bool) -> tuple[worker_pb2.Event, int]:
-        """What is sent in place of an event that is too long: an end says so, anything else only counts."""
+        """Replaces an overlong event: an end becomes an error, other events only count."""
         too_long = f"it is longer than the {self._link.longest_frame} bytes that the node takes"
         stand_in = worker_pb2.Event(flight=self.number, sequence=said.sequence, reader=said.reader)
         if ends:

@@ -1,7 +1,7 @@
-"""The calls that must not run again, by the ledger's numbers.
+"""Remembers calls that must not run again, by the ledger's numbers.
 
-The ledger counts on with what it remembers, and forgets whole numbers, the oldest first. A call that was bound under a number that is
-still remembered, and is not known, was neither taken nor refused under any binding that is not newer. No clock is asked.
+The ledger counts up with what it remembers, without a clock, and forgets whole numbers, the oldest first. An unknown
+call that was bound under a remembered number was neither accepted nor refused under that or an older binding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Refused(Exception):
 
 
 class Ledger:
-    """What became of journaled calls: refused, with the reason, or taken (`None`)."""
+    """The fate of journaled calls: the reason of a refusal, or `None` if accepted."""
 
     def __init__(self, most: int) -> None:
         self.incarnation = secrets.randbits(63) or 1
@@ -37,16 +37,16 @@ class Ledger:
 
     @property
     def number(self) -> int:
-        """How far it is, for whoever binds a call to this worker."""
+        """The present number, under which nodes bind calls to this worker."""
         return self._oldest + len(self._numbers) - 1
 
     def check(self, call: call_pb2.Call) -> None:
-        """Whether a journaled call that is not known otherwise may be run, or refused; raises the refusal that it gets."""
+        """Raises the refusal of an unknown journaled call that must not run."""
         number, refusal = self._fates.get(call.id, (None, None))
         if number is not None and refusal is None:
             raise Refused(errors.outcome_unknown("its worker may have run it before, and its result is gone"))
         if refusal is not None and refusal.HasField("cancelled"):
-            # Whoever binds it anew does not know that it is to be cancelled.
+            # A node that binds the call anew does not know that it is cancelled.
             raise Refused(refusal)
         if not call.HasField("ledger"):
             if call.id <= self._horizon:
@@ -60,7 +60,7 @@ class Ledger:
             raise Refused(errors.outcome_unknown("it was bound so long ago that its worker may have forgotten it"))
 
     def remember(self, call: bytes, refusal: call_pb2.CallFailure | None) -> None:
-        """Notes a call that was refused, or that was taken and is forgotten otherwise."""
+        """Records a refused call, or an accepted one that is otherwise forgotten."""
         self._fates[call] = (self.number, refusal)
         self._numbers[-1].append(call)
         if len(self._numbers[-1]) >= self._part:
@@ -73,6 +73,6 @@ class Ledger:
         self._oldest += 1
         for call in self._numbers.popleft():
             self._horizon = max(self._horizon, call)
-            # It may have been remembered again since.
+            # The call may have been recorded again since.
             if self._fates.get(call, (None, None))[0] == number:
                 del self._fates[call]

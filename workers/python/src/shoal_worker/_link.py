@@ -1,4 +1,4 @@
-"""A link to one node: dialled, driven, and dialled again."""
+"""A link to one node, which is dialled again when it breaks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Broken(Exception):
 
 
 class Link:
-    """A link to the node at one address, for as long as it is wanted."""
+    """A link to the node at one address."""
 
     def __init__(self, runtime: Runtime, address: str, tls: Tls | None) -> None:
         self.runtime = runtime
@@ -81,7 +81,7 @@ class Link:
                 told = ""
                 log.info("the link to node %s at %s ended: %s", self.node, self.address, reason)
             elif reason != told:
-                # Once for each reason: it is tried again all the time.
+                # Log each reason once, because the retries continue.
                 told = reason
                 log.warning("no link to %s: %s", self.address, reason)
             self._end()
@@ -99,7 +99,7 @@ class Link:
         options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", LONGEST_MESSAGE),
             ("grpc.use_local_subchannel_pool", 1),
-            # Nodes are within the cluster, whatever the environment says of the web.
+            # Nodes are inside the cluster, so ignore the environment's proxy.
             ("grpc.enable_http_proxy", 0),
         ]
         if self._tls is not None:
@@ -136,7 +136,7 @@ class Link:
         except asyncio.TimeoutError:
             raise Broken("no welcome came") from None
         if first is grpc.aio.EOF or first.WhichOneof("frame") != "welcome":
-            # Why, if it was refused.
+            # Raises the reason of a refusal.
             await stream.code()
             raise Broken(f"the first frame is no welcome: {await stream.details()}")
         self._welcome(first.welcome)
@@ -164,14 +164,14 @@ class Link:
         log.info("joined node %s at %s", self.node, self.address)
 
     async def announce(self) -> None:
-        """Says what the worker offers."""
+        """Sends the worker's offers."""
         said = worker_pb2.Announce(
             pool=self.runtime.pool, catalog=self.runtime.catalog(), draining=self.runtime.draining
         )
         await self.send(0, announce=said)
 
     async def _tick(self, stream: Any) -> None:
-        """Reports the load when it has changed, and looks whether the node is alive."""
+        """Reports changes of the load, and checks whether the node is alive."""
         reported, asked, last = None, False, time.monotonic()
         while True:
             load = self.runtime.load()
@@ -181,7 +181,7 @@ class Link:
             await asyncio.sleep(TICK)
             now = time.monotonic()
             if now - last > PING_AFTER:
-                # This process stood still, which says nothing of the node.
+                # This process was suspended, so the silence says nothing about the node.
                 self._heard = now
             last = now
             silent = now - self._heard
@@ -196,7 +196,7 @@ class Link:
                 await self.send(0, ping=link_pb2.Ping(nonce=time.time_ns() // 1000))
 
     async def send(self, flight: int, **kind: Any) -> None:
-        """Sends a frame, in fragments if it is long. Those of one flight must not be sent at once."""
+        """Sends a frame, in fragments if it is long. Frames of one flight must not be sent concurrently."""
         frame = worker_pb2.WorkerFrame(**kind)
         if frame.ByteSize() <= LONGEST_WHOLE:
             await self._out.put(frame)
@@ -223,7 +223,7 @@ class Link:
             pong = link_pb2.Pong(nonce=frame.ping.nonce, clock_us=time.time_ns() // 1000)
             await self._send_now(pong=pong)
         elif kind == "close":
-            # The stream's end is the answer.
+            # Ending the stream answers the close.
             await self._out.put(None)
         elif kind == "start":
             await self._start(frame.start)
@@ -299,11 +299,11 @@ class Link:
         self.flights.pop(flight.number, None)
 
     def is_read(self) -> bool:
-        """Whether somebody waits for events."""
+        """Whether a flight waits for events."""
         return any(flight.reading for flight in self.flights.values())
 
     async def part(self) -> None:
-        """Says goodbye. What is still on its way is refused until the node has heard it and ends the link."""
+        """Says goodbye. Starts are refused until the node ends the link."""
         self._parted = True
         if self.connected:
             await self._send_now(goodbye=worker_pb2.Goodbye())

@@ -1,4 +1,4 @@
-"""Two event loops: the caller's, which runs tools, and the links', in a thread of its own. A tool that blocks its loop stops no link."""
+"""Two event loops: the caller's runs tools, and another thread's runs links, so that a blocking tool stops no link."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOOL = "tool "
 
 
 async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Result], name: str | None = None) -> Result:
-    """Runs `work` on another thread's loop. When it is cancelled, it cancels `work` and still ends after it."""
+    """Runs `work` on another thread's loop. A cancellation cancels `work` and waits for its end."""
     here = asyncio.get_running_loop()
     ended: asyncio.Future[None] = here.create_future()
     tasks: list[asyncio.Task[Result]] = []
@@ -32,7 +32,7 @@ async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Resu
         task.add_done_callback(end)
 
     def end(_task: asyncio.Task[Result]) -> None:
-        # A closed loop has nobody who waits.
+        # A closed loop has no waiting caller.
         with contextlib.suppress(RuntimeError):
             here.call_soon_threadsafe(ended.set_result, None)
 
@@ -50,7 +50,7 @@ async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Resu
             loop.call_soon_threadsafe(lambda: tasks[0].cancel())
     (task,) = tasks
     if cancelled:
-        # Reading its exception keeps asyncio from reporting one that nobody saw.
+        # Reading the exception keeps asyncio from reporting it as unseen.
         _ = task.cancelled() or task.exception()
         raise asyncio.CancelledError
     return task.result()
@@ -58,7 +58,7 @@ async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Resu
 
 @contextlib.asynccontextmanager
 async def links_loop() -> AsyncIterator[asyncio.AbstractEventLoop]:
-    """A loop that runs in a thread of its own, with the context variables of the caller."""
+    """A loop in its own thread, with the caller's context variables."""
     loop = asyncio.new_event_loop()
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(loop.run_forever,), name="shoal-links", daemon=True)
@@ -83,7 +83,7 @@ async def _end_tasks() -> None:
 
 
 async def watch(tools: asyncio.AbstractEventLoop, thread: int) -> None:
-    """Warns, once for each time, when something blocks the loop of the tools, which runs in that thread."""
+    """Warns once whenever something blocks the tools' loop."""
     here = asyncio.get_running_loop()
     while True:
         turn = asyncio.Event()

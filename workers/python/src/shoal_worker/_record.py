@@ -1,4 +1,4 @@
-"""What a worker knows of one call: its events, its open questions, its reader."""
+"""The state of one call: its events, questions and reader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEIGHT = 256
 
 @dataclass
 class Event:
-    """One event, numbered within its call."""
+    """An event, with its number in its call."""
 
     sequence: int
     kind: dict[str, Any]
@@ -34,7 +34,7 @@ class Event:
 
 
 class Record:
-    """One call, from its admission until nobody can attach to it any more."""
+    """One call, from its admission until readers can no longer attach."""
 
     def __init__(self, call: call_pb2.Call) -> None:
         self.call = call
@@ -77,7 +77,7 @@ class Record:
         self._wake()
 
     async def notify(self, method: str, params: bytes) -> None:
-        """Sends a notification, once the reader is not too far behind. A call that has ended sends nothing."""
+        """Sends a notification, and waits while the reader is too far behind. Does nothing after the call's end."""
         while self.outcome is None and self._is_full():
             self._room.clear()
             await self._room.wait()
@@ -89,7 +89,7 @@ class Record:
         return next((event for event in self._events if event.sequence > sequence), None)
 
     def was_read(self, sequence: int) -> None:
-        """The reader has taken the event of this number."""
+        """Marks the events up to this number as read."""
         self.read = max(self.read, sequence)
         self._room.set()
 
@@ -100,7 +100,7 @@ class Record:
         return len(unread) >= UNREAD_EVENTS or sum(event.cost for event in unread) >= KEPT_BYTES
 
     def _trim(self) -> None:
-        """Drops the oldest that the reader has; open questions and the end never."""
+        """Drops the oldest read events, except open questions and the end."""
         read = self.last if self.reader is None else self.reader.read
         for event in list(self._events):
             if len(self._events) <= KEPT_EVENTS and self.bytes <= KEPT_BYTES:
@@ -119,7 +119,7 @@ class Record:
     # The end
 
     def finish(self, outcome: call_pb2.CallOutcome) -> bool:
-        """Ends the call, unless it has ended already; whether this ended it."""
+        """Ends the call. Returns `False` if it has ended already."""
         if self.outcome is not None:
             return False
         self.outcome = outcome
@@ -136,7 +136,7 @@ class Record:
         return True
 
     def stop(self, failure: call_pb2.CallFailure) -> bool:
-        """Ends the call because of `failure`, and tells the tool to stop."""
+        """Ends the call with `failure`, and tells the tool to stop."""
         ended = self.finish(call_pb2.CallOutcome(failure=failure))
         self.stopped = True
         if ended and self.task is not None:
@@ -157,7 +157,7 @@ class Record:
         return self._asked, answer
 
     def answer(self, flight: Flight, ask: int, outcome: rpc_pb2.Outcome) -> bool:
-        """Whether the question has its answer: this one, or one before whose acknowledgement was lost."""
+        """Returns whether the question has its answer: this one, or an earlier one whose acknowledgement was lost."""
         if flight.number_of_reader != self.readers:
             return False
         waiting = self._asks.pop(ask, None)
@@ -171,7 +171,7 @@ class Record:
         return True
 
     def close_ask(self, ask: int) -> None:
-        """Takes back a question that nobody waits for any more. A node that has a question to the client is told."""
+        """Drops an open question, and tells a node that has asked the client."""
         if self._asks.pop(ask, None) is None:
             return
         event = self._forget_ask(ask)
@@ -187,7 +187,7 @@ class Record:
     # Readers
 
     def attach(self, flight: Flight, after: int, name: int = 0) -> bool:
-        """A reader takes the call over; `False` for one that comes back by its name and was replaced."""
+        """Gives the call to a reader; `False` for a returning reader that was replaced."""
         if name and name != self.name:
             return False
         self.readers += 1
@@ -196,7 +196,7 @@ class Record:
         before, self.reader = self.reader, flight
         flight.number_of_reader, flight.name, flight.read = self.readers, self.name, after
         self.read = max(self.read, min(after, self.last))
-        # Who has seen a request to the session may be lost with the answer, which nobody else can give.
+        # The answer to a session request may be lost with the node that saw it, so send the request again.
         for event in [event for event in self._events if event.state and event.sequence <= after]:
             self._drop(event)
             self.push(event.kind, event.cost - WEIGHT, event.ask, state=True)
@@ -206,7 +206,7 @@ class Record:
         return True
 
     def leave(self, flight: Flight) -> bool:
-        """A reader goes; whether nobody reads the call now."""
+        """Removes a reader. Returns whether the call has no reader now."""
         if self.reader is not flight:
             return False
         self.reader = None

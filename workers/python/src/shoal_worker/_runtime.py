@@ -1,4 +1,4 @@
-"""Runs calls within limits, and remembers which have been run."""
+"""Runs calls within limits, and remembers which have run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Run = Callable[[Record], Awaitable[call_pb2.CallOutcome]]
 
 
 class Places:
-    """How many calls run, wait for a place, and wait for their clients."""
+    """Counts calls that run, wait for a slot, or wait for their clients."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -38,7 +38,7 @@ class Places:
         self._free = asyncio.Semaphore(limits.concurrency)
 
     def begin_asking(self, principal: str) -> bool:
-        """A call is about to wait for its client; `False` when it may not."""
+        """Marks a call as waiting for its client; `False` if too many wait."""
         limits, asking = self.limits, self.asking
         if asking.total() >= limits.asking or asking[principal] >= limits.asking_per_principal:
             return False
@@ -64,7 +64,7 @@ class Places:
 
 
 class Runtime:
-    """All calls of a worker, whichever link they came by."""
+    """A worker's calls over all links."""
 
     def __init__(self, name: str, pool: str, limits: Limits, catalog: Callable[[], worker_pb2.Catalog], run: Run) -> None:
         self.name, self.pool, self.limits = name, pool, limits
@@ -92,7 +92,7 @@ class Runtime:
     # Calls
 
     def start(self, call: call_pb2.Call, parted: bool) -> Record:
-        """Has a call run, or finds it; raises `Refused`."""
+        """Runs a call, or finds a known one; raises `Refused`."""
         known = self._calls.get(bytes(call.id))
         if known is not None:
             return known
@@ -102,7 +102,7 @@ class Runtime:
         refusal = self._refusal(call, parted)
         if refusal is not None:
             if once:
-                # Final for this binding, so that whoever hears it may bind the call elsewhere.
+                # Final for this binding, so that the node may bind the call elsewhere.
                 self.ledger.remember(bytes(call.id), refusal)
             raise Refused(refusal)
         record = Record(call)
@@ -125,7 +125,7 @@ class Runtime:
         return None
 
     async def _carry(self, record: Record) -> None:
-        """Carries a call to its end: its place, its deadline, its tool."""
+        """Runs a call: slot, deadline, tool."""
         deadline = asyncio.get_running_loop().time() + record.call.timeout_ms / 1000
         if not await self._place(record, deadline):
             late = errors.overloaded(f"it waited too long for a place in pool {self.pool}")
@@ -139,7 +139,7 @@ class Runtime:
             self._retire(record)
 
     async def _place(self, record: Record, deadline: float) -> bool:
-        """Waits for a place, for as long as the call may wait and has not been cancelled."""
+        """Waits for a slot until the call may wait no longer or is cancelled."""
         entering, ended = asyncio.create_task(self.places.enter()), asyncio.create_task(record.done.wait())
         patience = min(self.limits.queue_seconds, deadline - asyncio.get_running_loop().time())
         await asyncio.wait([entering, ended], timeout=patience, return_when=asyncio.FIRST_COMPLETED)
@@ -161,7 +161,7 @@ class Runtime:
         ended.cancel()
         if not task.done():
             record.stop(errors.deadline_exceeded(record.call.timeout_ms))
-            # It keeps its place while it stops.
+            # A stopping tool keeps its slot.
             await asyncio.wait([task], timeout=self.limits.cancel_seconds)
             if not task.done():
                 log.warning("a tool goes on %s s after it was told to stop", self.limits.cancel_seconds)
@@ -170,7 +170,7 @@ class Runtime:
         try:
             outcome = await self._run(record)
         except asyncio.CancelledError:
-            # Whoever cancelled it has said how it ends.
+            # The cancellation has already set the outcome.
             outcome = call_pb2.CallOutcome(failure=errors.outcome_unknown("its tool was stopped"))
         except Exception as error:
             log.exception("what a tool returned or raised cannot be sent")
@@ -185,7 +185,7 @@ class Runtime:
     # What is kept
 
     def _retire(self, record: Record) -> None:
-        """Keeps a call that has ended, at the cost of the oldest."""
+        """Keeps an ended call and drops the oldest ones."""
         if record.id not in self._calls or record.id in self._ended:
             return
         self._ended[record.id] = None
@@ -197,17 +197,17 @@ class Runtime:
             self._forget(self._calls[next(iter(self._ended))])
 
     def _is_passing(self, record: Record) -> bool:
-        """Whether a call is not kept once its end was read: it is safe to repeat and said nothing but that."""
+        """Whether a call is dropped once its end was read: it may be repeated and sent only its end."""
         return not record.once and record.last == 1
 
     def delivered(self, record: Record) -> None:
-        """A reader has been given the call's end."""
+        """Marks that a reader has the call's end."""
         record.delivered = True
         if record.id in self._ended and self._is_passing(record):
             self._forget(record)
 
     def acknowledge(self, call: bytes) -> None:
-        """The end of a call is safe elsewhere: its result is not kept here any longer."""
+        """Drops a result that is safe elsewhere."""
         record = self._calls.get(call)
         if record is not None and record.outcome is not None:
             self._forget(record)
@@ -219,13 +219,13 @@ class Runtime:
             del self._ended[record.id]
             self._kept_bytes -= record.kept_bytes
         if record.once:
-            # One that was given back without having run was refused.
+            # The call was refused without running.
             outcome = record.outcome
             refused = outcome.failure if outcome is not None and not record.begun else None
             self.ledger.remember(record.id, refused)
 
     async def sweep(self) -> None:
-        """Forgets what was kept for long enough."""
+        """Drops calls that were kept long enough."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             until = asyncio.get_running_loop().time() - self.limits.kept_seconds
@@ -246,7 +246,7 @@ class Runtime:
                 record.stop(errors.cancelled())
 
     def deserted(self, record: Record, reader: int) -> None:
-        """Nobody reads a call any more. One without a session is cancelled, unless somebody attaches in time."""
+        """Cancels a call without a session, unless a reader attaches in time."""
         if record.session is None and record.outcome is None:
             self._spawn(self._watch(record, reader))
 
@@ -256,7 +256,7 @@ class Runtime:
             record.stop(errors.cancelled())
 
     def open_calls(self) -> int:
-        """Calls that somebody may yet come for."""
+        """Counts the calls that may still be read."""
         soon = asyncio.get_running_loop().time() - self.limits.deserted_seconds
         calls = self._calls.values()
         waited_for = [

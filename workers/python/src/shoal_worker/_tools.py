@@ -1,4 +1,4 @@
-"""Functions as tools: their schemas, their arguments, their results."""
+"""Makes functions tools: schemas, arguments, results."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Tool:
 
     @staticmethod
     def _returned(hint: Any) -> dict[str, Any] | None:
-        """The schema of structured results: those whose type says which members they have."""
+        """The schema of structured results, if the return type names its members."""
         if hint is None or not (hasattr(hint, "__dataclass_fields__") or hasattr(hint, "model_json_schema")):
             return schema_of(hint) if hint is not None and typing.is_typeddict(hint) else None
         return schema_of(hint)
 
     async def call(self, arguments: dict[str, Any], context: Context, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
-        """Runs the tool, on that loop if it is async and else in a thread; its result as MCP has it."""
+        """Runs the tool: on `loop` if it is async, otherwise in a thread. Returns an MCP result."""
         if inspect.iscoroutinefunction(self.function):
             return await run_on(loop, self._awaited(arguments, context), f"{TOOL}{self.name}")
         return await _in_thread(self._called, arguments, context)
@@ -69,14 +69,14 @@ class Tool:
         except (Exception, asyncio.CancelledError):
             raise
         except BaseException as error:
-            # As `sys.exit()` raises: it would end the event loop, and the worker with it.
+            # For example `sys.exit()`, which would end the event loop and the worker.
             raise Ended(_told(error)) from error
 
     def _called(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
         try:
             return self._result(self.function(**self._given(arguments, context)))
         except StopIteration as error:
-            # No future can carry it.
+            # Futures cannot carry it.
             raise Ended(_told(error)) from error
         except Exception:
             raise
@@ -104,7 +104,7 @@ class Tool:
 
 
 async def _in_thread(function: Callable[..., Any], *given: Any) -> Any:
-    """Runs what may block. It cannot be stopped, so a call that is told to stop keeps its place while it goes on."""
+    """Runs a blocking function. It cannot be stopped, so a stopped call keeps its slot until the function returns."""
     running = asyncio.ensure_future(asyncio.to_thread(function, *given))
     try:
         return await asyncio.shield(running)
@@ -114,7 +114,7 @@ async def _in_thread(function: Callable[..., Any], *given: Any) -> Any:
 
 
 class Ended(Exception):
-    """What a tool raised that would end more than the tool."""
+    """An exception of a tool that would end more than the tool."""
 
 
 def _told(error: BaseException) -> str:
@@ -125,13 +125,13 @@ def _told(error: BaseException) -> str:
 async def run(
     tools: dict[str, Tool], call: call_pb2.Call, context: Context, loop: asyncio.AbstractEventLoop
 ) -> call_pb2.CallOutcome:
-    """Runs a call; whatever goes wrong becomes an outcome."""
+    """Runs a call and converts every failure to an outcome."""
     try:
         result = await _run(tools, call, context, loop)
     except errors.RpcError as error:
         return call_pb2.CallOutcome(error=error.to_proto())
     text = json.dumps(result, ensure_ascii=False, allow_nan=False)
-    # A name of a file may hold bytes that are no UTF-8, which Python keeps as lone surrogates.
+    # File names may contain invalid UTF-8, which Python keeps as lone surrogates.
     return call_pb2.CallOutcome(result=text.encode(errors="replace"))
 
 

@@ -1,4 +1,4 @@
-"""What a tool knows of its call, and what it can say and ask."""
+"""A tool's access to its call, client and session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY_BYTES = 128
 
 
 class Context:
-    """A call, as its tool sees it. A tool that has a parameter of this type gets it."""
+    """A call, as its tool sees it. Passed to tools with a parameter of this type."""
 
     def __init__(self, record: Record, places: Places) -> None:
         self._record = record
@@ -52,11 +52,11 @@ class Context:
 
     @property
     def remaining(self) -> float:
-        """How many seconds the call may still take."""
+        """Remaining seconds until the deadline."""
         return max(0.0, self._deadline - time.monotonic())
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Reports progress, if the client wants to hear of it."""
+        """Reports progress, if the client asked for it."""
         if not self._record.call.HasField("progress_token"):
             return
         params: dict[str, Any] = {"progressToken": json.loads(self._record.call.progress_token), "progress": progress}
@@ -67,7 +67,7 @@ class Context:
         await self._notify("notifications/progress", params)
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
-        """Sends a log message to the client, if it wants messages of this level."""
+        """Sends a log message to the client, if the client wants this level."""
         wanted = self._record.call.log_level
         if not wanted or LEVELS.index(level) + 1 < wanted:
             return
@@ -91,7 +91,7 @@ class Context:
         return (await self.ask("roots/list", None, "roots"))["roots"]
 
     async def ask(self, method: str, params: dict[str, Any] | None, capability: str) -> Any:
-        """Sends the client a request and returns its result. The call has no place meanwhile: others run."""
+        """Sends the client a request and returns its result. The call gives up its slot while it waits."""
         if capability not in self.capabilities:
             needs = {"requiredCapabilities": {capability: {}}}
             raise errors.RpcError(errors.MISSING_CAPABILITY, f"the client does not declare {capability}", needs)
@@ -106,12 +106,12 @@ class Context:
             return await _answered(self._record, "ask", message, len(encoded or b""))
         finally:
             self._places.end_asking(self.principal)
-            # Also of a call that is told to stop: its place is given back where it was taken.
+            # Also for a cancelled call, because its slot is returned later.
             await asyncio.shield(self._places.enter())
 
 
 class SessionState:
-    """Small values that every later call of the session finds, on whichever worker."""
+    """Small values for later calls of the session, on any worker."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -119,12 +119,12 @@ class SessionState:
         self._turn = asyncio.Lock()
 
     async def get(self, key: str, default: Any = None) -> Any:
-        """A value; `default` where there is none."""
+        """Reads a value; `default` if there is none."""
         answer = await self._ask(worker_pb2.Event.State(get=worker_pb2.Event.State.Get(key=_key(key))), len(key))
         return answer.get("value", default)
 
     async def set(self, key: str, value: Any) -> None:
-        """Keeps a value. It is stored as safely as the session when this returns."""
+        """Stores a value, and returns when it is stored as safely as the session."""
         encoded = _json(value)
         said = worker_pb2.Event.State.Set(key=_key(key), value=encoded, writing=secrets.randbits(63) or 1)
         await self._ask(worker_pb2.Event.State(set=said), len(key.encode()) + len(encoded))
@@ -143,7 +143,7 @@ class SessionState:
         return await run_on(self._links, self._in_turn(message, payload))
 
     async def _in_turn(self, message: worker_pb2.Event.State, payload: int) -> Any:
-        # One at a time: their order is that of the tool.
+        # One at a time, to keep the tool's order.
         async with self._turn:
             return await _answered(self._record, "state", message, payload)
 

@@ -1,4 +1,4 @@
-"""What tools raise, and how Shoal tells what it could not do."""
+"""Exceptions of tools, and the failures of Shoal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MISSING_CAPABILITY = -32021
 
 
 class ToolError(Exception):
-    """The tool failed in its own way: the model sees the message, in a result with `isError`."""
+    """The tool failed. The model sees the message, in a result with `isError`."""
 
 
 class RpcError(Exception):
-    """A JSON-RPC error: of a call, or of what a call has asked its client or its session."""
+    """A JSON-RPC error of a call, of its client or of its session."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Type hints as JSON Schema, and JSON as what the hints say."""
+"""Converts type hints to JSON Schema, and JSON to the hints' types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 
 
 def schema_of(hint: Any) -> dict[str, Any]:
-    """The JSON Schema of a type hint. A text in `Annotated` is its description, a dictionary adds members."""
+    """The JSON Schema of a type hint. A string in `Annotated` is the description, a dictionary adds members."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         schema = dict(schema_of(arguments[0]))
@@ -62,7 +62,7 @@ def object_of(properties: dict[str, Any], required: list[str]) -> dict[str, Any]
 
 
 def decode(hint: Any, value: Any) -> Any:
-    """A value of JSON as the hint says: enumerations, dataclasses and models are made, anything else is passed on."""
+    """Converts JSON to the hint's type: enumerations, dataclasses and models. Other values stay as they are."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return decode(arguments[0], value)
@@ -82,7 +82,7 @@ def decode(hint: Any, value: Any) -> Any:
 
 
 def encode(value: Any) -> Any:
-    """What a tool returns, as JSON can have it."""
+    """Converts a tool's return value to JSON."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""What a worker takes on, and how it proves who it is."""
+"""A worker's limits and certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import grpc
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a worker takes on and how long it keeps what it has done."""
+    """Bounds a worker's calls and memory."""
 
     concurrency: int = 128
     """Calls that run at once."""
@@ -42,7 +42,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Tls:
-    """The files of a worker's certificate. They are read again for each link."""
+    """The files of a worker's certificate, which are read for each link."""
 
     certificate: str
     key: str
@@ -52,9 +52,10 @@ class Tls:
 
     @classmethod
     def from_environment(cls) -> Tls | None:
-        """As the chart says it: SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME. `None` if none of the files is named.
+        """Reads SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME, as the chart sets them. `None` without any of the
+        files.
 
-        If only some are, it raises `ValueError`: a worker must not speak plaintext because of a misspelt name.
+        Raises `ValueError` if only some are set, because a misspelt name must not lead to plaintext.
         """
         names = [f"SHOAL_TLS_{name}" for name in ("CERTIFICATE", "KEY", "AUTHORITY")]
         files = {name: os.environ.get(name) or "" for name in names}
@@ -66,7 +67,9 @@ class Tls:
         return cls(*files.values(), os.environ.get("SHOAL_TLS_NAME") or "shoal")
 
     def check(self) -> None:
-        """Raises `OSError` (`ssl.SSLError` is one) if the files cannot be used. gRPC itself tries for ever, without a word."""
+        """Raises `OSError` (`ssl.SSLError` is one) if the files cannot be used. gRPC itself would retry forever in
+        silence.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_cert_chain(self.certificate, self.key)
         context.load_verify_locations(self.authority)

@@ -32,7 +32,7 @@ DRAIN_SECONDS = 30.0
 
 
 class Worker:
-    """The tools of one pool. All workers of a pool must offer the same."""
+    """The tools of one pool. All workers of a pool must offer the same tools."""
 
     def __init__(
         self,
@@ -65,7 +65,8 @@ class Worker:
     ) -> Any:
         """Makes a function a tool.
 
-        `read_only` or `idempotent` says that a call may be run again when its worker is lost. Any other is run at most once.
+        With `read_only` or `idempotent`, Shoal may run a call again after its worker was lost. Other calls run at most
+        once.
         """
 
         def add(function: Function) -> Function:
@@ -87,12 +88,12 @@ class Worker:
         return add if function is None else add(function)
 
     def run(self, join: str | Iterable[str] | None = None, *, tls: Tls | None = None, drain: float = DRAIN_SECONDS) -> None:
-        """Serves until SIGTERM or SIGINT; then calls may end, for `drain` seconds."""
+        """Serves until SIGTERM or SIGINT; then calls may finish within `drain` seconds."""
 
         async def serve() -> None:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
-                # It wakes the loop; the second one also runs while a tool blocks the loop.
+                # Wakes the loop. The second handler runs even while a tool blocks the loop.
                 loop.add_signal_handler(number, self.stop)
                 signal.signal(number, lambda *_: self.stop())
             await self.serve(join, tls=tls, drain=drain)
@@ -100,16 +101,16 @@ class Worker:
         asyncio.run(serve())
 
     def stop(self) -> None:
-        """Begins to leave. May be called from any thread."""
+        """Begins to leave. Callable from any thread."""
         if self._stop is not None:
             self._stop()
 
     async def serve(
         self, join: str | Iterable[str] | None = None, *, tls: Tls | None = None, drain: float = DRAIN_SECONDS
     ) -> None:
-        """Joins the nodes and serves until `stop`. `join` names one node or more (`host:port`), else SHOAL_JOIN does.
+        """Joins the nodes and serves until `stop`. `join` names nodes (`host:port`); the default is SHOAL_JOIN.
 
-        Async tools run on the loop that awaits this, plain functions and the links in threads.
+        Async tools run on the awaiting loop; plain functions and links run in threads.
         """
         seeds = join or os.environ.get("SHOAL_JOIN") or ""
         seeds = [seed.strip() for seed in (seeds.split(",") if isinstance(seeds, str) else seeds) if seed.strip()]
@@ -117,12 +118,12 @@ class Worker:
             raise ValueError("no node to join: name one (host:port), or set SHOAL_JOIN")
         tls = tls or Tls.from_environment()
         if tls is not None:
-            # What is wrong from the beginning would be wrong with each link.
+            # Report this at once, because it would break every link.
             tls.check()
         tools, stop = asyncio.get_running_loop(), asyncio.Event()
         async with links_loop() as links:
             for loop in (tools, links):
-                # As many functions run in threads at once as calls may.
+                # Plain functions may run in as many threads as calls may run.
                 loop.set_default_executor(ThreadPoolExecutor(self.limits.concurrency, thread_name_prefix="shoal-tool"))
             self._stop = lambda: links.call_soon_threadsafe(stop.set)
             watching = watch(tools, threading.get_ident())
@@ -140,7 +141,7 @@ class Worker:
         stop: asyncio.Event,
         watching: Coroutine[Any, Any, None],
     ) -> None:
-        """Keeps the links until `stop`, on a loop of their own."""
+        """Keeps the links until `stop`, on their own loop."""
 
         async def call(record: Record) -> call_pb2.CallOutcome:
             return await _tools.run(self._tools, record.call, Context(record, runtime.places), tools)
