@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes what is made in the chart: values.schema.json, the tables of README.md, and the copies of deploy/.
+"""Generates parts of the chart: values.schema.json, the tables of README.md, and the copies of deploy/.
 
     helm/generate.py --shoal target/release/shoal           writes them
-    helm/generate.py --shoal target/release/shoal --check   says which are not up to date
+    helm/generate.py --shoal target/release/shoal --check   reports outdated files
 
-The schema is helm/schema/chart.json joined with what `shoal config schema` prints. Needs nothing but Python.
+The schema joins helm/schema/chart.json with the output of `shoal config schema`. Needs only Python.
 """
 import argparse
 import copy
@@ -18,8 +18,8 @@ HERE = Path(__file__).resolve().parent
 CHART = HERE / "shoal"
 DEPLOY = HERE.parent / "deploy"
 
-# What the chart says itself, and by which of its values. As the only allowed value of the setting, the text is what
-# Helm shows to whoever sets it.
+# Settings that the chart makes itself, and the chart's values for them. The text is the setting's only allowed value,
+# so Helm shows it to a user who sets the setting.
 OURS = {
     "node": {
         "name": "set by the chart: the name of the pod",
@@ -55,8 +55,8 @@ OUR_TABLES = {
 }
 
 
-# What the binary refuses though its schema has no word for it: units of time, and URLs without a scheme.
-# helm/tests/same.py gives both the same texts.
+# Values that the binary refuses but its schema allows: times without units, and URLs without a scheme.
+# helm/tests/same.py tests both with the same texts.
 PERIOD = r"^\d+\s*[a-zµ]+(\s*\d+\s*[a-zµ]+)*$|^0$"
 UNITS = ("nanos|nsec|ns|usec|us|µs|millis|msec|ms|seconds|second|secs|sec|s|minutes|minute|mins|min|m|hours|hour|hrs|hr|h|"
          "days|day|d|weeks|week|wks|wk|w|months|month|M|years|year|yrs|yr|y")
@@ -72,12 +72,12 @@ URLS = {
     "ClientCredentials": ["token_endpoint", "issuer"],
     "TokenExchange": ["endpoint"],
 }
-# Empty is the same as unset.
+# Empty means unset.
 URL = "^$|^https?://[^/]"
 
 
 def told_plainly(schema):
-    """Choices as one list: of `oneOf`, Helm says only that it does not fit. And times with their units."""
+    """Lists choices as `enum`, because Helm's messages do not name the choices of `oneOf`. Requires units for times."""
     if isinstance(schema, list):
         return [told_plainly(item) for item in schema]
     if not isinstance(schema, dict):
@@ -103,24 +103,24 @@ def with_urls(definitions):
 
 
 def without_defaults(schema):
-    """Defaults stand in docs/configuration.md; nobody applies those of a schema."""
+    """Removes defaults, which docs/configuration.md has, because Helm does not apply them."""
     if isinstance(schema, list):
         return [without_defaults(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    # The members of `properties` are names of settings, whatever they are.
+    # The members of `properties` are settings and may have any name.
     return {key: {name: without_defaults(part) for name, part in value.items()} if key == "properties"
             else without_defaults(value) for key, value in schema.items() if key != "default"}
 
 
 def refuse(table, member, text):
-    # Last, whether the binary knows it or not.
+    # Last, even if the binary does not know it.
     table["properties"].pop(member, None)
     table["properties"][member] = {"description": text, "enum": [text]}
 
 
 def values_schema(shoal):
-    """The chart's own part, with Shoal's configuration and pool settings put in."""
+    """The chart's own schema, with Shoal's configuration and pool settings inserted."""
     printed = subprocess.run([shoal, "config", "schema"], check=True, capture_output=True, text=True).stdout
     binary = told_plainly(without_defaults(json.loads(printed)))
     with_urls(binary["$defs"])
@@ -152,7 +152,7 @@ def values_schema(shoal):
 
 
 def reachable(definitions, start):
-    """The names of all definitions that are referred to from `start`."""
+    """The names of all definitions that `start` refers to."""
     found, open_ = set(), [start]
     while open_:
         for name in re.findall(r'"#/\$defs/([^"]+)"', json.dumps(open_.pop())):
@@ -163,7 +163,7 @@ def reachable(definitions, start):
 
 
 def documented(text):
-    """The values with a comment that begins with "--": (path, default, comment), in their order."""
+    """The values whose comment begins with "--", in order: (path, default, comment)."""
     rows, path, comment, pending = [], [], [], None
     lines = text.splitlines()
     for at, line in enumerate(lines):
@@ -187,7 +187,7 @@ def documented(text):
 
 
 def block(lines, indent):
-    """A default that is written below its key, on one line of JSON-like YAML."""
+    """A default written below its key, on one line of JSON-like YAML."""
     below = []
     for line in lines:
         if line.strip() and len(line) - len(line.lstrip()) <= indent:
@@ -213,7 +213,7 @@ def readme():
 
 
 def everything(shoal):
-    """What each file should hold."""
+    """The expected content of each file."""
     files = {
         CHART / "values.schema.json": values_schema(shoal),
         CHART / "README.md": readme(),

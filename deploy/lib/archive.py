@@ -24,7 +24,7 @@ from pathlib import Path
 
 USER = "65532:65532"
 PORTS = ("8080/tcp", "8081/tcp", "7000/tcp")
-# What the ELF header calls a machine, and what registries call it.
+# The ELF header's machine, and its name in registries.
 ARCHITECTURES = {0x3E: "amd64", 0xB7: "arm64"}
 PT_INTERP = 3
 OCI = "application/vnd.oci.image"
@@ -61,7 +61,7 @@ def pack(options):
     files = {path.relative_to(options.rootfs).as_posix(): (path.read_bytes(), 0o644)
              for path in sorted(options.rootfs.rglob("*")) if path.is_file()}
     files["etc/ssl/certs/ca-certificates.crt"] = (options.certificates.read_bytes(), 0o644)
-    # The binary by itself, above what seldom changes.
+    # The binary has its own layer, above the ones that rarely change.
     layers = [layer(files, options.created),
               layer({"usr/local/bin/shoal": (binary, 0o755)}, options.created)]
     created = datetime.fromtimestamp(options.created, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -87,7 +87,7 @@ def pack(options):
         "rootfs": {"type": "layers", "diff_ids": [digest(plain) for plain in layers]},
         "history": [{"created": created, "created_by": "deploy/image"} for _ in layers],
     })
-    # No file name and no date in the header: the same bytes every time.
+    # No file name and no date in the header, so that the bytes are reproducible.
     packed = [gzip.compress(plain, compresslevel=6, mtime=0) for plain in layers]
     write(options, architecture, config, packed)
 
@@ -119,7 +119,7 @@ def write(options, architecture, config, layers):
 
 
 def full_name(tag):
-    """What containerd and Docker make of a short name: they must find it again under the one they look for."""
+    """The full form of a short name, by which containerd and Docker look it up."""
     if ":" not in tag.rsplit("/", 1)[-1]:
         tag += ":latest"
     first = tag.split("/", 1)[0]
@@ -129,7 +129,7 @@ def full_name(tag):
 
 
 def static_architecture(path, binary):
-    """The architecture of a static 64-bit ELF program; there is nothing in the image to load another kind."""
+    """The architecture of a static 64-bit ELF program; the image has no loader for other programs."""
     if binary[:4] != b"\x7fELF" or binary[4] != 2 or len(binary) < 64:
         sys.exit(f"{path} is no 64-bit Linux program: build one with deploy/build-static")
     machine = struct.unpack_from("<H", binary, 18)[0]
@@ -144,7 +144,7 @@ def static_architecture(path, binary):
 
 
 def layer(files, created):
-    """A tar archive of the files and their directories, all of root's and of the same time, in order of their names."""
+    """A tar archive of the files and their directories, owned by root, with one date, sorted by name."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
         directories = {parent.as_posix() for name in files for parent in Path(name).parents} - {"."}
@@ -186,7 +186,7 @@ def join(archives, output, created):
             blobs |= {entry.name: (read(image, entry.name), 0o644) for entry in image
                       if entry.isfile() and entry.name.startswith("blobs/")}
     named = manifests[0]["annotations"]
-    # Tools that copy an archive take the one image that index.json names.
+    # Tools that copy an archive take the single image in index.json.
     every = as_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [
         {key: value for key, value in manifest.items() if key != "annotations"} for manifest in manifests]})
     top = as_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [descriptor(INDEX, every) | {"annotations": named}]})
@@ -197,19 +197,19 @@ def join(archives, output, created):
 
 
 def unpack(archive, directory, architecture=None):
-    """Makes the image's root file system. Enough for images that only add files, as Shoal's do."""
+    """Makes the image's root file system. Supports only images that add files, as Shoal's do."""
     with tarfile.open(archive) as image:
         config, layers = contents(image, architecture)
         for name in layers:
             with tarfile.open(fileobj=io.BytesIO(read(image, name))) as content:
                 options = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
                 content.extractall(directory, **options)
-    # What the entry point is, for whoever starts it.
+    # Prints the entry point for the caller.
     print(json.dumps(config["config"]))
 
 
 def contents(image, architecture):
-    """The configuration, and the names of the layers: of what Docker describes, or of the OCI image of an architecture."""
+    """The configuration and the names of the layers, of Docker's description or of one architecture's OCI image."""
     if architecture is None:
         manifest = json.loads(read(image, "manifest.json"))[0]
         return json.loads(read(image, manifest["Config"])), manifest["Layers"]
@@ -224,7 +224,7 @@ def contents(image, architecture):
 
 
 def referred(image, entry):
-    """The JSON that a descriptor names. Ends the program if the blob has another digest."""
+    """The JSON of a descriptor. Ends the program if the blob's digest differs."""
     content = read(image, place(entry["digest"]))
     if digest(content) != entry["digest"]:
         sys.exit(f"{entry['digest']} is another blob")

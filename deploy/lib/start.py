@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-# Longer than it takes on a busy machine.
+# Longer than a start takes on a busy machine.
 PATIENCE = 30
 ROUNDS = 5
 
@@ -28,7 +28,7 @@ def main():
         sys.exit(__doc__)
     root = Path(sys.argv[1])
     user = sys.argv[3] if len(sys.argv) == 4 else "65532:65532"
-    # As container runtimes do: the image need not have them.
+    # Container runtimes do this too, so the image need not have them.
     (root / "dev").mkdir(exist_ok=True)
     for device in ("null", "random", "urandom"):
         (root / "dev" / device).touch()
@@ -39,7 +39,7 @@ def main():
 
 def command(root, user):
     entry = ["/usr/local/bin/shoal", "serve", "--demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
-    # What is mounted goes with the process. Inside the namespace of another user there is nobody else to become.
+    # Mounts end with the process. In another user's namespace there is no other user to switch to.
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     become = ["chroot", *([f"--userspec={user}"] if os.geteuid() == 0 else []), str(root)]
     script = 'cd "$0" && for device in null random urandom; do mount --bind /dev/$device dev/$device; done && exec "$@"'
@@ -47,11 +47,11 @@ def command(root, user):
 
 
 def start(root, user):
-    """Seconds from the start of the process to the first yes of /readyz; fails if it does not answer a call too."""
+    """Seconds from the process's start until /readyz succeeds. Fails unless the process also answers a call."""
     began = time.monotonic()
     with subprocess.Popen(command(root, user), env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        # Whatever happens, it ends: the pipes are read to their end below.
+        # Ends the process in any case; the code below reads the pipes to their end.
         timer = threading.Timer(PATIENCE, process.kill)
         timer.start()
         try:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The certificates that the chart's Job makes do what they are for, between real processes on loopback.
+"""The certificates of the chart's Job work, between real processes on loopback.
 
     certificates.py BINARY
 
 The Job's command fills the Secrets with the rights of its Role. A node and a worker start with the files that their pods would mount. The
-worker of a pool joins. With the certificate of another pool it does not.
+pool's worker joins. With another pool's certificate, it does not.
 """
 import copy
 import os
@@ -19,13 +19,13 @@ from pathlib import Path
 from chart import Report, render, value_files
 from secrets_api import SecretsApi
 
-# After so long there is nothing to wait for.
+# Timeout of each wait.
 SECONDS = 30
 MEMBER = "shoal.test"
 
 
 def run_job(binary, api, objects):
-    """The finished command of the chart's Job, in its pod."""
+    """Runs the command of the chart's Job, as in its pod."""
     (job,) = [item for item in objects if item["kind"] == "Job"]
     words = job["spec"]["template"]["spec"]["containers"][0]["args"]
     command = [binary, *words, "--service-account", str(api.account)]
@@ -33,7 +33,7 @@ def run_job(binary, api, objects):
 
 
 def write_volumes(api, objects, directory):
-    """The files that each Deployment's pods mount as `tls`, in a directory of its name."""
+    """Writes the files that each Deployment mounts as `tls`, to a directory of its name."""
     for item in objects:
         if item["kind"] == "Deployment":
             volumes = item["spec"]["template"]["spec"]["volumes"]
@@ -45,7 +45,7 @@ def write_volumes(api, objects, directory):
 
 
 def filled(report, binary, directory, objects):
-    """Has the Job fill the Secrets of the chart, and writes the files of its pods."""
+    """Lets the Job fill the chart's Secrets, and writes the pods' files."""
     api = SecretsApi(binary, directory, objects)
     try:
         first = run_job(binary, api, objects)
@@ -63,7 +63,7 @@ def filled(report, binary, directory, objects):
 
 
 class Process:
-    """`shoal serve` with the certificate of a Secret."""
+    """`shoal serve` with a Secret's certificate."""
 
     def __init__(self, binary, directory, secret, member, *words):
         files = Path(directory, secret)
@@ -80,7 +80,7 @@ class Process:
             self.process = subprocess.Popen(command, env=variables, stdout=log, stderr=log)
 
     def said(self, words):
-        """The rest of the line after these words, once the process has said them."""
+        """Waits for these words, and returns the rest of their line."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end and self.process.poll() is None:
             for line in self.log.read_text().splitlines():

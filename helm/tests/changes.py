@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which pods an upgrade replaces: renders before and after a change of the values, and the Deployments whose pod template differs.
+"""Which pods an upgrade replaces: compares renders before and after a change of values.
 
-What running processes take (pools, quotas, rules, tokens) replaces no edge and no session node. Besides these Deployments, a change
-may touch what it names: ConfigMaps, the objects of a pool, and the Job of the certificates.
+Settings that processes reload (pools, quotas, rules, tokens) replace no edge and no session node. Apart from Deployments, a change may
+touch only what it names: ConfigMaps, a pool's objects, and the certificates' Job.
 """
 import copy
 import tempfile
@@ -36,7 +36,7 @@ def pool(**values):
     return {"pools": {"pets": values}}
 
 
-# What is changed: before, after (each over BASE), and whose pods are replaced.
+# Values before and after (each over BASE), and the components whose pods are replaced.
 CHANGES = {
     "nothing": ({}, {}, []),
     "a pool is added": ({}, {"pools": {"late": {"backend": "demo", "settings": {"prefix": "late_", "tools": {"deny": ["echo"]}}}}}, []),
@@ -75,14 +75,14 @@ CHANGES = {
 
 
 def without_nulls(values):
-    """Values that were set to None are not there: not every release of Helm removes a null before it looks at the schema."""
+    """Removes None, because not every release of Helm removes null before it checks the schema."""
     if not isinstance(values, dict):
         return values
     return {key: without_nulls(value) for key, value in values.items() if value is not None}
 
 
 def rendered(values):
-    """Objects by kind and name; those that the Job of the certificates consists of left out."""
+    """Objects by kind and name, without those of the certificates' Job."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.dump(without_nulls(values), file)
         file.flush()
@@ -96,7 +96,7 @@ def template(item):
 
 
 def wrong(before, after, pods):
-    """What a change replaces or touches besides what it may."""
+    """The objects that a change replaces or touches but should not."""
     both = [key for key in before if key in after]
     replaced = sorted(name for kind, name in both
                       if kind == "Deployment" and template(before[kind, name]) != template(after[kind, name]))
@@ -117,7 +117,7 @@ def main():
         if name != "nothing" and before == after:
             found.append("nothing changes at all")
         report.say(f"{name}: new pods for {', '.join(pods) or 'nobody'}", found)
-    # The check itself: what replaces pods is found.
+    # Tests this check: it detects a replacement of pods.
     start = rendered(BASE)
     report.say("a replaced pod is found", [] if list(wrong(start, rendered(merged(BASE, config(limits={"connections": 500}))), [])) else ["it is not"])
     report.end()

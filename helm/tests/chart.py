@@ -1,4 +1,4 @@
-"""Renders the chart as `helm template` does, for the checks beside this file."""
+"""Renders the chart as `helm template` does, for these checks."""
 import os
 import subprocess
 import sys
@@ -9,13 +9,13 @@ import yaml
 HERE = Path(__file__).resolve().parent
 CHART = HERE.parent / "shoal"
 RELEASE, NAMESPACE = "shoal", "mcp"
-# The version that is rendered for where it makes no difference.
+# The version to render for, if it makes no difference.
 KUBERNETES = "1.34.0"
 HELM = os.environ.get("HELM", "helm")
 
-# C is several times faster, where PyYAML was built with it.
+# The C loader is several times faster, if PyYAML has it.
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Refuses a key that comes twice in a map, as Kubernetes does."""
+    """Refuses duplicate keys, as Kubernetes does."""
 
     def construct_mapping(self, node, deep=False):
         keys = [key.value for key, _ in node.value]
@@ -29,23 +29,22 @@ Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def value_files():
-    """The value files that the chart is tested with, by name."""
+    """The chart's value files for tests, by name."""
     return {path.name.removesuffix("-values.yaml"): path for path in sorted((CHART / "ci").glob("*-values.yaml"))}
 
 
 def helm(*words, chart=CHART):
-    """The finished `helm template` with these words."""
+    """Runs `helm template` with these arguments."""
     command = [HELM, "template", RELEASE, str(chart), "--namespace", NAMESPACE, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def parse(text):
-    """The objects of a render."""
     return [part for part in yaml.load_all(text, Loader) if part]
 
 
 def render(values, kubernetes=KUBERNETES, sets=()):
-    """The objects that a value file makes."""
+    """The rendered objects of a value file."""
     words = ["--values", str(values), "--kube-version", kubernetes]
     for one in sets:
         words += ["--set", one]
@@ -59,7 +58,7 @@ def render(values, kubernetes=KUBERNETES, sets=()):
 
 
 def pods(objects):
-    """(name, spec) of every pod that the objects make."""
+    """(name, spec) of every pod in the objects."""
     for item in objects:
         name = f"{item['kind']}/{item['metadata']['name']}"
         if item["kind"] == "Pod":
@@ -75,7 +74,7 @@ class Report:
         self.failed = 0
 
     def say(self, name, reasons):
-        """`reasons`: why it failed; none if it did not."""
+        """`reasons` says why the check failed; empty if it passed."""
         if reasons:
             self.failed += 1
             print(f"FAIL {name}: {'; '.join(reasons)}")

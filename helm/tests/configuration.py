@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Has the binary check every configuration file that the chart renders, with the environment of its pod.
+"""Lets the binary check every configuration file that the chart renders, with its pod's environment.
 
     configuration.py BINARY
 
-Secrets are made up: values of the environment by name, files below /run/secrets in a directory of this check, which is put
-in their place. So are the files that stand beside the configuration in its ConfigMap.
+Secrets are made up: variables by name, files below /run/secrets in a directory of this check. The same holds for files beside the
+configuration in its ConfigMap.
 """
 import os
 import subprocess
@@ -17,7 +17,7 @@ import yaml
 from chart import Report, render, value_files
 from sets import SETS, TRIAL, merged
 
-# What the binary says, where nothing else is wrong, of a server that the pool's own image brings.
+# The binary's message about a server in the pool's own image, if the configuration is otherwise valid.
 BUILT_IN = "stands for a server that is built in"
 
 FAKES = {
@@ -28,12 +28,12 @@ FAKES = {
     "API_KEY": "secret",
     "WEATHER_KEY": "secret",
 }
-# What is in a Secret's file by that name; in any other a secret.
+# Contents of Secrets' files by name; all others contain a secret.
 FILES = {"tokens.toml": '[[tokens]]\nname = "alice"\nsha256 = "' + "ab" * 32 + '"\n'}
 
 
 def environment(container):
-    """What Kubernetes would set, references to other variables included."""
+    """The pod's variables, with references to other variables resolved."""
     found = {}
     for variable in container["env"]:
         value = variable.get("value")
@@ -46,7 +46,7 @@ def environment(container):
 
 
 def files(spec, maps, directory):
-    """Makes the files of the pod's Secrets and ConfigMaps below `directory`."""
+    """Writes the files of the pod's Secrets and ConfigMaps below `directory`."""
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
     for mount in spec["containers"][0]["volumeMounts"]:
         for item in volumes[mount["name"]].get("secret", {}).get("items", []):
@@ -61,7 +61,7 @@ def files(spec, maps, directory):
 
 
 def with_certificates(binary, text, name, objects, directory):
-    """The configuration with the files that the chart's Job would have made, if it has one: then they are checked too."""
+    """The configuration with the files that the chart's Job would make, so that the binary checks them too."""
     jobs = [item["spec"]["template"]["spec"]["containers"][0]["args"] for item in objects if item["kind"] == "Job"]
     for words in jobs:
         prefix = words[words.index("--secrets") + 1]
@@ -72,7 +72,7 @@ def with_certificates(binary, text, name, objects, directory):
 
 
 def check(binary, text, spec, objects, maps):
-    """What the binary says against the file; None if nothing."""
+    """The binary's error about the file; None if it is valid."""
     container = spec["containers"][0]
     with tempfile.TemporaryDirectory() as directory:
         files(spec, maps, directory)
@@ -92,7 +92,7 @@ def check(binary, text, spec, objects, maps):
 
 
 def rendered():
-    """The value files of the chart, and what platforms set."""
+    """The chart's value files, and typical values of platforms."""
     for name, values in value_files().items():
         yield name, render(values)
     for name, values in SETS.items():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the chart repeats of the rest of the repository is still true there, and its package is whole."""
+"""The chart's copies of facts from the repository are correct, and its package is complete."""
 import re
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ from chart import CHART, HELM, KUBERNETES, NAMESPACE, Report, render, value_file
 
 ROOT = CHART.parent.parent
 
-# Parts of what is printed after an installation.
+# Parts of the notes after an installation.
 NOTES = {
     "trial": ["http://shoal-edge.mcp.svc:80/mcp", "the bundled Redis is for trials", "stateKeys.secret.name is not set", "kubectl delete job,secret"],
     "production": ["http://tools-edge.mcp.svc:80/mcp", "https://mcp.example.com/mcp"],
@@ -23,7 +23,6 @@ NOTES = {
 
 
 def package():
-    """The files of the packaged chart."""
     with tempfile.TemporaryDirectory() as directory:
         subprocess.run([HELM, "package", str(CHART), "--destination", directory], check=True, capture_output=True)
         (archive,) = Path(directory).glob("*.tgz")
@@ -32,7 +31,7 @@ def package():
 
 
 def notes(values):
-    """What is printed after an installation, which `helm template` keeps to itself: rendered as a file of a copy."""
+    """The notes after an installation. `helm template` does not print them, so render them as a file in a copy of the chart."""
     with tempfile.TemporaryDirectory() as directory:
         copy = Path(directory, "shoal")
         shutil.copytree(CHART, copy)
@@ -56,19 +55,19 @@ def main():
     unknown = [name for name in sorted(used) if f"`{name}`" not in metrics]
     report.say(f"docs/metrics.md has {', '.join(sorted(used))}", unknown if used else ["no metric is used"])
 
-    # What only workers read is left out of the nodes' configuration: no name that has gone from the settings.
+    # Only existing settings are left out of the nodes' configuration.
     left_out = re.search(r"omit \(\.settings[^\n]*\n?[^-]*", (CHART / "templates" / "_config.tpl").read_text())[0]
     settings = (CHART / "values.schema.json").read_text()
     gone = [name for name in re.findall(r'"(\w+)"', left_out) if f'"{name}": {{' not in settings]
     report.say("settings of workers alone exist", gone)
 
-    # Nor what a role does not read.
+    # The same for settings that a role does not read.
     left_out = re.findall(r'omit \$config[^\n]*(?:\n[^{\n]*"[^\n]*)?', (CHART / "templates" / "_reload.tpl").read_text())
     names = {name for text in left_out for name in re.findall(r'"(\w+)"', text)}
     gone = [name for name in sorted(names) if f'"{name}": {{' not in settings]
     report.say(f"tables and settings of some roles exist ({len(names)})", gone if names else ["none is found"])
 
-    # What makes other bytes of the same values. The two places that ask the cluster are ADR 64's.
+    # Functions that render the same values differently. ADR 64 explains the two places that query the cluster.
     sources = {path.name: path.read_text() for path in (CHART / "templates").rglob("*") if path.is_file()}
     unsteady = re.compile(r"\.APIVersions|\bgen[A-Z]\w+|\brand[A-Z]\w+|\buuidv4\b|\bnow\b\s*\||\bhtpasswd\b|\bderivePassword\b")
     found = [f"{name}: {word}" for name, text in sources.items() for word in unsteady.findall(text)]

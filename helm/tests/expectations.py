@@ -1,10 +1,10 @@
-"""What a set of values must come to: by the set's name, a function of the rendered objects that says what is wrong."""
+"""Expected results of sets of values: by the set's name, a function that finds errors in the rendered objects."""
 import json
 import tomllib
 
 
 class Rendered:
-    """The objects of a render, by what they are called."""
+    """Rendered objects by name."""
 
     def __init__(self, objects):
         self.objects = objects
@@ -26,7 +26,7 @@ class Rendered:
         return {one["name"]: one for one in self.container(component)["env"]}
 
     def ways(self, component):
-        """The ways out of a component: (peer as JSON or "anywhere", ports)."""
+        """A component's egress: (peer as JSON or "anywhere", ports)."""
         found = set()
         for rule in self.get("NetworkPolicy", f"shoal-{component}")["spec"].get("egress", []):
             ports = tuple(sorted({port["port"] for port in rule.get("ports", [])}))
@@ -51,7 +51,7 @@ HERE = (json.dumps({"podSelector": {}}), ())
 
 
 def everywhere(spec):
-    """What holds of every pod: a quota can count it."""
+    """Checks each pod: a quota can count it."""
     for container in spec.get("initContainers", []) + spec["containers"]:
         resources = container.get("resources", {})
         for which, names in {"requests": ("cpu", "memory", "ephemeral-storage"), "limits": ("memory", "ephemeral-storage")}.items():
@@ -64,7 +64,7 @@ def everywhere(spec):
 
 
 def opens(component, *expected, closed=()):
-    """These ways out are open, and of those to anywhere no other."""
+    """The component can reach these destinations, and no others without a peer."""
     def check(rendered):
         ways = rendered.ways(component)
         wide = {way for way in ways if way[0] == "anywhere"} - set(expected)
@@ -74,7 +74,7 @@ def opens(component, *expected, closed=()):
 
 
 def mounted(component, name):
-    """The Secret of a volume: its name, its keys, where they are and whether the pod gets changes."""
+    """A volume's Secret: name, keys, paths, and whether the pod receives changes."""
     def find(rendered):
         mounts = [one for one in rendered.container(component)["volumeMounts"] if one["name"] == name]
         return [(one["secret"]["secretName"], sorted((item["key"], item["path"]) for item in one["secret"]["items"]),
@@ -83,12 +83,12 @@ def mounted(component, name):
 
 
 def configuration(component, file="shoal.toml"):
-    """A file beside a component's processes, as a table."""
+    """A file beside the component's configuration, parsed."""
     return lambda rendered: tomllib.loads(rendered.get("ConfigMap", f"shoal-{component}")["data"].get(file, ""))
 
 
 def setting(component, *path, file="shoal.toml"):
-    """One setting of a component; None where it is not set."""
+    """A component's setting; None if it is not set."""
     def find(rendered):
         table = configuration(component, file)(rendered)
         for step in path:
@@ -98,7 +98,7 @@ def setting(component, *path, file="shoal.toml"):
 
 
 def of_nodes(check):
-    """The same of edges and session nodes."""
+    """The same for edges and session nodes."""
     return all_of(check("edge"), check("session"))
 
 
@@ -107,7 +107,7 @@ def all_of(*checks):
 
 
 def same(what, find, expected):
-    """What is found is this."""
+    """`find` returns the expected value."""
     def check(rendered):
         found = find(rendered)
         return [] if found == expected else [f"{what} is {found}, not {expected}"]
@@ -146,7 +146,7 @@ def volume(rendered, component, name):
 
 
 def rights(rendered):
-    """The rights of roles by name and namespace: resources with verbs, and the names that they are limited to."""
+    """The rights of roles by name and namespace: resources with verbs, and the names that limit them."""
     return {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]):
             sorted((resource, *rule["verbs"], *rule.get("resourceNames", [])) for rule in item["rules"] for resource in rule["resources"])
             for kind in ("Role", "ClusterRole") for item in rendered.kinds(kind) if "certificates" not in item["metadata"]["name"]}

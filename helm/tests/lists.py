@@ -1,5 +1,5 @@
-"""Lists that server-side apply reads as maps: a key that comes twice is refused by the API server. Which lists those are, and by
-which keys, is said by Kubernetes' own schemas. And what the API server changes of an object, so that the next apply finds a difference.
+"""Lists that server-side apply treats as maps: the API server refuses duplicate keys. Kubernetes' schemas define these lists and keys. Also
+finds fields that the API server changes, so that the next apply finds a difference.
 """
 import functools
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 import kubernetes_validate
 
 SCHEMAS = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
-# What the API server sets before it compares.
+# Defaults that the API server sets before it compares.
 DEFAULTS = {"protocol": "TCP"}
 
 
@@ -25,13 +25,13 @@ def schema_of(item, version):
 
 
 def incomplete(value, schema, path):
-    """A map that server-side apply compares as a whole, and to which the API server adds: two managers that write the same conflict."""
+    """A map that server-side apply compares as a whole and the API server extends, so that two managers conflict."""
     if schema.get("x-kubernetes-map-type") == "atomic" and "fieldPath" in schema.get("properties", {}) and "apiVersion" not in value:
         yield f"{path}: has no apiVersion, which the API server adds"
 
 
 def twice(value, schema, version, path=""):
-    """Each key that comes twice, with its place."""
+    """Duplicate keys, with their paths."""
     if "$ref" in schema:
         schema = definitions(version)[schema["$ref"].rsplit("/", 1)[1]]
     if isinstance(value, dict):
@@ -54,7 +54,7 @@ def twice(value, schema, version, path=""):
 
 
 def all_twice(objects, version):
-    """What server-side apply would refuse of the objects, and objects that come twice."""
+    """Everything in the objects that server-side apply would refuse, and duplicate objects."""
     seen = set()
     for item in objects:
         name = f"{item['kind']} {item['metadata']['name']}"
@@ -66,7 +66,7 @@ def all_twice(objects, version):
 
 
 def same_container(item):
-    """Containers of a pod that have one name: init containers count among them, which the schemas do not say."""
+    """Containers of a pod with the same name, including init containers, which the schemas do not compare."""
     spec = item.get("spec", {})
     pod = spec.get("template", {}).get("spec", spec)
     names = [each["name"] for part in ("initContainers", "containers") for each in pod.get(part) or []]

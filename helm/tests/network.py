@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who reaches whom, by the rendered NetworkPolicies: both what must work and what must not."""
+"""The connections that the rendered NetworkPolicies must allow, and those that they must block."""
 import json
 
 from chart import NAMESPACE, RELEASE, Report, render, value_files
@@ -47,7 +47,7 @@ TRIAL = [
     ("test", "session", 7000, False),
     ("test", "redis", 6379, False),
     ("stranger", "test", 8080, False),
-    # The API server has no labels here: its port is open to anything.
+    # The API server has no labels here, so its port is open to any pod.
     ("certificates", "stranger", 6443, True),
     ("certificates", "edge", 8080, False),
     ("certificates", "edge", 7000, False),
@@ -65,7 +65,7 @@ def matches(selector, labels):
 
 
 def is_peer(peer, pod):
-    """Whether a pod is meant by one `from` or `to`."""
+    """Whether one `from` or `to` matches a pod."""
     namespace, labels = pod
     if "ipBlock" in peer:
         return False
@@ -78,7 +78,7 @@ def is_peer(peer, pod):
 
 
 def allows(policies, direction, pod, other, port):
-    """Whether the policies let `pod` be reached by (Ingress), or reach (Egress), the other one."""
+    """Whether the policies allow the other pod to reach `pod` (Ingress), or `pod` to reach it (Egress)."""
     namespace, labels = pod
     ours = [policy["spec"] for policy in policies
             if namespace == NAMESPACE and matches(policy["spec"]["podSelector"], labels)]
@@ -125,7 +125,7 @@ def main():
     for source, expected in (("test", True), ("stranger", False)):
         title = f"with networkPolicy.clients, {source} {'reaches' if expected else 'does not reach'} edge:8080"
         report.say(title, [] if reaches(production, source, "edge", 8080) == expected else ["it is the other way round"])
-    # Redis and the collector are outside: who has a rule for their ports.
+    # Redis and the collector are outside; lists the components with a rule for their ports.
     elsewhere = {"kubernetes.io/metadata.name": "telemetry"}
     for what, expected in {"6379": {"edge", "session"}, json.dumps(elsewhere): {"edge", "session", "worker-files", "worker-weather"}}.items():
         found = {item["metadata"]["labels"]["app.kubernetes.io/component"] for item in production

@@ -1,4 +1,4 @@
-"""The part of Kubernetes' API that a controller uses: objects are made, read, listed, watched and replaced, by plain HTTP on loopback."""
+"""The part of Kubernetes' API that a controller uses: make, read, list, watch and replace objects, over HTTP on loopback."""
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -109,7 +109,7 @@ class ObjectsApi:
                 return self.answer(200, api.get(collection, name))
 
             def do_POST(self):
-                """Makes an object of a known collection. Events are taken, and not kept."""
+                """Makes an object in a known collection. Accepts events, but drops them."""
                 collection, body = urlsplit(self.path).path.strip("/"), self.body()
                 if collection in api.objects:
                     if body["metadata"]["name"] in api.objects[collection]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What platforms set, rendered: each set twice to the same bytes, valid, without a key that server-side apply would find twice,
-and with what it is set for.
+"""Renders typical values of platforms: twice to the same bytes, valid, without duplicate keys for server-side apply, and with the intended
+effect.
 
     platforms.py [VERSION]
 """
@@ -64,7 +64,7 @@ def main():
             check(report, name, merged({"shoal": TRIAL}, values), chart, version)
     unknown = set(expectations.EXPECTED) - set(SETS) - set(SUBCHART)
     report.say("every expectation is of a set", sorted(unknown))
-    # The check itself: a variable that comes twice is found.
+    # Tests this check: it detects a duplicate variable.
     container = {"name": "a", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [container]}}
     report.say("a variable that comes twice is found", [] if list(all_twice([pod], version)) else ["it is not"])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Values that cannot be used are refused with a message that says what to do: by the schema, and by the chart itself."""
+"""The schema or the chart refuses unusable values, with a message that says what to do."""
 from chart import Report, helm
 
 GOOD = ["image.repository=shoal", "redis.bundled.enabled=true", "config.auth.allow_anonymous=true", "pools.demo.backend=demo"]
 
 EXTERNAL = ["redis.bundled.enabled=false"]
 
-# What is set, and parts of the message.
+# Values, and parts of the message.
 BAD = [
     (["pools.web.backend.http.uri=https://example.com"], ["pools", "web", "http", "uri"]),
     (["pools.web.backend.openapi.url=https://example.com"], ["pools", "web", "openapi", "url"]),
@@ -99,7 +99,7 @@ BAD = [
 
 
 def refused(sets):
-    """What Helm says against the values; None if it takes them."""
+    """Helm's error about the values; None if it accepts them."""
     words = ["--kube-version", "1.34.0"]
     for one in sets:
         words += ["--set", one]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A real edge takes what the chart says it takes, from files that change as the kubelet changes them.
+"""A real edge reloads the settings that the chart says it reloads, from files that change as the kubelet changes them.
 
     reloads.py BINARY
 
-An edge runs with the files that its pod would mount, beside a Redis that asks for a password. An upgrade replaces the directory of the ConfigMap: the
-process takes a pool, a quota, a rule and a token, names what waits for its next start, and keeps what it has if the file cannot be used.
+An edge runs with the files that its pod would mount, and a Redis with a password. An upgrade replaces the ConfigMap's directory. The
+process then takes a pool, a quota, a rule and a token, names the settings that need a restart, and keeps its settings if the file is
+invalid.
 """
 import json
 import os
@@ -22,10 +23,10 @@ import yaml
 from chart import Report, render
 from sets import TRIAL, merged
 
-# After so long there is nothing to wait for.
+# Timeout of each wait.
 SECONDS = 40
 PASSWORD = "the-password-of-redis"
-# Their hashes are those of the tokens "one" and "two".
+# The hashes of the tokens "one" and "two".
 ONE = {"name": "one", "sha256": "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"}
 TWO = {"name": "two", "sha256": "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3"}
 RULE = {"name": "all", "effect": "allow", "tools": ["*"]}
@@ -50,7 +51,7 @@ NEXT = merged(BASE, {
 
 
 def files(values):
-    """The files of the ConfigMap of edges."""
+    """The files of the edges' ConfigMap."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.dump(values, file)
         file.flush()
@@ -60,7 +61,7 @@ def files(values):
 
 
 class Volume:
-    """A mounted ConfigMap: its files are links into a directory that is replaced at once."""
+    """A mounted ConfigMap: its files are links into a directory that is replaced atomically."""
 
     def __init__(self, place):
         self.place, self.count = place, 0
@@ -107,7 +108,7 @@ class Edge:
             self.process = subprocess.Popen([binary, "serve", *words], env=variables, stdout=log, stderr=log)
 
     def waits(self, what):
-        """Whether it comes true; what is said of the process if not."""
+        """Waits until `what` is true; otherwise fails with the process's output."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end and self.process.poll() is None:
             if what():
@@ -116,7 +117,7 @@ class Edge:
         return [f"it does not: {self.log.read_text()[-3000:]}"]
 
     def address(self, words):
-        """What the process says after these words."""
+        """The process's output after these words."""
         if self.waits(lambda: words in self.log.read_text()):
             sys.exit(f"FAIL {words!r} is not in:\n{self.log.read_text()}")
         return self.log.read_text().partition(words)[2].split()[0].strip('",;')

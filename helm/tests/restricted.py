@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks every rendered pod against the profile `restricted` of the Pod Security Standards, and against what this chart
-promises besides: no token, a read-only root, no service links.
+"""Checks every rendered pod against the profile `restricted` of the Pod Security Standards, and against the chart's own promises: no token,
+a read-only root, no service links.
 """
 from chart import Report, pods, render, value_files
 
@@ -24,7 +24,7 @@ def of_pod(spec):
         kinds = set(volume) - {"name"}
         if not kinds <= VOLUMES:
             yield f"volume {volume['name']} is {', '.join(kinds - VOLUMES)}"
-    # Only the Job that fills Secrets, and the controller, speak to the API server.
+    # Only the Job that fills Secrets and the controller use the API server.
     if spec.get("automountServiceAccountToken") is not spec.get("serviceAccountName", "").endswith(("-certificates", "-controller")):
         yield "automountServiceAccountToken is not false"
     if spec.get("enableServiceLinks") is not False:
@@ -66,7 +66,7 @@ def main():
         found = list(pods(render(values)))
         reasons = [f"{name}: {text}" for name, spec in found for text in wrong(spec)]
         report.say(f"{values_name} ({len(found)} pods)", reasons if found else ["there are no pods"])
-    # The check itself: a pod that says nothing breaks every rule that asks for something.
+    # Tests this check: an empty pod breaks every rule that requires something.
     bare = list(wrong({"containers": [{"name": "bare"}]}))
     report.say("a pod without settings is refused", [] if len(bare) == 8 else [f"only {bare}"])
     report.end()

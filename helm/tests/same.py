@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Texts of settings that the chart and the binary judge alike: what one refuses, so does the other.
+"""The chart and the binary accept and refuse the same texts of settings.
 
     same.py BINARY
 """
@@ -18,12 +18,12 @@ POOL = "[pools.web.backend.http]\nurl = {}\n"
 OPENAPI = "[pools.web.backend.openapi]\ndocument = \"https://example.com/d\"\n"
 ISSUER = "[auth]\nmode = \"oauth\"\nresource = \"https://a.example/mcp\"\n[[auth.issuers]]\n"
 
-# By setting: the place in the chart's values, the TOML, good texts and bad ones.
+# By setting: its place in the chart's values, the TOML, valid texts and invalid ones.
 TIMES = (
     ["500ms", "1.5s", "1h 30m", "2 days", "5msec", "3M", "1year", "7us", "1w", "10 mins"],
     ["30x", "soon", "5", "1h30", "1 fortnight", "10 H", "-1s", ".5s", "1.s", "", "0", "0s", "0m 0s"],
 )
-# Where a URL may be left out, empty is that.
+# If a URL is optional, empty means absent.
 NEEDED = (["https://a.example/x"], ["a.example", "a.example:80/mcp", "ftp://a.example", "//a.example", "https://"])
 SETTINGS = {
     "calls.timeout": (["config", "calls", "timeout"], "[calls]\ntimeout = {}\n", *TIMES),
@@ -45,7 +45,7 @@ OAUTH = {"mode": "oauth", "resource": "https://a.example/mcp", "issuers": [{"iss
 
 
 def base(path):
-    """The values around the setting, in which nothing else is wrong."""
+    """Valid values around the setting."""
     values = yaml.safe_load(yaml.dump(TRIAL))
     values["networkPolicy"] = {"enabled": False}
     if path[:2] == ["config", "auth"] and path[2] != "mode":

@@ -13,7 +13,7 @@ TOKEN = "the token of the pod"
 
 
 class SecretsApi:
-    """Serves the Secrets of a render on loopback, by TLS."""
+    """Serves the Secrets of a render on loopback, over TLS."""
 
     def __init__(self, binary, directory, objects):
         self.secrets = {item["metadata"]["name"]: {**item, "metadata": {**item["metadata"], "resourceVersion": "1"}}
@@ -37,7 +37,7 @@ class SecretsApi:
         return {"KUBERNETES_SERVICE_HOST": "localhost", "KUBERNETES_SERVICE_PORT": str(self.server.server_port)}
 
     def files(self, name):
-        """What a Secret holds."""
+        """The content of a Secret."""
         return {key: base64.b64decode(text) for key, text in self.secrets[name].get("data", {}).items()}
 
     def may(self, verb, name):
@@ -62,7 +62,7 @@ class SecretsApi:
                 self.wfile.write(text)
 
             def secret(self, verb):
-                """The Secret that is asked for, or None with the answer given."""
+                """The requested Secret, or None after an error answer."""
                 prefix = f"/api/v1/namespaces/{NAMESPACE}/secrets/"
                 path = self.path.partition("?")[0]
                 name = path.removeprefix(prefix)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Servers that are objects of a cluster come, change and go, and no process is started again for them.
+"""Servers that are objects of a cluster appear, change and disappear without a restart of a process.
 
     servers.py BINARY
 
-A real controller reads objects from an API of this script. The script copies the controller's output to where an edge and a worker read it, as the kubelet does.
+A real controller reads objects from this script's API. The script copies the controller's output to where an edge and a worker read it, as
+the kubelet does.
 """
 import base64
 import json
@@ -56,7 +57,7 @@ class Process(Edge):
             self.process = subprocess.Popen([binary, *words, "--admin", "127.0.0.1:0"], env=variables, stdout=log, stderr=log)
 
     def answers(self, path):
-        """The code and the body of the admin port's answer."""
+        """The status and body of the admin port's answer."""
         try:
             with urllib.request.urlopen(self.address("shoal: admin on ") + path, timeout=5) as answer:
                 return answer.status, json.load(answer)
@@ -69,7 +70,7 @@ class Process(Edge):
 
 
 class Kubelet:
-    """Brings what is published to those who mount it."""
+    """Copies published data to its mounts."""
 
     def __init__(self, api, directory):
         self.api, self.seen = api, {}
@@ -85,7 +86,7 @@ class Kubelet:
 
 
 def published(api):
-    """The pools that nodes are to read."""
+    """The published pools."""
     return api.get(CONFIG_MAPS, "shoal-discovered").get("data", {}).get("pools.toml", "")
 
 

@@ -1,7 +1,7 @@
-"""Values as platforms set them, over those of a trial: by name, what is set. Those in SUBCHART are set by a parent chart."""
+"""Typical values of platforms over those of a trial, by name. A parent chart sets those in SUBCHART."""
 
 def merged(below, above):
-    """Values over others, as Helm lays them."""
+    """Merges values as Helm does."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
     return {**below, **{key: merged(below.get(key), value) for key, value in above.items()}}

@@ -2,13 +2,13 @@
 """terminationGracePeriodSeconds: the sum of the deadlines of `[shutdown]`, as often as each role uses them."""
 from chart import Report, render, value_files
 
-# Settings, and the seconds of edge, session node and worker. Defaults: calls 15 s, streams 2 s, connections 6 s, sessions 4 s,
-# workers 5 s, telemetry 2 s, balancer_delay 5 s for the edge; 2 s last words; a margin of 5 s.
+# Settings, and the seconds of edge, session node and worker. Defaults: calls 15 s, streams 2 s, connections 6 s, sessions 4 s, workers 5 s,
+# telemetry 2 s, balancer_delay 5 s for the edge; 2 s for the exit; a margin of 5 s.
 CASES = [
     # edge: 5 + 6 + 15 + 2*2 + 2*4 + 2, session: 15 + 2 + 4*4 + 2, worker: 2*15 + 2 + 5 + 2; each + 2 + 5
     ([], (47, 42, 46)),
     (["config.shutdown.calls=1m 15s"], (107, 102, 166)),
-    # Half a second counts once for session node and worker, and is rounded up; twice for the edge.
+    # Half a second counts once for session node and worker, rounded up, and twice for the edge.
     (["config.shutdown.streams=500ms"], (44, 41, 45)),
     (["config.shutdown.streams=1ns"], (44, 41, 45)),
     (["config.shutdown.calls=1.5s"], (34, 29, 19)),

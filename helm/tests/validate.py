@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Validates what the chart renders, strictly, against the schemas of one version of Kubernetes.
+"""Validates the rendered objects strictly against the schemas of one version of Kubernetes.
 
     validate.py 1.34
 
-Kinds that are not Kubernetes' own are validated against crds/KIND.json, which allow only what the chart uses. A kind
-without a schema is a failure.
+crds/KIND.json validates other kinds, and allows only what the chart uses. A kind without a schema is a failure.
 """
 import json
 import sys
@@ -16,7 +15,7 @@ from chart import HERE, Report, render, value_files
 
 
 def problems(item, version):
-    """What is wrong with one object."""
+    """The errors of one object."""
     name = f"{item['kind']} {item['metadata']['name']}"
     own = HERE / "crds" / f"{item['kind']}.json"
     if own.exists():
@@ -39,7 +38,7 @@ def main():
     for name, values in value_files().items():
         objects = render(values, f"{version}.0")
         report.say(f"{name} ({len(objects)} objects)", [text for item in objects for text in problems(item, version)])
-    # The check itself: what no schema has is found, in Kubernetes' own kinds and in others.
+    # Tests this check: it detects unknown fields, in Kubernetes' own kinds and in others.
     for kind, wrong in {"v1 Service": {"spec": {"ports": [{"port": 80, "bogus": 1}]}}, "x/v1 Nothing": {}}.items():
         api, kind = kind.split()
         found = problems({"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, **wrong}, version)

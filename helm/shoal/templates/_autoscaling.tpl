@@ -1,4 +1,4 @@
-{{/* What a component scales by: CPU, and one metric of its role's own. A foreign worker has none that Shoal knows. */}}
+{{/* The metrics for a component's scaling: CPU, and one of its role. Foreign workers have none that Shoal knows. */}}
 
 {{- define "shoal.scalesBy" -}}
 {{- if gt (int .autoscaling.cpu) 0 }}cpu {{ end -}}
@@ -7,7 +7,7 @@
 {{- if and (eq .role "worker") (not .foreignWorker) (gt (int .autoscaling.queued) 0) }}queued {{ end -}}
 {{- end -}}
 
-{{/* Whether a pool may have no pod while nobody calls it. */}}
+{{/* Whether a pool may have no pods while it has no calls. */}}
 {{- define "shoal.scalesToZero" -}}
 {{- if and (eq .role "worker") (hasKey (.settings | default dict) "scale_to_zero") }}true{{ end -}}
 {{- end -}}
@@ -74,10 +74,10 @@ spec:
   minReplicaCount: {{ int $scale.minReplicas }}
   maxReplicaCount: {{ int $scale.maxReplicas }}
   {{- if eq (int $scale.minReplicas) 0 }}
-  # A first call waits for this look, and for the pod.
+  # A first call waits for this poll, and for the pod.
   pollingInterval: {{ int $scale.keda.pollingInterval }}
   cooldownPeriod: {{ int $scale.keda.cooldownPeriod }}
-  # Nodes learn from a worker what the pool offers.
+  # Nodes learn the pool's offers from a worker.
   initialCooldownPeriod: {{ int $scale.keda.cooldownPeriod }}
   {{- end }}
   {{- with $scale.behavior }}

@@ -1,4 +1,4 @@
-{{/* What no single value can say of itself. */}}
+{{/* Checks that involve several values. */}}
 {{- define "shoal.checks" -}}
 {{- $v := .Values -}}
 {{- if not $v.image.repository -}}
@@ -39,7 +39,7 @@
 {{- fail "the certificate between processes is given twice: by tls.secret.name and by tls.certManager.enabled; leave one" -}}
 {{- end -}}
 {{- if and $v.tls.enabled (not $v.tls.allowPlaintext) -}}
-{{- /* Pods of before, without TLS, and those of now would refuse one another. */ -}}
+{{- /* Old pods without TLS and new pods would refuse one another. */ -}}
 {{- $before := lookup "v1" "ConfigMap" .Release.Namespace (printf "%s-edge" (include "shoal.fullname" .)) | default dict -}}
 {{- if and $before.data (not (contains "[cluster.tls]" (index $before.data "shoal.toml"))) -}}
 {{- fail "this release runs without TLS between its processes: upgrade once with tls.allowPlaintext=true, and then without; or set tls.enabled=false" -}}
@@ -99,7 +99,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What each kind of backend needs. */}}
+{{/* Checks each kind of backend. */}}
 {{- define "shoal.backendCheck" -}}
 {{- $where := printf "pools.%s.backend" .pool -}}
 {{- if kindIs "map" .backend -}}

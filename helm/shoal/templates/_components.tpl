@@ -1,5 +1,7 @@
-{{/* Every Deployment of Shoal as one map: name of the component -> its values over the defaults, with "role", and "pool" for
-     workers. Read it with fromYaml. */}}
+{{/*
+All Deployments of Shoal as one map: name of the component -> its values merged with the defaults, with "role", and
+"pool" for workers. Read it with fromYaml.
+*/}}
 {{- define "shoal.components" -}}
 {{- $all := dict -}}
 {{- range $role := list "edge" "session" -}}
@@ -24,12 +26,12 @@
 {{- toYaml $all -}}
 {{- end -}}
 
-{{/* Whether the pods of a component run the shoal binary. */}}
+{{/* Whether the component's pods run the shoal binary. */}}
 {{- define "shoal.runsShoal" -}}
 {{- if not .foreignWorker }}true{{ end -}}
 {{- end -}}
 
-{{/* Whether the pods of a component run a program of their author that Shoal is built into. */}}
+{{/* Whether the component's pods run a program that embeds Shoal. */}}
 {{- define "shoal.ownProgram" -}}
 {{- if eq (.backend | toString) "handler" }}true{{ end -}}
 {{- end -}}

@@ -1,6 +1,6 @@
 {{/*
-The configuration file of one component, as TOML: of (dict "root" $ "name" <name> "component" <component>). With "restart" true
-only what running processes do not take: the pods are replaced when that changes.
+The configuration file of one component, as TOML, of (dict "root" $ "name" <name> "component" <component>). With
+"restart" true: only settings that need a restart; pods are replaced when they change.
 */}}
 {{- define "shoal.config" -}}
 {{- $values := .root.Values -}}
@@ -16,7 +16,7 @@ only what running processes do not take: the pods are replaced when that changes
 {{- if not .component.discovered -}}
 {{- $backend := deepCopy .component.backend -}}
 {{- if and .component.env (kindIs "map" $backend) -}}
-{{- /* The values are in the environment of the pod; its server gets them by name. */ -}}
+{{- /* The pod's environment has the values; the server gets them by name. */ -}}
 {{- $inherited := concat ($backend.stdio.inherit | default list) (keys .component.env | sortAlpha) | uniq -}}
 {{- $_ := set $backend.stdio "inherit" $inherited -}}
 {{- end -}}
@@ -24,7 +24,7 @@ only what running processes do not take: the pods are replaced when that changes
 {{- end -}}
 {{- else -}}
 {{- $_ := set $cluster "listen" (printf "%s:7000" $values.bindAddress) -}}
-{{- /* Which tools a pool has is said by its workers; under which names and how they are called, by this. */ -}}
+{{- /* A pool's workers announce its tools; this defines their names and how they are called. */ -}}
 {{- range $name, $component := include "shoal.components" .root | fromYaml -}}
 {{- if and (eq $component.role "worker") (not $component.discovered) -}}
 {{- $_ := set $pools $component.pool (include "shoal.poolElsewhere" $component | fromYaml) -}}
@@ -50,7 +50,7 @@ only what running processes do not take: the pods are replaced when that changes
 {{- if eq $role "edge" -}}
 {{- $_ := set $server "listen" (printf "%s:8080" $values.bindAddress) -}}
 {{- with ($config.server | default dict).allowed_hosts -}}
-{{- /* Within the cluster, `helm test` included, clients come by the names of the Service. */ -}}
+{{- /* Clients inside the cluster, including `helm test`, use the Service's names. */ -}}
 {{- $service := printf "%s-edge" (include "shoal.fullname" $.root) -}}
 {{- $inside := printf "%s.%s" $service $.root.Release.Namespace -}}
 {{- $names := list $service $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside) -}}
@@ -65,7 +65,7 @@ only what running processes do not take: the pods are replaced when that changes
 {{- $_ := set $cluster.tls "allow_plaintext" true -}}
 {{- end -}}
 {{- else if ne $role "worker" -}}
-{{- /* Only the network policy keeps others away then (docs/tls.md). */ -}}
+{{- /* Without TLS, only the network policy protects the processes (docs/tls.md). */ -}}
 {{- $_ := set $cluster "insecure" true -}}
 {{- end -}}
 {{- if and $values.controller.enabled (or (ne $role "worker") .component.discovered) -}}
@@ -81,8 +81,8 @@ only what running processes do not take: the pods are replaced when that changes
 {{ end -}}
 
 {{/*
-A pool in the configuration of edges and session nodes, which call its workers and run none. What only workers read is left
-out, so that it can change without new pods here. The table must have a backend; it is never started.
+A pool in the configuration of edges and session nodes, which do not run it. Settings that only workers read are left
+out, so that their changes need no new pods here. The table must have a backend, which is not started.
 */}}
 {{- define "shoal.poolElsewhere" -}}
 {{- $settings := omit (.settings | default dict) "concurrency" "queue" "queue_age" "cancel_grace" "call_memory" "remembered_calls"

@@ -1,6 +1,6 @@
 {{/*
-Where a component's processes go, besides Shoal itself and Redis: of (dict "root" $ "name" <name> "component" <component>), as a
-YAML list of {for: <setting>, url: <URL>}. What the chart cannot know is refused.
+A component's destinations besides Shoal and Redis, of (dict "root" $ "name" <name> "component" <component>), as a YAML
+list of {for: <setting>, url: <URL>}. Refuses destinations that the chart cannot know.
 */}}
 {{- define "shoal.destinations" -}}
 {{- $c := .component -}}
@@ -27,7 +27,7 @@ YAML list of {for: <setting>, url: <URL>}. What the chart cannot know is refused
 {{- toYaml $known -}}
 {{- end -}}
 
-{{/* The authorization servers of edges: where their metadata, their keys, and what they say of tokens are. */}}
+{{/* The authorization servers of edges: URLs of metadata, keys and introspection. */}}
 {{- define "shoal.issuers" -}}
 {{- $all := list -}}
 {{- if eq (.mode | default "none") "oauth" -}}
@@ -41,10 +41,10 @@ YAML list of {for: <setting>, url: <URL>}. What the chart cannot know is refused
 {{- toYaml $all -}}
 {{- end -}}
 
-{{/* The servers behind URLs of a pool, and who gives tokens for them. */}}
+{{/* A pool's servers behind URLs, and the token endpoints for them. */}}
 {{- define "shoal.backendUrls" -}}
 {{- $pool := .component.pool -}}
-{{- /* Whoever says himself where workers may go need not be asked. */ -}}
+{{- /* If the user's own rules define where workers may go, the chart need not know it. */ -}}
 {{- $ruled := or .component.egress .root.Values.networkPolicy.workersEgress (not .root.Values.networkPolicy.enabled) -}}
 {{- $all := list -}}
 {{- range $kind := list "http" "openapi" -}}

@@ -1,9 +1,9 @@
-{{/* Ways out of pods, as rules of a NetworkPolicy. */}}
+{{/* Egress rules of NetworkPolicies. */}}
 
 {{/*
-The rule for one host: of (dict "root" $ "host" <host> "ports" <list>). The policy sees addresses and ports of pods, and no
-names: a Service of the cluster is its namespace, whatever port its pods have; an address is itself; any other name is its port.
-Empty for the pod itself.
+The rule for one host, of (dict "root" $ "host" <host> "ports" <list>). A NetworkPolicy sees addresses and ports of
+pods, not names. So a Service is allowed by its namespace with any port, an address by itself, and any other name by its
+port. Empty for the pod itself.
 */}}
 {{- define "shoal.egressRule" -}}
 {{- $ports := list -}}
@@ -41,7 +41,7 @@ host: {{ regexReplaceAll ":[0-9]+$" $authority "" | quote }}
 port: {{ $port | default (ternary "443" "80" (eq $scheme "https")) }}
 {{- end -}}
 
-{{/* The rules for where a component goes, each once, with what it is for. */}}
+{{/* The rules for a component's destinations, without duplicates, each with its purpose. */}}
 {{- define "shoal.destinationRules" -}}
 {{- $rules := list -}}
 {{- $reasons := dict -}}
@@ -60,7 +60,7 @@ port: {{ $port | default (ternary "443" "80" (eq $scheme "https")) }}
 {{- end -}}
 {{- end -}}
 
-{{/* Redis, by what networkPolicy.redis or redis.url says: of the root. */}}
+{{/* Redis, according to networkPolicy.redis or redis.url, of the root. */}}
 {{- define "shoal.redisRules" -}}
 {{- $policy := .Values.networkPolicy.redis -}}
 {{- if .Values.redis.bundled.enabled -}}
@@ -77,7 +77,7 @@ port: {{ $port | default (ternary "443" "80" (eq $scheme "https")) }}
 {{- $ports := list -}}
 {{- range splitList "," (regexReplaceAll "^.*@" (regexFind "^[^/?#]*" (regexReplaceAll "^[^:]*://" .Values.redis.url "")) "") -}}
 {{- $port := trimPrefix ":" (regexFind ":[0-9]+$" .) | default $default -}}
-{{- /* Sentinel and Cluster name further servers, most often at the usual port. */ -}}
+{{- /* Sentinel and Cluster refer to other servers, usually at the default port. */ -}}
 {{- $its := ternary (list $port "6379") (list $port) $several -}}
 {{- $ports = concat $ports $its -}}
 {{- $rules = append $rules (include "shoal.egressRule" (dict "root" $ "host" (regexReplaceAll ":[0-9]+$" . "") "ports" $its)) -}}
@@ -101,7 +101,7 @@ port: {{ $port | default (ternary "443" "80" (eq $scheme "https")) }}
 {{- end -}}
 {{- end -}}
 
-{{/* Names: of the root. */}}
+{{/* DNS, of the root. */}}
 {{- define "shoal.dnsRule" -}}
 {{- $dns := .Values.networkPolicy.dns -}}
 - ports:

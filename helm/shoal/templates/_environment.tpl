@@ -1,13 +1,15 @@
 {{/* Environment variables of the containers. */}}
 
-{{/* Of a component's main container; extraEnv wins over env, and both over the chart's. A reference such as $(POD_IP) finds only
-     what stands before it, so each name keeps its first place. */}}
+{{/*
+A component's main container. extraEnv wins over env, and both over the chart's variables. A reference such as $(POD_IP)
+finds only earlier variables, so each name keeps its first position.
+*/}}
 {{- define "shoal.environment" -}}
 {{- $ours := include (ternary "shoal.foreignEnv" "shoal.env" (.c.foreignWorker | default false)) . | fromYamlArray -}}
 {{- $pools := ternary (include "shoal.poolEnv" .c | fromYamlArray) list (not (empty .c.env)) -}}
 {{- include "shoal.byKey" (dict "key" "name" "lists" (list $ours $pools .c.extraEnv)) -}}
 {{- end -}}
-{{/* Of a container that runs shoal: of (dict "root" $ "component" <component>). */}}
+{{/* A container that runs shoal, of (dict "root" $ "component" <component>). */}}
 {{- define "shoal.env" -}}
 {{- $values := .root.Values -}}
 - name: SHOAL_CONFIG
@@ -39,13 +41,13 @@
   {{- end }}
 {{- end }}
 {{- if eq .component.role "worker" }}
-# For the tools: the only directory of theirs that can be written.
+# The only directory that tools can write to.
 - name: HOME
   value: /tmp
 {{- end }}
 {{- end -}}
 
-{{/* What a pool's servers get: of the component. */}}
+{{/* The environment of a pool's servers, of the component. */}}
 {{- define "shoal.poolEnv" -}}
 {{- range $name, $value := .env }}
 - name: {{ $name }}
@@ -58,7 +60,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* Of a foreign worker: where to join, and as what. */}}
+{{/* A foreign worker: its pool, and the nodes to join. */}}
 {{- define "shoal.foreignEnv" -}}
 - name: SHOAL_JOIN
   value: {{ include "shoal.join" .root | quote }}

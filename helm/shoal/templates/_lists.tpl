@@ -1,6 +1,9 @@
-{{/* Lists and maps that the chart and the user fill together. Server-side apply refuses a name that comes twice. */}}
+{{/* Lists and maps that the chart and the user fill together. Server-side apply refuses duplicate names. */}}
 
-{{/* Lists as one, the last item of a name in the place of the first: of (dict "key" <what names an item> "lists" (list …)). */}}
+{{/*
+Merges lists: the last item with a name takes the position of the first, of (dict "key" <the name's key> "lists" (list
+…)).
+*/}}
 {{- define "shoal.byKey" -}}
 {{- $order := list -}}
 {{- $found := dict -}}
@@ -16,7 +19,7 @@
 {{- toYaml $all -}}
 {{- end -}}
 
-{{/* Maps as one, later ones over earlier ones: of (list <map> …). */}}
+{{/* Merges maps; later ones win, of (list <map> …). */}}
 {{- define "shoal.merged" -}}
 {{- $all := dict -}}
 {{- range . }}{{ $all = mergeOverwrite $all (deepCopy (. | default dict)) }}{{ end -}}

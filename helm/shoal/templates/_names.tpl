@@ -4,7 +4,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* What the names of all objects begin with: a DNS label, short enough for what follows it. A release may be called "mcp.prod". */}}
+{{/* The prefix of all objects' names: a DNS label, short enough for suffixes. A release may be called "mcp.prod". */}}
 {{- define "shoal.fullname" -}}
 {{- $name := .Values.fullnameOverride -}}
 {{- if not $name -}}
@@ -13,7 +13,7 @@
 {{- regexReplaceAll "[^a-z0-9-]" (lower $name) "-" | trunc 40 | trimAll "-" -}}
 {{- end -}}
 
-{{/* The headless Service at which workers find edges and session nodes. */}}
+{{/* The headless Service through which workers find edges and session nodes. */}}
 {{- define "shoal.nodes" -}}
 {{- include "shoal.fullname" . }}-nodes
 {{- end -}}
@@ -22,14 +22,14 @@
 {{- include "shoal.nodes" . }}.{{ .Release.Namespace }}.svc:7000
 {{- end -}}
 
-{{/* The labels that never change: of (dict "root" $ "name" <component>). */}}
+{{/* The labels that never change, of (dict "root" $ "name" <component>). */}}
 {{- define "shoal.selector" -}}
 app.kubernetes.io/name: {{ include "shoal.name" .root | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .name | quote }}
 {{- end -}}
 
-{{/* The labels of all pods that run Shoal or a worker, and of those with a role that others can join. */}}
+{{/* The labels of all pods with Shoal or a worker, and of those whose role others can join. */}}
 {{- define "shoal.processes" -}}
 {{ include "shoal.release" . }}
 shoal.dev/process: "true"
@@ -45,8 +45,10 @@ app.kubernetes.io/name: {{ include "shoal.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
-{{/* What a component's pods are selected by, which no other label may change: of (dict "root" $ "name" <component>), with
-     "component" where it is one of Shoal's. */}}
+{{/*
+The labels in selectors, which other labels must not replace, of (dict "root" $ "name" <component>), with "component"
+for Shoal's components.
+*/}}
 {{- define "shoal.ownLabels" -}}
 {{ include "shoal.selector" . }}
 {{- if .component }}
@@ -57,15 +59,16 @@ shoal.dev/node: "true"
 {{- end }}
 {{- end -}}
 
-{{/* The labels of pods: nothing in them changes with a release of the chart, which would make new pods. With "podLabels" of
-     their own. */}}
+{{/*
+The labels of pods. None changes with the chart's release, because a change would replace pods. With "podLabels".
+*/}}
 {{- define "shoal.podLabels" -}}
 {{- $c := .component | default dict -}}
 {{- $theirs := include "shoal.merged" (list .root.Values.extraLabels $c.podLabels .podLabels) | fromYaml -}}
 {{- include "shoal.labelled" (dict "ours" (dict "app.kubernetes.io/part-of" "shoal") "theirs" $theirs "fixed" (include "shoal.ownLabels" . | fromYaml)) -}}
 {{- end -}}
 
-{{/* All labels of an object: of (dict "root" $ "name" <component>), with "component" and "labels" of its own. */}}
+{{/* All labels of an object, of (dict "root" $ "name" <component>), with "component" and "labels". */}}
 {{- define "shoal.labels" -}}
 {{- $c := .component | default dict -}}
 {{- $ours := dict
@@ -86,8 +89,10 @@ shoal.dev/node: "true"
 {{- include "shoal.merged" (list .ours .theirs .fixed) -}}
 {{- end -}}
 
-{{/* The metadata of an object: of (dict "root" $ "name" <component> "suffix" <end of its name>), with "component", "fullname" in
-     place of the name, "namespace" if it is another, "ofCluster" if it is in none, "annotations" and "labels" of its own. */}}
+{{/*
+The metadata of an object, of (dict "root" $ "name" <component> "suffix" <end of its name>), with "component",
+"fullname" instead of the name, "namespace" for another namespace, "ofCluster" without one, "annotations" and "labels".
+*/}}
 {{- define "shoal.metadata" -}}
 {{- $c := .component | default dict -}}
 name: {{ .fullname | default (printf "%s%s" (include "shoal.fullname" .root) (ternary (printf "-%s" .suffix) "" (not (empty .suffix)))) | quote }}
@@ -103,11 +108,11 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* repository, tag or digest of an image: of (dict "root" $ "image" <image> "tag" <default tag>). */}}
+{{/* Repository, tag or digest of an image, of (dict "root" $ "image" <image> "tag" <default tag>). */}}
 {{- define "shoal.image" -}}
 {{- $repository := .image.repository -}}
 {{- with (.root.Values.global | default dict).imageRegistry -}}
-{{- /* In place of the registry, if the name has one. */ -}}
+{{- /* Replaces the registry in the name, if there is one. */ -}}
 {{- $parts := splitList "/" $repository -}}
 {{- $first := first $parts -}}
 {{- if and (gt (len $parts) 1) (or (contains "." $first) (contains ":" $first) (eq $first "localhost")) -}}

@@ -9,7 +9,7 @@
 {{- end }}
 {{- $auth := $config.auth | default dict }}
 {{- if eq ($auth.mode | default "none") "oauth" }}
-{{- /* Where clients read who issues tokens: after the path by which they know the server, and at the root. */}}
+{{- /* The metadata that names the authorization servers: after the server's path, and at the root. */}}
 {{- $known := "/.well-known/oauth-protected-resource" }}
 {{- $public := (urlParse ($auth.resource | default "")).path | trimSuffix "/" }}
 {{- range uniq (list $known (print $known ($server.path | default "/mcp")) (print $known $public)) }}

@@ -1,8 +1,8 @@
-{{/* The spec of a component's pods: of (dict "root" $ "name" <name> "component" <component>). */}}
+{{/* The spec of a component's pods, of (dict "root" $ "name" <name> "component" <component>). */}}
 {{- define "shoal.pod" -}}
 {{- $root := .root -}}
 {{- $c := .component -}}
-{{- /* An image of its own that needs the binary put beside it. */ -}}
+{{- /* An image without Shoal, which needs the binary beside it. */ -}}
 {{- $ownImage := and (eq $c.role "worker") (not $c.foreignWorker) (ne (include "shoal.ownProgram" $c) "true") ($c.image | default dict).repository -}}
 {{- $about := dict "root" $root "values" $root.Values "name" .name "c" $c "component" $c "ownImage" $ownImage -}}
 serviceAccountName: {{ include "shoal.serviceAccount" . }}
@@ -21,7 +21,7 @@ volumes:
   {{- include "shoal.volumes" $about | nindent 2 }}
 {{- end -}}
 
-{{/* Puts the binary beside an image that needs nothing of Shoal. */}}
+{{/* Copies the binary for an image without Shoal. */}}
 {{- define "shoal.installer" -}}
 name: shoal-install
 image: {{ include "shoal.image" (dict "root" .root "image" .values.image "tag" .root.Chart.AppVersion) | quote }}
@@ -84,14 +84,14 @@ securityContext:
   {{- include "shoal.securityContext" (dict "root" .root "context" $c.securityContext) | nindent 2 }}
 resources:
   {{- toYaml $c.resources | nindent 2 }}
-# Whoever looks at a pod that cannot start is told why.
+# Shows why a pod cannot start.
 terminationMessagePolicy: FallbackToLogsOnError
 volumeMounts:
   {{- include "shoal.mounts" . | nindent 2 }}
 {{- end -}}
 
 {{- define "shoal.portsAndProbes" -}}
-{{- /* The kubelet speaks what the admin port speaks, and does not check the certificate. */ -}}
+{{- /* The kubelet uses the admin port's scheme, and does not check the certificate. */ -}}
 {{- $scheme := ternary ", scheme: HTTPS" "" (not (empty .values.adminTls.secret.name)) -}}
 ports:
   {{- if eq .c.role "edge" }}

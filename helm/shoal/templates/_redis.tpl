@@ -1,11 +1,11 @@
-{{/* Who Shoal is towards Redis, and whom it trusts: settings, files and checks. Only edges and session nodes talk to Redis. */}}
+{{/* Shoal's credentials and trust for Redis: settings, files and checks. Only edges and session nodes use Redis. */}}
 
-{{/* Whether the password is part of the URL, and so a variable of the pods: of the root. */}}
+{{/* Whether the URL contains the password, which is then a variable of the pods, of the root. */}}
 {{- define "shoal.redisPasswordInUrl" -}}
 {{- if contains "$(REDIS_PASSWORD)" .Values.redis.url }}true{{ end -}}
 {{- end -}}
 
-{{/* The files: name of the volume -> its Secret, where it is mounted, and key -> file. Of the root. */}}
+{{/* The files: name of the volume -> its Secret, mount path, and key -> file, of the root. */}}
 {{- define "shoal.redisFiles" -}}
 {{- $redis := .Values.redis -}}
 {{- $all := dict -}}
@@ -27,7 +27,7 @@
 {{- toYaml $all -}}
 {{- end -}}
 
-{{/* What the table [redis] says of them: of the root. */}}
+{{/* The table [redis] for these files, of the root. */}}
 {{- define "shoal.redisSettings" -}}
 {{- $redis := .Values.redis -}}
 {{- $files := include "shoal.redisFiles" . | fromYaml -}}
@@ -49,7 +49,7 @@
 {{- toYaml $table -}}
 {{- end -}}
 
-{{/* What does not fit together: of the root. */}}
+{{/* Checks that values fit together, of the root. */}}
 {{- define "shoal.redisChecks" -}}
 {{- $redis := .Values.redis -}}
 {{- $inUrl := include "shoal.redisPasswordInUrl" . -}}

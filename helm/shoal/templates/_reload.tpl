@@ -1,8 +1,8 @@
-{{/* What processes take while they run, apart from what they take at their start. */}}
+{{/* Separates settings that running processes reload from those that need a restart. */}}
 
 {{/*
-config and that of the component, without what its role does not read, and without what is in files beside it: of (dict "root" $
-"component" <component>).
+The merged config of the component, without settings that its role does not read or that are in separate files, of (dict
+"root" $ "component" <component>).
 */}}
 {{- define "shoal.configOfRole" -}}
 {{- $role := .component.role -}}
@@ -11,7 +11,7 @@ config and that of the component, without what its role does not read, and witho
 {{- $config = omit $config "auth" "policy" "quotas" "redis" "session" "tasks" -}}
 {{- else -}}
 {{- $_ := set $config "reload" (mergeOverwrite (dict "watch" true) ($config.reload | default dict)) -}}
-{{- /* A pool takes no call before a node has read its settings, and the rules and quotas that are written with them. */ -}}
+{{- /* A pool takes no calls before a node has read its settings, with their rules and quotas. */ -}}
 {{- $_ := set $config "catalog" (mergeOverwrite (dict "unnamed_pools" false) ($config.catalog | default dict)) -}}
 {{- if hasKey (include "shoal.policyFile" . | fromYaml) "rules" -}}
 {{- $_ := set $config "policy" (merge (dict "file" "/etc/shoal/policy.toml") (omit ($config.policy | default dict) "rules" "file")) -}}
@@ -36,8 +36,8 @@ config and that of the component, without what its role does not read, and witho
 {{- end -}}
 
 {{/*
-The rules that go into a file beside the configuration, which is read again: of the same. A file of the user's has its own. Without
-rules the file says so: the first one must not need new pods.
+The rules for a file beside the configuration, which processes reload, of the same. A user's file replaces it. The file
+exists without rules too, so that the first rule needs no new pods.
 */}}
 {{- define "shoal.policyFile" -}}
 {{- $config := mergeOverwrite (deepCopy .root.Values.config) (deepCopy .component.config) -}}
@@ -49,7 +49,7 @@ rules the file says so: the first one must not need new pods.
 {{- end -}}
 {{- end -}}
 
-{{/* The same of bearer tokens. */}}
+{{/* The same for bearer tokens. */}}
 {{- define "shoal.tokensFile" -}}
 {{- $config := mergeOverwrite (deepCopy .root.Values.config) (deepCopy .component.config) -}}
 {{- $auth := $config.auth | default dict -}}
@@ -61,9 +61,8 @@ rules the file says so: the first one must not need new pods.
 {{- end -}}
 
 {{/*
-What of a configuration counts only at the start of a process that watches it: of (dict "config" <table> "component" <component>).
-A worker could change its backend while it runs. But its image, variables and files often change with it, and a rollout shows
-whether the new server works.
+The settings that need a restart, of (dict "config" <table> "component" <component>). A worker could reload its backend,
+but image, variables and files often change with it, and a rollout shows whether the new server works.
 */}}
 {{- define "shoal.takenAtStart" -}}
 {{- $config := omit .config "quotas" "pools" -}}

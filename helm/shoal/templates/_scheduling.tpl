@@ -1,8 +1,8 @@
-{{/* What all pods of the release have: of (dict "root" $ "settings" <values such as defaults>). */}}
+{{/* Common to all pods, of (dict "root" $ "settings" <values such as defaults>). */}}
 {{- define "shoal.podBasics" -}}
 {{- $values := .root.Values -}}
 {{- $c := .settings -}}
-# Variables that Kubernetes makes for Services (SHOAL_EDGE_PORT and such) look like settings to readers.
+# Variables that Kubernetes makes for Services (for example SHOAL_EDGE_PORT) look like settings.
 enableServiceLinks: false
 {{- $secrets := list -}}
 {{- range concat (($values.global | default dict).imagePullSecrets | default list) $values.imagePullSecrets -}}
@@ -22,7 +22,7 @@ securityContext:
   {{- include "shoal.securityContext" (dict "root" .root "context" $c.podSecurityContext) | nindent 2 }}
 {{- end -}}
 
-{{/* A security context; without ids where the cluster chooses them. */}}
+{{/* A security context; without ids if the cluster assigns them. */}}
 {{- define "shoal.securityContext" -}}
 {{- $context := .context -}}
 {{- if or .root.Values.openshift (.root.Values.global | default dict).openshift -}}
@@ -31,7 +31,7 @@ securityContext:
 {{- toYaml $context -}}
 {{- end -}}
 
-{{/* Where the pods of a component may run. */}}
+{{/* The nodes on which a component's pods may run. */}}
 {{- define "shoal.spread" -}}
 {{- $c := .component }}
 {{- $labels := include "shoal.selector" (dict "root" .root "name" .name) | fromYaml }}

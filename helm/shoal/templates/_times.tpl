@@ -1,6 +1,8 @@
-{{/* Lengths of time, and how long a pod may take to end. */}}
+{{/* Durations, and a pod's grace period. */}}
 
-{{/* Milliseconds, rounded up, of a time such as "1m 15s" or "500ms": of (dict "setting" <its name> "time" <text>). */}}
+{{/*
+Milliseconds, rounded up, of a duration such as "1m 15s" or "500ms", of (dict "setting" <its name> "time" <text>).
+*/}}
 {{- define "shoal.millis" -}}
 {{- $text := .time | toString | trim -}}
 {{- if not (regexMatch "^(0|[0-9.]+\\s*[a-zA-Zµ]+(\\s*[0-9.]+\\s*[a-zA-Zµ]+)*)$" $text) -}}
@@ -25,8 +27,8 @@
 {{- end -}}
 
 {{/*
-Seconds until Kubernetes may kill a pod: all deadlines of [shutdown], as often as the shutdown of the component's role can
-use each (crates/node/src/shutdown.rs), 2 s for last words, and a margin. Of (dict "root" $ "component" <component>).
+Seconds until Kubernetes may kill a pod: all deadlines of [shutdown], as often as the role's shutdown can use each
+(crates/node/src/shutdown.rs), 2 s for telemetry and exit, and a margin, of (dict "root" $ "component" <component>).
 */}}
 {{- define "shoal.gracePeriod" -}}
 {{- if not (kindIs "invalid" .component.terminationGracePeriodSeconds) -}}

@@ -1,11 +1,11 @@
 {{/* TLS between processes. */}}
 
-{{/* The name that makes a process a member. */}}
+{{/* The DNS name of all member processes. */}}
 {{- define "shoal.tlsName" -}}
 {{- .Values.tls.name | default (printf "%s.%s.svc" (include "shoal.nodes" .) .Release.Namespace) -}}
 {{- end -}}
 
-{{/* Where the certificates come from: secret (the user's), certManager, or job; empty without TLS. */}}
+{{/* The source of certificates: secret (the user's), certManager, or job; empty without TLS. */}}
 {{- define "shoal.tlsFrom" -}}
 {{- if .Values.tls.enabled -}}
 {{- if .Values.tls.secret.name -}}
@@ -18,7 +18,10 @@ job
 {{- end -}}
 {{- end -}}
 
-{{/* What cert-manager's certificates are: suffix of the Secret -> the DNS names. Those of a pool's workers name it, so that they can serve no other. */}}
+{{/*
+cert-manager's certificates: suffix of the Secret -> DNS names. A pool's workers have the pool's name, so that they
+cannot serve another one.
+*/}}
 {{- define "shoal.tlsCertificates" -}}
 {{- $name := include "shoal.tlsName" . -}}
 {{- $all := dict "tls" (list $name) -}}
@@ -30,12 +33,12 @@ job
 {{- toYaml $all -}}
 {{- end -}}
 
-{{/* What the names of the Secrets that the Job fills begin with. `shoal certificates --secrets` says how they go on. */}}
+{{/* The prefix of the Secrets that the Job fills; `shoal certificates --secrets` adds the rest. */}}
 {{- define "shoal.madeSecrets" -}}
 {{- include "shoal.fullname" . }}-made
 {{- end -}}
 
-{{/* The Secret of a component's certificate: of (dict "root" $ "name" <component> "component" <its values>). */}}
+{{/* The Secret of a component's certificate, of (dict "root" $ "name" <component> "component" <its values>). */}}
 {{- define "shoal.tlsSecret" -}}
 {{- $from := include "shoal.tlsFrom" .root -}}
 {{- $isWorker := eq .component.role "worker" -}}
@@ -48,7 +51,9 @@ job
 {{- end -}}
 {{- end -}}
 
-{{/* How the name of the Secret goes on that the Job fills for a worker: of (dict "name" <component> "component" <its values>). */}}
+{{/*
+The suffix of the Secret that the Job fills for a worker, of (dict "name" <component> "component" <its values>).
+*/}}
 {{- define "shoal.madeForWorker" -}}
 {{- if .component.discovered -}}
 any-pool

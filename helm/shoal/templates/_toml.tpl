@@ -1,9 +1,9 @@
 {{/*
-TOML as the binary reads it. Helm's own toToml writes every number of a values file with a point (8080.0), which is no
-whole number in TOML, so values are written here. Strings go through JSON, whose escapes are TOML's too.
+Writes TOML for the binary. Helm's own toToml writes all numbers of a values file with a decimal point (8080.0), which
+TOML does not accept as integers. Strings are written as JSON, whose escapes TOML shares.
 */}}
 
-{{/* A table and the tables in it: of (dict "path" <its name> "table" <map>). */}}
+{{/* A table and its subtables, of (dict "path" <its name> "table" <map>). */}}
 {{- define "shoal.toml" -}}
 {{- $path := .path -}}
 {{- $tables := dict -}}

@@ -1,4 +1,4 @@
-{{/* Volumes of a component's pods, and where its main container mounts them. The user's win, by name and by path. */}}
+{{/* Volumes of a component's pods, and their mounts in the main container. The user's win, by name and by path. */}}
 
 {{- define "shoal.mounts" -}}
 {{- include "shoal.byKey" (dict "key" "mountPath" "lists" (list (include "shoal.ownMounts" . | fromYamlArray) .c.extraVolumeMounts)) -}}
@@ -125,7 +125,7 @@
 - name: tls
   secret:
     secretName: {{ include "shoal.tlsSecret" (dict "root" .root "name" .name "component" .c) | quote }}
-    # The pod waits until all three are there.
+    # The pod starts only when all three exist.
     items:
       - {key: tls.crt, path: tls.crt}
       - {key: tls.key, path: tls.key}
@@ -133,7 +133,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* Whether the processes of a component read the pools that the controller finds. */}}
+{{/* Whether the component's processes read the pools that the controller finds. */}}
 {{- define "shoal.readsDiscovered" -}}
 {{- if and .root.Values.controller.enabled (or (ne .c.role "worker") .c.discovered) }}true{{ end -}}
 {{- end -}}
