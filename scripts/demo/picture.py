@@ -1,4 +1,4 @@
-"""Draws what terminals showed as an animated SVG, which begins anew at its end."""
+"""Draws terminals as an animated SVG that repeats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ text { font: %dpx ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill
 
 @dataclasses.dataclass
 class Line:
-    """A line as it is shown; `kind` is a class of the style."""
+    """A line; `kind` is a class of the style."""
 
     text: str
     kind: str = ""
@@ -38,14 +38,14 @@ class Line:
 
 @dataclasses.dataclass
 class Shown:
-    """A line from a time on, until another one takes its place."""
+    """A line that is shown from a time until another replaces it."""
 
     line: Line
     since: float
 
 
 class Pane:
-    """A terminal: rows, each with the lines that it showed one after the other."""
+    """A terminal: rows, each with its lines over time."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -53,12 +53,11 @@ class Pane:
         self.changing = False
 
     def show(self, line: Line, at: float) -> None:
-        """A new row."""
         self.rows.append([Shown(line, at)])
         self.changing = False
 
     def change(self, line: Line, at: float) -> None:
-        """The last row, if it is not settled yet, or a new one that is not."""
+        """Replaces the last row if it is not settled, or adds a row."""
         if self.changing:
             self.rows[-1].append(Shown(line, at))
         else:
@@ -66,13 +65,13 @@ class Pane:
         self.changing = True
 
     def settle(self, line: Line, at: float) -> None:
-        """As `change`, and nothing changes the row afterwards."""
+        """As `change`, but settles the row."""
         self.change(line, at)
         self.changing = False
 
 
 def draw(panes: list[Pane], seconds: float) -> str:
-    """The picture of these terminals, of which `seconds` were seen."""
+    """Draws the terminals for `seconds`."""
     whole = seconds + PAUSE_SECONDS
     keyframes: list[str] = []
     shapes: list[str] = []
@@ -99,7 +98,7 @@ def draw(panes: list[Pane], seconds: float) -> str:
 
 
 def frames(name: str, since: float, until: float | None) -> str:
-    """Keyframes of a line that is seen between these parts of the whole time."""
+    """Keyframes of a line that is visible between these fractions of the whole time."""
     seen = f"{since:.2%} {{ visibility: visible }}"
     gone = f"{until:.2%} {{ visibility: hidden }}" if until else "100% { visibility: visible }"
     return f"@keyframes {name} {{ 0% {{ visibility: hidden }} {seen} {gone} }}\n"

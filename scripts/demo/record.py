@@ -33,7 +33,7 @@ ERASE = "\x1b[K"
 
 
 class Typed:
-    """A command at a terminal, and what it has shown at which time."""
+    """A command at a terminal, and its output over time."""
 
     def __init__(self, command: str, pane: Pane, began: float) -> None:
         self.pane = pane
@@ -45,7 +45,7 @@ class Typed:
             os.execvp("bash", ["bash", "-c", command])
 
     def read_until(self, seconds: float) -> None:
-        """Takes in what comes until this time; the command must not have ended by then."""
+        """Reads output until this time; the command must still run."""
         while self.now() < seconds:
             if not self.read(0.1):
                 raise SystemExit(f"record.py: the call ended too early: {self.pane.rows[-1][-1].line.text}")
@@ -54,7 +54,7 @@ class Typed:
         return time.monotonic() - self.began
 
     def read(self, seconds: float) -> bool:
-        """Takes in what comes within this time; false when the command has ended."""
+        """Reads output within this time; false when the command has ended."""
         if not select.select([self.terminal], [], [], seconds)[0]:
             return True
         try:
@@ -75,7 +75,7 @@ class Typed:
 
 
 def run(command: str, pane: Pane, began: float) -> str:
-    """A command to its end, and what it showed."""
+    """Runs a command and returns its output."""
     before = len(pane.rows)
     typed = Typed(command, pane, began)
     while typed.read(1):
@@ -100,7 +100,7 @@ def until_ready(port: int) -> None:
 
 
 def record(shoal: str) -> tuple[list[Pane], float]:
-    """Runs it all, and returns what was seen for how long."""
+    """Runs the demo, and returns the terminals and its duration."""
     client, operator = Pane("a client"), Pane("an operator")
     session = ["--roles", "session", "--store", STORE]
     with contextlib.ExitStack() as started:
@@ -125,7 +125,7 @@ def record(shoal: str) -> tuple[list[Pane], float]:
         began = time.monotonic() - 1
         call = Typed(CALL, client, began)
         call.read_until(3)
-        # A node that has just started may have the call sent again after a moment.
+        # A node that has just started may answer "try again" for a moment.
         while not owner_of_the_session(status()) and call.now() < READY_SECONDS:
             call.read(0.1)
         shown = run(STATUS, operator, began)
@@ -147,12 +147,12 @@ def record(shoal: str) -> tuple[list[Pane], float]:
 
 
 def status() -> str:
-    """What the operator's command prints, unseen."""
+    """The output of the operator's command, not shown."""
     return subprocess.run(STATUS, shell=True, capture_output=True, text=True, check=False).stdout
 
 
 def owner_of_the_session(table: str) -> str | None:
-    """The node with a session, in the table of `shoal status`."""
+    """The node with a session, from the table of `shoal status`."""
     for line in table.splitlines():
         words = line.split()
         if len(words) > 4 and words[2] == "session" and words[4] == "1":
@@ -161,7 +161,7 @@ def owner_of_the_session(table: str) -> str | None:
 
 
 def alone() -> None:
-    """Goes on in a network of its own."""
+    """Restarts this script in a network namespace."""
     flags = ["--net"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--net"]
     again = ["env", "DEMO_NETWORK=own", sys.executable, "-B", *sys.argv]
     os.execvp("unshare", ["unshare", *flags, "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *again])

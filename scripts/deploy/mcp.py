@@ -1,4 +1,4 @@
-"""Just enough of an MCP client to see whether a deployment serves both eras, and passes streams on as they come."""
+"""A minimal MCP client, which checks that a deployment serves both eras and passes streams on at once."""
 
 import json
 import time
@@ -8,7 +8,7 @@ PATIENCE = 30
 
 
 def post(url, body, headers):
-    # By the name that clients on this machine would use; the address is that of a namespace.
+    # The host name that local clients would use; the address belongs to a namespace.
     headers = {"Host": "localhost:8080", "Content-Type": "application/json",
                "Accept": "application/json, text/event-stream"} | headers
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)
@@ -16,7 +16,7 @@ def post(url, body, headers):
 
 
 def messages(answer):
-    """The messages of an answer, JSON or stream, each with the time at which it came."""
+    """The messages of an answer, JSON or stream, each with its time of arrival."""
     if answer.headers.get_content_type() == "application/json":
         yield time.monotonic(), json.load(answer)
         return
@@ -55,7 +55,7 @@ class Session:
         post(url, {"jsonrpc": "2.0", "method": "notifications/initialized"}, self.headers).read()
 
     def call(self, tool, arguments, meta=None):
-        """The answer of a call, to be read by `response` or `messages`."""
+        """The answer of a call, for `response` or `messages`."""
         self.id += 1
         params = {"name": tool, "arguments": arguments} | ({"_meta": meta} if meta else {})
         body = {"jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": params}

@@ -1,7 +1,7 @@
-"""A network for the services of a Compose file: each has a network namespace of its own, an address, and a name that a
-small DNS server answers for. Everything goes with the process that made it.
+"""A network for the services of a Compose file: each has a network namespace, an address, and a name that a small DNS server resolves.
+Everything ends with the process that made it.
 
-To be run in a network and mount namespace of one's own: `unshare --net --mount`.
+Run it in its own network and mount namespace: `unshare --net --mount`.
 """
 
 import socket
@@ -12,7 +12,7 @@ from pathlib import Path
 
 NETWORK = "10.213.0"
 GATEWAY = f"{NETWORK}.1"
-# Seconds that an answer may be kept: whoever asks again is to be answered anew.
+# Seconds that answers may be cached, so that changes are seen soon.
 TTL = 1
 
 
@@ -21,14 +21,14 @@ def run(*command):
 
 
 class Network:
-    """The bridge that all services are on, and their names."""
+    """The bridge of all services, and their names."""
 
     def __init__(self, directory):
         self.names = {}
         self.holders = []
         run("ip", "link", "set", "lo", "up")
-        # Without an address of its own a bridge takes on that of its lowest port: a service that joined would change it,
-        # and those that had asked for it before would send their questions to nobody.
+        # Without its own address, a bridge takes the lowest one of its ports. A new service would change it, and others would send their
+        # DNS queries to the old one.
         run("ip", "link", "add", "services", "address", "02:00:00:00:00:01", "type", "bridge")
         run("ip", "address", "add", f"{GATEWAY}/24", "dev", "services")
         run("ip", "link", "set", "services", "up")
@@ -36,7 +36,7 @@ class Network:
                            ("nsswitch.conf", "hosts: files dns\n")):
             file = Path(directory, name)
             file.write_text(text)
-            # Seen in this mount namespace only.
+            # Visible in this mount namespace only.
             if Path("/etc", name).exists():
                 run("mount", "--bind", str(file), f"/etc/{name}")
         self.questions = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -44,10 +44,10 @@ class Network:
         threading.Thread(target=self.answer_questions, daemon=True).start()
 
     def join(self, name):
-        """A namespace with an address for one more process of the service `name`; returns the words that enter it, and
-        the address."""
+        """A namespace with an address for one more process of the service `name`. Returns the words that enter it, and the address.
+        """
         number = len(self.holders) + 2
-        # It lives as long as this process is in it.
+        # The namespace lives as long as this process.
         holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"], stdout=subprocess.PIPE)
         self.holders.append(holder)
         holder.stdout.readline()
@@ -72,7 +72,7 @@ class Network:
             self.questions.sendto(self.answer(question), asker)
 
     def answer(self, question):
-        """All addresses of the name (type A), nothing for other types, and NXDOMAIN for what is no service."""
+        """All addresses of the name (type A), an empty answer for other types, and NXDOMAIN for unknown names."""
         labels, at = [], 12
         while length := question[at]:
             labels.append(question[at + 1:at + 1 + length].decode())

@@ -19,7 +19,7 @@ from networks import Network
 
 PATIENCE = 60
 SESSIONS = 12
-# The image's.
+# The image's user.
 USER = 65532
 NOBODY = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--bounding-set=-all"]
 
@@ -32,7 +32,7 @@ class Service:
         self.inside, self.address = network.join(name)
         self.environment = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"} | environment
         self.log = Path(directory, f"{self.address}-{name}.log")
-        # The only place where it may write; Redis' volume.
+        # The only place that the process may write to; Redis' volume.
         data = Path(directory, f"{self.address}-{name}")
         data.mkdir()
         os.chown(data, USER, USER)
@@ -51,7 +51,7 @@ class Service:
 
 
 class Deployment:
-    """All services that are Shoal's, the balancer and Redis."""
+    """All of Shoal's services, the balancer and Redis."""
 
     def __init__(self, model, shoal, directory):
         self.directory = Path(directory)
@@ -77,8 +77,8 @@ class Deployment:
         return process
 
     def places(self, service):
-        """Where copies lie of the files that a container would see elsewhere, with such paths in them made right. The
-        originals may be where only their owner may go."""
+        """Copies of files that a container would see elsewhere, with their paths adjusted. Only the owner may have access to the originals.
+        """
         files = [(f"/run/secrets/{secret['source']}", self.secrets[secret["source"]])
                  for secret in service.get("secrets") or []]
         files += [(volume["target"], volume["source"]) for volume in service.get("volumes") or []
@@ -86,7 +86,7 @@ class Deployment:
         places = {}
         for target, source in files:
             copy = self.directory / Path(source).name
-            # Once: somebody may be reading it.
+            # Copy once, because a process may be reading it.
             if not copy.exists():
                 copy.write_text(replaced(Path(source).read_text(), places))
                 copy.chmod(0o644)
@@ -135,7 +135,7 @@ def check(deployment):
     session = mcp.Session(url)
     came = [at for at, message in mcp.messages(session.call("long_job", {"steps": 5, "interval_ms": 600},
                                                             {"progressToken": 1}))]
-    # All at once if somebody on the way held them back; they are made over 3 s.
+    # If a proxy buffered them, they would arrive at once; they are made over 3 s.
     if len(came) < 5 or came[-1] - came[0] < 1:
         raise RuntimeError(f"the stream came in {len(came)} pieces within {came[-1] - came[0]:.1f} s")
     ok("the balancer passes streams on as they come")
@@ -168,7 +168,7 @@ def until(action):
         try:
             return action()
         except OSError as error:
-            # The balancer has not begun, or has not asked the edges yet.
+            # The balancer is starting, or has not checked the edges yet.
             if getattr(error, "code", 503) != 503 or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)

@@ -28,7 +28,7 @@ BRANCH = "main"
 
 
 def address(root: pathlib.Path, repository: str, page: str, target: str) -> str:
-    """The target of a link as the book needs it. `page` is relative to `docs/`."""
+    """The target of a link in the book. `page` is relative to `docs/`."""
     path, mark, anchor = target.partition("#")
     if links.is_elsewhere(target) or not path:
         return target
@@ -42,14 +42,14 @@ def address(root: pathlib.Path, repository: str, page: str, target: str) -> str:
 
 
 def rewritten(root: pathlib.Path, repository: str, page: str, text: str) -> str:
-    """The page with every link that needs it rewritten."""
+    """Rewrites the page's links for the book."""
     for link in reversed(list(links.links(text))):
         text = text[: link.start] + address(root, repository, page, link.target) + text[link.end :]
     return text
 
 
 def chapters(items: list[Any]) -> Iterator[dict[str, Any]]:
-    """Every chapter of a book, those within others too."""
+    """Every chapter of a book, including nested ones."""
     for item in items:
         if isinstance(item, dict) and "Chapter" in item:
             yield item["Chapter"]
@@ -66,7 +66,7 @@ def preprocess() -> None:
 
 
 class Page(html.parser.HTMLParser):
-    """What a page of the book links to, and its anchors."""
+    """A page's links and anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -83,9 +83,9 @@ class Page(html.parser.HTMLParser):
 
 
 def check(directory: pathlib.Path) -> Iterator[str]:
-    """The links of the book that lead nowhere."""
+    """The book's broken links."""
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(directory.rglob("*.html"))}
-    # The page for addresses that do not exist is served from every folder, and the page for printing holds all pages.
+    # The 404 page is served from every folder, and the print page contains all pages.
     for path in pages.keys() - {directory / "404.html", directory / "print.html"}:
         for target in pages[path].targets:
             place, _, anchor = target.partition("#")
@@ -100,7 +100,7 @@ def check(directory: pathlib.Path) -> Iterator[str]:
 
 
 def build(program: str, directory: pathlib.Path) -> list[str]:
-    """Makes the book, and says what is wrong with it."""
+    """Makes the book, and returns its errors."""
     command = [program, "build", "--dest-dir", str(directory), str(links.ROOT)]
     made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(made.stdout, end="")

@@ -34,7 +34,7 @@ NAMED = re.compile(r"<[a-zA-Z][^>]*?\s(?:id|name)=\"(?P<name>[^\"]+)\"")
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """A link, and where its target stands in the text."""
+    """A link, and the position of its target."""
 
     line: int
     start: int
@@ -43,12 +43,12 @@ class Link:
 
 
 def blanked(text: str, pattern: re.Pattern[str]) -> str:
-    """The text with spaces in place of each match, so that every position stays."""
+    """Replaces each match by spaces, so that positions stay."""
     return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:
-    """Each line outside of blocks of code, with the position of its beginning."""
+    """Each line outside code blocks, with its position."""
     at, fence = 0, ""
     for line in blanked(text, COMMENT).splitlines(keepends=True):
         opened = FENCE.match(line)
@@ -77,7 +77,7 @@ def slug(heading: str) -> str:
 
 
 def anchors(text: str) -> set[str]:
-    """Every anchor of a page."""
+    """All anchors of a page."""
     found: set[str] = set()
     seen: collections.Counter[str] = collections.Counter()
     for _, line in prose(text):
@@ -96,7 +96,7 @@ def is_elsewhere(target: str) -> bool:
 
 
 def wrong(root: pathlib.Path, page: str, target: str) -> str:
-    """Why a relative link leads nowhere; empty if it leads somewhere."""
+    """Why a relative link is broken; empty if it is not."""
     path, _, anchor = target.partition("#")
     if path.startswith("/"):
         return "is absolute; write it relative to this page"
@@ -113,14 +113,14 @@ def wrong(root: pathlib.Path, page: str, target: str) -> str:
 
 
 def tracked(root: pathlib.Path) -> list[str]:
-    """The Markdown files of the repository that exist, with those that are new."""
+    """The repository's existing Markdown files, including untracked ones."""
     command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     return [page for page in listed if (root / page).exists()]
 
 
 def failures(root: pathlib.Path, pages: list[str]) -> Iterator[str]:
-    """What is wrong with the links of these pages, and with the summary of the book."""
+    """The errors in these pages' links, and in the book's summary."""
     for page in pages:
         for link in links((root / page).read_text(encoding="utf-8")):
             reason = "" if is_elsewhere(link.target) else wrong(root, page, link.target)

@@ -61,7 +61,7 @@ class Mistake(Exception):
 
 @dataclasses.dataclass
 class Box:
-    """A box by its middle."""
+    """A box, by its centre."""
 
     x: float
     y: float
@@ -70,7 +70,7 @@ class Box:
     note: str
 
     def border(self, x: float, y: float) -> tuple[float, float]:
-        """Where the line from the middle to this place leaves the box."""
+        """Where the line from the centre to this point leaves the box."""
         across, down = x - self.x, y - self.y
         scale = min(
             (WIDTH / 2 + 3) / abs(across) if across else float("inf"),
@@ -90,7 +90,7 @@ def shown(text: str, x: float, y: float, kind: str, size: int = 15) -> str:
 
 
 def frame(around: list[Box], title: str) -> tuple[Bounds, str, str]:
-    """A frame around boxes: its bounds, the frame, and its title."""
+    """A frame around boxes: bounds, frame and title."""
     left, top = min(box.x for box in around) - WIDTH / 2 - FRAME, min(box.y for box in around) - HEIGHT / 2 - FRAME - 6
     right, bottom = max(box.x for box in around) + WIDTH / 2 + FRAME, max(box.y for box in around) + HEIGHT / 2 + FRAME
     drawn = f'<rect class="frame" x="{left:g}" y="{top:g}" width="{right - left:g}" height="{bottom - top:g}" rx="8"/>'
@@ -106,7 +106,7 @@ def line(boxes: dict[str, Box], start: str, end: str, text: str, kind: str) -> t
 
 
 def draw(source: str) -> str:
-    """The picture of a source."""
+    """Draws a source."""
     says = ""
     held: list[Bounds] = []
     boxes: dict[str, Box] = {}
@@ -167,7 +167,7 @@ def draw(source: str) -> str:
 
 
 def pictures() -> dict[pathlib.Path, str]:
-    """Every picture by its file."""
+    """All pictures by file."""
     made = {}
     for source in sorted(SOURCES.glob("*.txt")):
         try:

@@ -34,12 +34,12 @@ OTHER_SHELLS = {"bash", "shell", "console", "zsh", "shell-session"}
 
 
 class Mistake(Exception):
-    """A page that cannot be run as it is written."""
+    """A page that cannot be run as written."""
 
 
 @dataclasses.dataclass
 class Step:
-    """Something that is done at a place of the page."""
+    """A step of the page."""
 
     line: int
     commands: str = ""
@@ -49,7 +49,7 @@ class Step:
 
 
 def steps(text: str) -> list[Step]:
-    """What the page says, in order."""
+    """The page's steps, in order."""
     found: list[Step] = []
     skipped = file = ""
     for piece in PIECE.finditer(text):
@@ -90,7 +90,7 @@ def run(page: str, seconds: float, todo: list[Step]) -> bool:
     for step in todo:
         script += [step.commands, f"printf '{MARK}'"]
     with tempfile.TemporaryDirectory() as place:
-        # What the page has users write to their home stays here.
+        # The page's HOME, so that it does not write to the user's.
         environment = os.environ | {"ROOT": str(ROOT), "HOME": place}
         command = ["timeout", "--kill-after=10", str(seconds), "bash", "-c", "\n".join(script)]
         ended = subprocess.run(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -100,7 +100,7 @@ def run(page: str, seconds: float, todo: list[Step]) -> bool:
     for at, step in enumerate(todo):
         where, shown = f"{page}:{step.line}", "".join(printed[: at + 1])
         has_run |= bool(step.commands)
-        # A page that runs nothing shows what others print.
+        # A page that runs nothing shows the output of others.
         missing = [line for line in step.lines if has_run and line not in shown.splitlines()]
         if step.part and step.part not in shown:
             missing.append(step.part)

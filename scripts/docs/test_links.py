@@ -1,4 +1,4 @@
-"""Which links lead nowhere, by which name, and where the book's links lead."""
+"""Tests the detection of broken links, and the book's links."""
 
 import contextlib
 import io

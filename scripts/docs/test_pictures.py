@@ -1,4 +1,4 @@
-"""Whether the pictures are those of their sources, and what is wrong with a source that cannot be drawn."""
+"""Tests that the pictures match their sources, and the errors of invalid sources."""
 
 import unittest
 import xml.etree.ElementTree

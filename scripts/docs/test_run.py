@@ -1,4 +1,4 @@
-"""What of a page fails, and by which name."""
+"""Tests how a page's failures are reported."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ import run
 
 class RunTest(unittest.TestCase):
     def ran(self, *lines: str) -> tuple[int, list[str]]:
-        """How a page ends, and what is told of its blocks."""
+        """The page's exit code, and the lines about its blocks."""
         with tempfile.TemporaryDirectory() as place:
             page = pathlib.Path(place, "page.md")
             page.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Who everybody is in the cluster: certificates of one authority, and the files that name them.
+# Identities in the cluster: certificates of one authority, and kubeconfig files.
 
 KEYS=$WORK/keys
 API=https://$(node_address 1):6443
 
-# certificate NAME SUBJECT [NAMES]: what the authority says of somebody
+# certificate NAME SUBJECT [NAMES]: issues a certificate
 certificate() {
     local name=$1 subject=$2 names=${3:-}
     openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "$subject" \
@@ -13,7 +13,7 @@ certificate() {
         -extfile <(printf 'keyUsage=digitalSignature\nextendedKeyUsage=clientAuth,serverAuth\n%s\n' "${names:+subjectAltName=$names}")
 } >>"$LOGS/certificates.log" 2>&1
 
-# kubeconfig NAME: how NAME reaches the API
+# kubeconfig NAME: the file with which NAME reaches the API
 kubeconfig() {
     cat >"$KEYS/$1.kubeconfig" <<YAML
 apiVersion: v1

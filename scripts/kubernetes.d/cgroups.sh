@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The cgroups of the trial: one for each node's pods, and one for everything else that it runs.
+# The trial's cgroups: one for each node's pods, and one for all its other processes.
 
-# How much processor time all of it gets where the machine has other work: as much as so many single processes. Clusters
-# elsewhere do not share their nodes, and a drain that gets no time is no drain.
+# The trial's share of processor time if the machine has other work, as a number of single processes. Real clusters do not share their
+# nodes, and a drain without processor time proves nothing.
 WEIGHT=24
 
-# make_cgroups: in every hierarchy there is; who calls this is in them from then on
+# make_cgroups: in every hierarchy; the caller moves into them
 make_cgroups() {
     local hierarchy name
     if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
@@ -27,7 +27,7 @@ make_cgroups() {
     echo "$$" >"/sys/fs/cgroup/cpu/$CGROUP/daemons/cgroup.procs"
 }
 
-# delegate CGROUP: its children have every controller
+# delegate CGROUP: gives its children every controller
 delegate() {
     sed 's/[a-z][a-z]*/+&/g' "$1/cgroup.controllers" >"$1/cgroup.subtree_control"
 }

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # Helm 4 and `kubectl apply --server-side` write the same release in turn.
 
-# render FILE [OPTION…]: the objects of the chart, without its tests
+# render FILE [OPTION…]: the chart's objects, without its tests
 render() { h template "$RELEASE" "$CHART" -f "$WORK/applied.yaml" --no-hooks "${@:2}" >"$1"; }
 
 apply_render() { n apply --server-side --field-manager "$2" -f "$1"; }
 
-# same_when_applied: nothing would change if the API server took the render now
+# same_when_applied: whether applying the render now would change nothing
 same_when_applied() { n diff --server-side --field-manager "$2" -f "$1"; }
 
 check_apply() { with_place apply apply_in_turn; }
@@ -25,7 +25,7 @@ apply_in_turn() {
     done
     cmp -s "$WORK/render-1.yaml" "$WORK/render-2.yaml" || fail "$name" "two renders differ"
     same_objects "$name" "$before" || return 1
-    # New processes beside old ones: those would refuse them if anybody had made another authority.
+    # New and old processes run together. They would refuse one another if the authority had been replaced.
     must apply-restart n rollout restart "deployment/$RELEASE-shoal-edge" "deployment/$RELEASE-shoal-worker-demo" || return 1
     must apply-restarted rolled_out || return 1
     wait_for 30 "$name: calls" answers || return 1

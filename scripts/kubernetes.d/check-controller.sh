@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Servers that are objects of the cluster become pools, by objects alone.
+# Servers that are objects of the cluster become pools.
 
 FOUND_SECONDS=150
 SERVERS=team-a
 
-# a_server: an MCP server in a namespace of its own, with a Service that says nothing of Shoal
+# a_server: an MCP server in its own namespace, with a Service without labels for Shoal
 a_server() {
     k create namespace "$SERVERS" || return 1
     k --namespace "$SERVERS" apply -f - <<YAML
@@ -33,7 +33,7 @@ spec:
 YAML
 }
 
-# toolhive_crd: what the API server needs to know of ToolHive's objects
+# toolhive_crd: the definition of ToolHive's objects for the API server
 toolhive_crd() {
     k apply -f - <<YAML
 apiVersion: apiextensions.k8s.io/v1
@@ -64,7 +64,7 @@ YAML
         --patch "{\"status\": {\"url\": \"$2\"}}"
 }
 
-# refused NAME REASON: whether an Event says so
+# refused NAME REASON: whether an Event has this reason
 refused() {
     k --namespace "$SERVERS" get events.events.k8s.io \
         -o 'jsonpath={range .items[*]}{.regarding.name} {.reason}{"\n"}{end}' | grep -qx "$1 $2"
@@ -74,14 +74,14 @@ controller_is_there() {
     h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set controller.enabled=true \
         --set "controller.namespaces={$SERVERS}" --set controller.replicas=2 --set controller.worker.replicas=1 \
         --wait --timeout 150s || return 1
-    # Helm does not wait for the pods before them to go.
+    # Helm does not wait until old pods are gone.
     local component
     for component in edge session; do
         KUBECTL_SECONDS=80 n rollout status "deployment/$RELEASE-shoal-$component" --timeout 70s || return 1
     done
 }
 
-# all_pods: those that stay. The upgrade before may not have removed all of its old ones yet.
+# all_pods: without those that are being removed after the last upgrade
 all_pods() {
     n get pods -o 'go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.name}} {{.metadata.uid}}{{"\n"}}{{end}}{{end}}' | sort
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The chart comes up where only restricted pods may run.
+# The chart starts where only restricted pods may run.
 
 check_install() {
     local began=$SECONDS
@@ -18,12 +18,12 @@ check_install() {
     check_certificates "certificates"
 }
 
-# made_by_job: the authority in its Secret, as a digest
+# made_by_job: the digest of the authority in its Secret
 made_by_job() { n get secret "$RELEASE-shoal-made-authority" -o 'jsonpath={.data.tls\.crt}' | sha256sum | cut -c 1-12; }
 
 AUTHORITY=
 
-# check_certificates NAME: the Job has filled the Secrets, and no later one makes another authority
+# check_certificates NAME: the Job has filled the Secrets, and later Jobs keep the authority
 check_certificates() {
     local now secrets
     secrets=$(n get secrets --selector app.kubernetes.io/component=certificates \
@@ -39,11 +39,11 @@ check_certificates() {
     fi
 }
 
-# rendered: the objects of the chart, without a cluster
+# rendered: the chart's objects, without a cluster
 rendered() { h template "$RELEASE" "$CHART" -f "$WORK/applied.yaml" --no-hooks >"$WORK/objects.yaml"; }
 
-# Helm 4, Flux and Argo CD apply by the server, which refuses a list in which a name comes twice. The check uses the name of a release that
-# does not exist, because Helm 3 owns the fields of a release that it has written.
+# Helm 4, Flux and Argo CD use server-side apply, which refuses duplicate names in lists. The check uses the name of a release that does not
+# exist, because Helm 3 owns the fields of its own releases.
 check_server_side_apply() {
     local name="server-side apply" RELEASE=other
     {
@@ -58,7 +58,7 @@ YAML
     pass "$name" "$(wc -l <"$(log_of apply-server-side)") objects taken"
 }
 
-# ready_pods COMPONENT: how many of its pods are ready
+# ready_pods COMPONENT: its number of ready pods
 ready_pods() {
     n get pods --selector "app.kubernetes.io/component=$1" --no-headers | grep -c ' 1/1  *Running ' || true
 }
@@ -76,7 +76,7 @@ check_replicas() {
     pass "replicas" "$seen"
 }
 
-# As the kernel sees them, since what a manifest asks for is easily said.
+# Checks the kernel's view, because a manifest alone proves nothing.
 check_restricted() {
     local pid name processes=0
     if grep -q 'would violate PodSecurity' "$(log_of helm-install)"; then

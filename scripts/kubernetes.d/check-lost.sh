@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# Pods go in the middle of calls: killed, deleted in order, evicted.
+# Pods end during calls: killed, deleted in order, evicted.
 
 LOST_SECONDS=30
 
-# lose NAME unnoticed|resumed kill_pod|leave_pod COMPONENT: one pod of it, under load
+# lose NAME unnoticed|resumed kill_pod|leave_pod COMPONENT: ends one of its pods under load
 lose() {
     local name=$1 how=$2 end=$3 component=$4 modern=$MODERN pods pod
     mapfile -t pods < <(pods_of "$component")
     pod=${pods[0]}
-    # Clients of 2026-07-28 have no way back into a stream: what a killed edge breaks for them has failed.
+    # Clients of 2026-07-28 cannot resume a stream, so a killed edge fails their calls.
     [[ $how == unnoticed ]] || modern=0
     start_load "$name" "$LOST_SECONDS" "$modern" || return 0
     must "$end-$pod" "$end" "$pod" || true
@@ -20,7 +20,7 @@ lose() {
 
 leave_pod() { n delete pod "$1" --wait=false; }
 
-# kill_pod POD: at once. Kubernetes alone would tell it first, and give it two seconds even when it is forced.
+# kill_pod POD: at once. Kubernetes would send SIGTERM first and wait two seconds, even if forced.
 kill_pod() {
     local pid
     for pid in $(pgrep -x shoal); do

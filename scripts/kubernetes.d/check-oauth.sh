@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Edges reach an authorization server in another namespace, where every NetworkPolicy is enforced, and ask callers for its tokens.
+# Edges use an authorization server in another namespace while NetworkPolicies are enforced, and require its tokens.
 
 ISSUER=https://issuer.identity.svc
 
-# issuer_objects: the authorization server, at a port that is not that of its Service
+# issuer_objects: the authorization server; its port differs from its Service's
 issuer_objects() {
     cat <<YAML
 apiVersion: v1
@@ -62,7 +62,7 @@ token() {
         --data-urlencode "resource=$1" "$ISSUER/token" | sed -n 's/.*"access_token":"\([^"]*\)".*/\1/p'
 }
 
-# status_with HEADER: how an edge answers `tools/list`
+# status_with HEADER: an edge's status for `tools/list`
 status_with() {
     in_net client curl -sS -o /dev/null -w '%{http_code}' --max-time 20 -X POST "$(edge_url)" -H "$1" \
         -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \

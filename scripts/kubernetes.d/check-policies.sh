@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Tries which connections between pods the NetworkPolicies of the chart allow, and which they block.
+# Tests which connections between pods the chart's NetworkPolicies allow and block.
 
 # process_of UID: a process of the pod, found by its cgroup
 process_of() {
@@ -11,12 +11,12 @@ process_of() {
 # pod_at NAMESPACE SELECTOR: uid and address of a pod
 pod_at() { k --namespace "$1" get pods --selector "$2" -o 'jsonpath={.items[0].metadata.uid} {.items[0].status.podIP}'; }
 
-# reaches PROCESS ADDRESS PORT: whether a connection is taken there
+# reaches PROCESS ADDRESS PORT: whether it can connect
 reaches() {
     nsenter --net="/proc/$1/ns/net" timeout 3 bash -c "exec 3<>/dev/tcp/$2/$3" 2>/dev/null
 }
 
-# way NAME open|shut FROM TO PORT: FROM and TO are pods, as pod_at says them
+# way NAME open|shut FROM TO PORT: FROM and TO are outputs of pod_at
 way() {
     local process seen=shut
     process=$(process_of "${3% *}") || { fail "policies: $1" "no process of the pod is here" && return 1; }
@@ -27,7 +27,7 @@ way() {
 
 WAYS=()
 
-# check_policies: in the release behind OAuth, beside its issuer
+# check_policies: in the release with OAuth, beside its issuer
 check_policies() {
     local name="policies" component edge session worker redis issuer failed=$FAILED
     local ours=app.kubernetes.io/component

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# A pool comes, changes and goes under clients, and no edge and no session node is replaced for it.
+# A pool is added, changed and removed under load, without replacing edges or session nodes.
 
 POOLS_SECONDS=110
 POOL_TAKEN_SECONDS=40
 
-# nodes_as_they_are: the pods of edges and session nodes, with how often they were started
+# nodes_as_they_are: the pods of edges and session nodes, with their restarts
 nodes_as_they_are() {
     n get pods --selector 'app.kubernetes.io/component in (edge,session)' \
         -o 'jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[0].restartCount}{"\n"}{end}' | sort
 }
 
-# tools_of_edges: what clients are offered, several times: the Service leads to any edge
+# tools_of_edges: the offered tools, several times, because the Service balances over edges
 tools_of_edges() {
     local _
     for _ in {1..6}; do
@@ -18,7 +18,7 @@ tools_of_edges() {
     done
 }
 
-# offered COUNT TOOL: whether so many of six answers name the tool
+# offered COUNT TOOL: whether that many of six answers have the tool
 offered() {
     local found
     tools_of_edges >"$WORK/tools.txt" || return 1
@@ -26,14 +26,14 @@ offered() {
     [[ $found -eq $1 ]] || { echo "$found of 6 answers name $2, not $1" && return 1; }
 }
 
-# pools_say VALUE…: an upgrade that sets these values of the pool
+# pools_say VALUE…: upgrades with these values of the pool
 pools_say() {
     local value sets=()
     for value in "$@"; do sets+=(--set "pools.late.$value"); done
     h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" "${sets[@]}" --wait --timeout 60s
 }
 
-# pool_comes_and_goes NAME: by three upgrades, each until every edge has taken it
+# pool_comes_and_goes NAME: three upgrades, each until every edge has applied it
 pool_comes_and_goes() {
     must pool-added pools_say backend=demo replicas=1 settings.prefix=late_ || return 1
     wait_for "$POOL_TAKEN_SECONDS" "$1: added" offered 6 late_echo || return 1

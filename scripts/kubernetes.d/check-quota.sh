@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A namespace that counts what every container asks for and may have.
+# A namespace whose quota counts all requests and limits.
 
 quota() {
     cat <<YAML
@@ -17,7 +17,7 @@ spec:
 YAML
 }
 
-# quota_values: limits of CPU as README.md names them, and a pool in an image of its own, whose pods have an init container
+# quota_values: CPU limits as README.md suggests, and a pool with its own image, whose pods have an init container
 quota_values() {
     bundled
     cat <<YAML
@@ -33,7 +33,7 @@ quota_install() {
         --set pools.own.settings.prefix=own_ --wait --timeout 180s
 }
 
-# unlimited: a restricted pod that says nothing of what it needs
+# unlimited: a restricted pod without requests
 unlimited() {
     cat <<YAML
 apiVersion: v1
@@ -46,7 +46,7 @@ spec:
 YAML
 }
 
-# refused_by_quota: the quota counts already, so it refuses such a pod
+# refused_by_quota: whether the quota is active and refuses such a pod
 refused_by_quota() {
     local said
     said=$(n apply --dry-run=server -f "$WORK/unlimited.yaml" 2>&1) && echo "a pod without resources was taken" && return 1

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Redis as operators have it: with client certificates, and behind sentinels that have a user of their own.
+# Redis as operators run it: with client certificates, and with sentinels that have their own user.
 
 OF_SERVERS=of-the-servers
 OF_SENTINELS=of-the-sentinels
-# The rights that docs/redis.md names.
+# The rights in docs/redis.md.
 RIGHTS="~shoal:* &shoal:* -@all +@hash +@list +@scripting -script +get +set +exists +unlink +pexpire +pttl +time +publish +subscribe +ping +hello +select"
 
-# server NAME COMMAND [MOUNT]: a Deployment of one pod with a headless Service; the command is one of the shell
+# server NAME COMMAND [MOUNT]: a Deployment of one pod with a headless Service; COMMAND is for the shell
 server() {
     cat <<YAML
 ---
@@ -38,7 +38,7 @@ $(sed 's/^/              /' <<<"$2")
 YAML
 }
 
-# redis_with OPTION…: a command that starts a server in which Shoal has a user, and sentinels and replicas another
+# redis_with OPTION…: the command of a server with one user for Shoal, and another for sentinels and replicas
 redis_with() {
     local users="--user default off --user shoal on '>$OF_SERVERS' ${RIGHTS//[~&]/\\&} --user replica on '>$OF_SERVERS' '~*' '&*' +@all"
     echo "exec redis-server --dir /data --save '' --maxmemory-policy noeviction --protected-mode no $users $*"
@@ -60,11 +60,11 @@ start_stores() {
     certificate redis /CN=redis "DNS:redis.stores.svc"
     n create secret generic tls --from-file="tls.crt=$KEYS/redis.crt" --from-file="tls.key=$KEYS/redis.key" \
         --from-file="ca.crt=$KEYS/ca.crt" && stores >"$WORK/stores.yaml" && n apply -f "$WORK/stores.yaml" || return 1
-    # A sentinel asks once where its first server is.
+    # A sentinel resolves its first server only once.
     n rollout status deployment/first --timeout 50s && n rollout restart deployment/second deployment/sentinel && rolled_out
 }
 
-# store_values YAML: values of a release that has its Redis elsewhere
+# store_values YAML: values of a release with an external Redis
 store_values() { bundled | sed '/^redis:/d' && cat; }
 
 check_redis() { with_place stores with_stores; }
@@ -76,26 +76,26 @@ with_stores() {
     with_place redis-sentinel with_sentinel
 }
 
-# cli POD_SELECTOR OPTION…: redis-cli at a pod of the stores
+# cli POD_SELECTOR OPTION…: redis-cli in a pod of the stores
 cli() {
     local address
     address=$(pod_at stores "$1")
     in_net node1 timeout 10 redis-cli -h "${address#* }" --no-auth-warning "${@:2}"
 }
 
-# store_secret: what Shoal shows to Redis
+# store_secret: Shoal's certificate for Redis
 store_secret() {
     n create secret generic shoal-redis --from-literal="password=$OF_SERVERS" --from-literal="sentinel=$OF_SENTINELS" \
         --from-file="tls.crt=$KEYS/shoal.crt" --from-file="tls.key=$KEYS/shoal.key" --from-file="ca.crt=$KEYS/ca.crt"
 }
 
-# installed_with_store NAME: the release of the values in store.yaml is ready and answers
+# installed_with_store NAME: whether the release with store.yaml becomes ready and answers
 installed_with_store() {
     must "$1-secret" store_secret && must "$1-install" h install "$RELEASE" "$CHART" -f "$WORK/store.yaml" --wait --timeout 180s &&
         must "$1-call" answers
 }
 
-# connections CLI_ARGUMENT…: how many connections of Shoal's user a server has
+# connections CLI_ARGUMENT…: a server's number of connections of Shoal's user
 connections() { cli "$@" --user replica --pass "$OF_SERVERS" client list | grep -c 'user=shoal'; }
 
 with_certificates() {
@@ -115,12 +115,12 @@ YAML
     pass "$name" "$(connections app=redis "${theirs[@]}" --cert "$KEYS/shoal.crt" --key "$KEYS/shoal.key") connections of the user shoal; none is taken without a certificate"
 }
 
-# primary: the address that the sentinel names
+# primary: the address that the sentinel reports
 primary() { cli app=sentinel -p 26379 --user watcher --pass "$OF_SENTINELS" sentinel get-master-addr-by-name main | head -n 1; }
 
 fail_over() { cli app=sentinel -p 26379 --user watcher --pass "$OF_SENTINELS" sentinel failover main | grep -x OK; }
 
-# failed_over ADDRESS: whether the sentinel names another server, which has Shoal's connections
+# failed_over ADDRESS: whether the sentinel reports another server, which has Shoal's connections
 failed_over() { [[ $(primary) != "$1" && $(primary) ]] && [[ $(connections app=second) -gt 0 ]]; }
 
 with_sentinel() {

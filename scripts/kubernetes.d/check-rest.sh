@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Autoscaling, and the end.
+# Autoscaling, and uninstalling.
 
 check_autoscaling() {
     local name="autoscaling under load" scalers
@@ -13,7 +13,7 @@ check_autoscaling() {
     end_load "$name" unnoticed "$scalers autoscalers" || true
 }
 
-# leftovers: objects in the namespace, besides those that Kubernetes keeps in every one, and events of the past
+# leftovers: remaining objects of the namespace, without events and those that every namespace has
 leftovers() {
     local kinds
     kinds=$(k api-resources --verbs list --namespaced -o name | grep -v '^events' | paste -s -d ,)
@@ -29,7 +29,7 @@ nothing_left() {
 
 check_uninstall() {
     local began=$SECONDS
-    # Helm never takes along what a test has left, so that its log can be read.
+    # Helm keeps a test's pods, so that their logs can be read.
     n delete pods --selector app.kubernetes.io/component=test --wait=false >/dev/null 2>&1 || true
     must helm-uninstall h uninstall "$RELEASE" --wait --timeout 120s || return 0
     wait_for 90 "uninstall" nothing_left || return 0

@@ -1,9 +1,8 @@
 # shellcheck shell=bash
-# Everything is replaced under clients, in order: by an upgrade, by a rollback, by evictions.
+# Every pod is replaced under load: by an upgrade, a rollback, evictions.
 
 UPGRADE_SECONDS=90
 
-# pods_of COMPONENT: their names
 pods_of() {
     n get pods --selector "app.kubernetes.io/component=$1" --field-selector status.phase=Running \
         -o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}'
@@ -13,7 +12,7 @@ shoal_pods() {
     for component in edge session worker-demo; do pods_of "$component"; done
 }
 
-# all_replaced NAME OLD: false, and a failed check, if one of the pods called OLD is still there
+# all_replaced NAME OLD: fails the check if one of the pods OLD still exists
 all_replaced() {
     local left
     left=$(comm -12 <(sort <<<"$2") <(shoal_pods | sort) | paste -s -d ' ')
@@ -22,14 +21,14 @@ all_replaced() {
     return 1
 }
 
-# roll_out NAME COMMAND…: under load, Helm replaces every pod, and no client may notice
+# roll_out NAME COMMAND…: Helm replaces every pod under load, and no client may notice
 roll_out() {
     local name=$1 old began took
     old=$(shoal_pods)
     start_load "$name" "$UPGRADE_SECONDS" || return 0
     began=$SECONDS
     must "${name// /-}" "${@:2}" || { drop_load; return 0; }
-    # Ready are the new ones; the old ones may still be leaving.
+    # The new pods are ready; old ones may still be ending.
     must "${name// /-}-old-pods-gone" wait_gone 60 "$old" || true
     took=$((SECONDS - began))
     all_replaced "$name" "$old" || true
@@ -37,13 +36,13 @@ roll_out() {
     end_load "$name" unnoticed "6 pods replaced in $took s" || true
 }
 
-# upgrade MARK: to the next image; MARK makes pods that differ from those before
+# upgrade MARK: to the next image; MARK makes the pods differ
 upgrade() {
     h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set "image.tag=${NEXT_IMAGE#*:}" \
         --set-string "defaults.podAnnotations.trial=$1" --wait --timeout 80s
 }
 
-# roll_back [REVISION]: to the one before, if it is not said
+# roll_back [REVISION]: to the last revision by default
 roll_back() { h rollback "$RELEASE" "$@" --wait --timeout 80s; }
 
 check_upgrade() { roll_out "upgrade under load" upgrade upgraded; }
@@ -52,7 +51,7 @@ check_same_authority() { check_certificates "certificates after the upgrade"; }
 
 check_rollback() { roll_out "rollback under load" roll_back 1; }
 
-# Upgrades and rollbacks in turn, as many as KUBE_ROLLOUTS says: a race of one in a thousand requests shows in many.
+# Upgrades and rolls back KUBE_ROLLOUTS times, which shows even rare races.
 check_rollouts() {
     local count
     for ((count = 1; count <= ${KUBE_ROLLOUTS:-0}; count++)); do

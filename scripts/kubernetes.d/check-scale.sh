@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# A pool goes down to no pod and comes back with the first call. kubectl plays the scaler: it reads the count of waiting calls, and
-# sets the replicas.
+# A pool scales to zero and back with the first call. kubectl acts as the scaler: it reads the number of waiting calls and sets the
+# replicas.
 
 SCALED_SECONDS=60
 
-# scaled REPLICAS: until the pool has so many pods
+# scaled REPLICAS: waits until the pool has that many pods
 scaled() {
     n scale "deployment/$RELEASE-shoal-worker-idle" --replicas "$1" || return 1
     wait_for "$SCALED_SECONDS" "scaled to $1" has_pods "$1"
@@ -16,7 +16,7 @@ has_pods() {
     [[ $pods -eq $1 ]] || { echo "there are $pods pods" && return 1; }
 }
 
-# a_call_waits: whether an edge or a session node says so
+# a_call_waits: whether an edge or a session node reports one
 a_call_waits() {
     local component pod
     for component in edge session; do
@@ -28,7 +28,7 @@ a_call_waits() {
     return 1
 }
 
-# restarted COMPONENT: with new pods, which have never seen the pool's worker
+# restarted COMPONENT: with new pods, which have not seen the pool's worker
 restarted() {
     n rollout restart "deployment/$RELEASE-shoal-$1" && n rollout status "deployment/$RELEASE-shoal-$1" --timeout 70s
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The chart is installed as a new user would, in five ways, and is gone after an uninstall.
+# A new user installs the chart in five ways, and uninstalls it.
 
 check_ways() {
     local way
@@ -8,7 +8,7 @@ check_ways() {
     done
 }
 
-# flags_of_readme: those of the trial in the chart's README, and where this machine has its images
+# flags_of_readme: the trial's flags in the chart's README, with this machine's images
 flags_of_readme() {
     printf '%s\n' --set "image.repository=${SHOAL_IMAGE%:*}" --set redis.bundled.enabled=true --set pools.demo.backend=demo \
         --set config.auth.allow_anonymous=true \
@@ -20,7 +20,7 @@ by_way() {
     local began=$SECONDS flags
     mapfile -t flags < <(flags_of_readme)
     must "way-$1" "by_$1" || return 1
-    # The ways without `helm --wait` wait by kubectl.
+    # Installations without `helm --wait` wait with kubectl.
     must "way-$1-ready" rolled_out || return 1
     wait_for 30 "installed by $1: calls" answers || return 1
     must "way-$1-trust" no_distrust || return 1
@@ -39,7 +39,7 @@ made_secrets() {
     n get secrets --selector app.kubernetes.io/component=certificates -o 'go-template={{range .items}}{{if .data}}x{{end}}{{end}}' | wc -c
 }
 
-# gone_by_helm: runs Helm's own test, and then uninstalls the release
+# gone_by_helm: runs Helm's test, then uninstalls the release
 gone_by_helm() {
     h test "$RELEASE" --logs --timeout 120s && h uninstall "$RELEASE" --wait --timeout 120s &&
         n delete pods --selector app.kubernetes.io/component=test
@@ -54,7 +54,7 @@ gone_by_helm4() { HELM=$HELM4 gone_by_helm; }
 by_kubectl() { h template "$RELEASE" "$CHART" --no-hooks "${flags[@]}" >"$WORK/way.yaml" && n apply -f "$WORK/way.yaml"; }
 gone_by_kubectl() { n delete -f "$WORK/way.yaml" --timeout 50s; }
 
-# A second apply of the same text, as a new user does it who has changed nothing.
+# Applies the same text again, as a user does who has changed nothing.
 again_by_kubectl() {
     local before
     before=$(objects_as_they_are)
@@ -63,7 +63,7 @@ again_by_kubectl() {
     AGAIN="a second apply changes nothing"
 }
 
-# parent: a chart that has Shoal's below it
+# parent: a chart that depends on Shoal's
 parent() {
     mkdir -p "$WORK/parent/charts" && cp -r "$CHART" "$WORK/parent/charts/shoal" &&
         cat >"$WORK/parent/Chart.yaml" <<'YAML' && cat >"$WORK/parent/values.yaml" <<YAML
@@ -85,7 +85,7 @@ YAML
 by_subchart() { parent && h install "$RELEASE" "$WORK/parent" --wait; }
 gone_by_subchart() { gone_by_helm; }
 
-# synchronised OPTION…: as Argo CD does it: a render, applied by the server for one manager, and what is not in it any more is pruned
+# synchronised OPTION…: like Argo CD: renders, applies on the server for one manager, and prunes
 synchronised() {
     h template "$RELEASE" "$CHART" --no-hooks "${flags[@]}" "$@" >"$WORK/way.yaml" &&
         KUBECTL_APPLYSET=true n apply --server-side --force-conflicts --field-manager argocd-controller --prune --applyset shoal-set \
@@ -96,7 +96,7 @@ by_argo() { synchronised --set pools.late.backend=demo --set pools.late.settings
 
 late_secret() { [[ $(made_secrets) -eq 4 ]] || { echo "$(made_secrets) Secrets are filled, not 4" && return 1; }; }
 
-# The same again, and then without one of its pools.
+# Synchronises again, then without one of its pools.
 again_by_argo() {
     local before count
     before=$(objects_as_they_are)

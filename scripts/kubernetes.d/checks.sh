@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the chart is shown to do, in this order.
+# All checks of the chart, in order.
 
 NAMESPACE=shoal
 RELEASE=trial
@@ -15,7 +15,7 @@ h() {
         --namespace "$NAMESPACE" "$@"
 }
 
-# values: what the trial says to the chart, as an operator would
+# values: the trial's values, as an operator would write them
 values() {
     cat <<YAML
 image: {repository: ${SHOAL_IMAGE%:*}, tag: ${SHOAL_IMAGE#*:}, pullPolicy: Never}
@@ -26,19 +26,19 @@ test: {tool: echo, arguments: {text: trial}}
 YAML
 }
 
-# The checks of the release under load, in this order.
+# The checks of the release under load, in order.
 UNDER_LOAD="helm_test server_side_apply pools controller scale upgrade same_authority lost budgets autoscaling rollback rollouts uninstall"
 
 under_load() {
     local check
     check_install || return 0
     for check in $UNDER_LOAD; do
-        # What fails counts itself, and the next one is tried all the same.
+        # Failures are counted; the next check runs anyway.
         "check_$check" || true
     done
 }
 
-# run_checks NAME…: those that --only names
+# run_checks NAME…: the checks of --only
 run_checks() {
     local name
     for name in "$@"; do

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # The control plane, on the first node.
 
-# daemon NAME NAMESPACE COMMAND…: started in the background, for as long as the trial lasts
+# daemon NAME NAMESPACE COMMAND…: runs in the background until the trial ends
 daemon() {
     local log=$LOGS/$1.log
     shift
     in_net "$@" >"$log" 2>&1 </dev/null &
 }
 
-# k ARGUMENT…: kubectl for whoever runs the trial
+# k ARGUMENT…: kubectl for the trial's administrator
 k() {
     in_net node1 timeout -k 5 "${KUBECTL_SECONDS:-60}" kubectl --kubeconfig "$KEYS/admin.kubeconfig" "$@"
 }

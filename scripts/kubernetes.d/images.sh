@@ -1,21 +1,20 @@
 # shellcheck shell=bash
-# Packs the images that the cluster runs. None is fetched.
+# Packs the cluster's images without fetching any.
 
 PAUSE_IMAGE=localhost/pause:1
 DNS_IMAGE=localhost/coredns:1
 SHOAL_IMAGE=localhost/shoal:trial
-# The same program under another name, for an upgrade that changes the image.
+# The same program under another name, for an upgrade of the image.
 NEXT_IMAGE=localhost/shoal:next
 REDIS_IMAGE=localhost/redis:trial
 ISSUER_IMAGE=localhost/issuer:1
 export PAUSE_IMAGE DNS_IMAGE SHOAL_IMAGE NEXT_IMAGE REDIS_IMAGE ISSUER_IMAGE
 
-# image FILE NAME ARGUMENT…
 image() {
     attempt "image-$1" 120 "$PARTS/image" "$WORK/images/$1.tar" "${@:2}"
 }
 
-# What Shoal's own image holds: the program, and whom it trusts.
+# The files of Shoal's image: the program and the certificate authorities.
 SHOAL_FILES=(--program "/etc/ssl/certs/ca-certificates.crt" --entrypoint /usr/local/bin/shoal)
 
 pack_images() {

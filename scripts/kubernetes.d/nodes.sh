@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The nodes: a container runtime, a kubelet and a proxy in the network of each; and the cluster's names.
+# The nodes, each with a container runtime, a kubelet and a proxy in its network; and the cluster's DNS.
 
 IMAGE_SECONDS=180
 
@@ -14,7 +14,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
 address = "/run/$1/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "$PAUSE_IMAGE"
-# Where root may not make the kernel spare a process, containers start all the same.
+# Containers start even if root may not protect a process from the kernel's OOM killer.
 restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "$CNI_PLUGINS"
@@ -46,7 +46,7 @@ cgroupRoot: /$CGROUP/$1
 clusterDNS: [$DNS_SERVICE]
 clusterDomain: cluster.local
 containerRuntimeEndpoint: unix:///run/$1/containerd.sock
-# How full this machine is otherwise is none of the trial's business.
+# Ignore how full this machine is.
 evictionHard: {memory.available: "0%", nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.available: "0%"}
 imageGCHighThresholdPercent: 100
 failCgroupV1: false
@@ -55,7 +55,7 @@ oomScoreAdj: 0
 podLogsDir: $LOGS/pods-$1
 resolvConf: $WORK/resolv.conf
 serializeImagePulls: false
-# How often a pod's ConfigMaps and Secrets are looked at; a minute by default.
+# How often pods' ConfigMaps and Secrets are updated; the default is a minute.
 syncFrequency: 10s
 volumePluginDir: $WORK/$1/plugins
 YAML
@@ -70,7 +70,7 @@ clusterCIDR: $PODS
 hostnameOverride: $1
 mode: iptables
 oomScoreAdj: 0
-# Limits of the whole machine stay as they are.
+# Keep the machine's limits.
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 YAML
 }
@@ -94,7 +94,7 @@ start_node() {
     daemon "kube-proxy-$name" "$name" kube-proxy --config "$WORK/$name/proxy.yaml"
 }
 
-# start_policies: NetworkPolicies hold on every node from here on; the firewall needs the node to be known
+# start_policies: enforces NetworkPolicies on every node; the firewall needs the node to be registered
 start_policies() {
     local node
     for ((node = 1; node <= NODES; node++)); do
@@ -108,7 +108,7 @@ nodes_ready() { k wait --for=condition=Ready --timeout=10s $(seq -f 'node/node%g
 
 start_nodes() {
     local node began=$SECONDS
-    # Kubelets hand it to pods that ask for the machine's names; there are none.
+    # Kubelets copy it to pods that use the machine's DNS, which does not exist.
     echo "nameserver 127.0.0.1" >"$WORK/resolv.conf"
     for ((node = 1; node <= NODES; node++)); do
         start_node "$node" || return 1

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Finds, fetches or builds the programs that a cluster consists of.
+# Finds, fetches or builds a cluster's programs.
 
 KUBERNETES_VERSION=$(sed -n 's|^.*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
 HELM_VERSION=$(sed -n 's|^.*helm.sh/helm/v3 v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
-# Kube-router enforces NetworkPolicies: its firewall alone, without its router and its proxy.
+# Kube-router's firewall enforces NetworkPolicies; its router and proxy are off.
 KUBE_ROUTER_MODULE=github.com/cloudnativelabs/kube-router/v2/cmd/kube-router@v2.1.0
 BUILD_SECONDS=3600
-# Debian packages of services: unpacked beside the sources where they are missing, so that no service starts.
+# Debian packages of services. Missing ones are unpacked and not installed, so that no service starts.
 declare -A PACKAGES=(
     [etcd]=etcd-server
     [containerd]=containerd
@@ -16,7 +16,7 @@ declare -A PACKAGES=(
     [/usr/lib/cni/bridge]=containernetworking-plugins
 )
 
-# unpack PACKAGE: its files, below $KUBE/debian
+# unpack PACKAGE: to $KUBE/debian
 unpack() {
     local package=$1 directory
     directory=$(mktemp -d "$WORK/deb.XXXXXX")
@@ -24,7 +24,7 @@ unpack() {
         install_by apt-update apt-get update || return 1
         APT_UPDATED=yes
     fi
-    # apt gives its rights away when it downloads.
+    # apt drops its privileges for downloads.
     chmod 755 "$WORK" && chmod 777 "$directory"
     (cd "$directory" && install_by "fetch-$package" apt-get download "$package") || return 1
     mkdir -p "$KUBE/debian"
@@ -57,15 +57,15 @@ find_programs() {
     pass "tools" "etcd $(etcd --version | sed -n 's/^etcd Version: //p'), $(containerd --version | cut -d ' ' -f 1,3)"
 }
 
-# sources: what the programs are built from, and how
+# sources: everything that the programs are built from
 sources() { cat "$PARTS"/go/go.mod "$PARTS"/go/*/*.go && echo "$1 $KUBE_ROUTER_MODULE"; }
 
-# link_flags: the versions that the programs say they have, as their own makefiles link them
+# link_flags: the programs' versions, as their makefiles link them
 link_flags() {
     local package=k8s.io/component-base/version minor place
     minor=$(cut -d . -f 2 <<<"$KUBERNETES_VERSION")
     printf '%s' "-s -w -X helm.sh/helm/v3/internal/version.version=v$HELM_VERSION"
-    # `helm template` renders for this release of Kubernetes.
+    # The Kubernetes version for which `helm template` renders.
     for place in helm.sh/helm/v3/pkg/chartutil helm.sh/helm/v3/pkg/lint/rules; do
         printf ' %s' "-X $place.k8sVersionMajor=1 -X $place.k8sVersionMinor=$minor"
     done
@@ -73,7 +73,7 @@ link_flags() {
         "-X $package.gitMajor=1" "-X $package.gitMinor=$minor"
 }
 
-# build_kubernetes: every program of the Go module beside this file, unless that was done for the same versions
+# build_kubernetes: builds every program of the Go module here, unless the same versions are built
 build_kubernetes() {
     local stamp=$KUBE/built began=$SECONDS flags
     flags=$(link_flags)
@@ -81,7 +81,7 @@ build_kubernetes() {
         have go || { fail "build of Kubernetes" "$(needs go)" && return 1; }
         echo "building Kubernetes $KUBERNETES_VERSION, which takes some minutes"
         mkdir -p "$KUBE/bin"
-        # Statically, since some of them run in images that hold nothing else.
+        # Statically, because some run in empty images.
         attempt build-kubernetes "$BUILD_SECONDS" env CGO_ENABLED=0 GOFLAGS=-mod=readonly nice \
             go build -C "$PARTS/go" -trimpath -ldflags "$flags" -o "$KUBE/bin/" tool ./dns ./issuer ./pause &&
             attempt build-kube-router "$BUILD_SECONDS" env CGO_ENABLED=0 GOFLAGS=-mod=mod GOBIN="$KUBE/bin" nice \
@@ -96,7 +96,7 @@ build_kubernetes() {
     pass "Kubernetes $KUBERNETES_VERSION" "Helm $(helm version --template '{{.Version}}') and 4, $((SECONDS - began)) s"
 }
 
-# find_binaries: Shoal itself, and its clients, who notice everything
+# find_binaries: Shoal, and its load clients
 find_binaries() {
     local target=${CARGO_TARGET_DIR:-$ROOT/target}/release
     if [[ -z ${KUBE_SHOAL_BIN:-} || -z ${KUBE_ROLL_BIN:-} ]]; then

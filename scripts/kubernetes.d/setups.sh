@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Releases besides the one under load: each in a namespace of its own, which ends with its check.
+# Other releases: each in its own namespace, which ends with its check.
 
 # The kinds of the chart's objects, and pods.
 KINDS=deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,jobs,poddisruptionbudgets,networkpolicies,pods
 
-# with_place NAMESPACE COMMAND…: runs the command while the namespace exists; only restricted pods may run there
+# with_place NAMESPACE COMMAND…: runs the command in the namespace, where only restricted pods may run
 with_place() {
     local NAMESPACE=$1
     must "place-$1" restricted_place || return 1
     "${@:2}" || true
-    # Its pods make room for those of the next one.
+    # Its pods make room for the next namespace.
     KUBECTL_SECONDS=130 must "place-$1-deleted" k delete namespace "$1" --timeout 120s
 }
 
@@ -18,10 +18,10 @@ restricted_place() {
         k label namespace "$NAMESPACE" pod-security.kubernetes.io/enforce=restricted pod-security.kubernetes.io/warn=restricted
 }
 
-# edge_url: where clients outside the cluster reach the edges
+# edge_url: the edges' URL for clients outside the cluster
 edge_url() { echo "http://$(service_address)/mcp"; }
 
-# answers [OPTION…]: a call passes in both eras
+# answers [OPTION…]: whether calls of both eras succeed
 answers() {
     local era said
     for era in legacy modern; do
@@ -31,7 +31,7 @@ answers() {
     done
 }
 
-# rolled_out: every Deployment of the namespace is there, as asked for
+# rolled_out: whether every Deployment of the namespace is complete
 rolled_out() {
     local deployment
     for deployment in $(n get deployments -o name); do
@@ -39,7 +39,7 @@ rolled_out() {
     done
 }
 
-# objects_as_they_are: every object but Helm's own, with what changes when somebody writes to it or starts it again
+# objects_as_they_are: every object except Helm's own, with the fields that a write or a restart changes
 objects_as_they_are() {
     n get "$KINDS" -o json | python3 -c '
 import hashlib, json, sys
@@ -54,7 +54,7 @@ for each in json.load(sys.stdin)["items"]:
 ' | sort
 }
 
-# same_objects NAME BEFORE: false, and a failed check, if the objects are no longer as they were
+# same_objects NAME BEFORE: fails the check if the objects have changed
 same_objects() {
     local now
     now=$(objects_as_they_are)
@@ -63,7 +63,7 @@ same_objects() {
     return 1
 }
 
-# no_distrust: no process of the release has refused another's certificate
+# no_distrust: whether all processes of the release accept each other's certificates
 no_distrust() {
     local refused
     refused=$(n logs --selector 'app.kubernetes.io/name=shoal,app.kubernetes.io/component!=certificates' --all-containers --prefix --tail -1 |
@@ -71,7 +71,7 @@ no_distrust() {
     [[ -z $refused ]] || { echo "$refused" && return 1; }
 }
 
-# bundled: values of a release with a Redis of its own, as a trial has it
+# bundled: values of a release with a bundled Redis, as in a trial
 bundled() {
     cat <<YAML
 image: {repository: ${SHOAL_IMAGE%:*}, tag: ${SHOAL_IMAGE#*:}}

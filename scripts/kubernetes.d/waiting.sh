@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Waits that end.
+# Waits with timeouts.
 
 # wait_for SECONDS WHAT COMMAND…: until the command succeeds
 wait_for() {
@@ -14,14 +14,14 @@ wait_for() {
     done
 }
 
-# try NAME COMMAND…: with the output in the log of NAME; for functions, which bound their time themselves
+# try NAME COMMAND…: logs the output under NAME; for functions with their own timeout
 try() {
     local log
     log=$(log_of "$1")
     "${@:2}" >"$log" 2>&1 </dev/null
 }
 
-# must NAME COMMAND…: the same, and counts as failed where it fails
+# must NAME COMMAND…: the same, and fails the check if it fails
 must() {
     local status=0
     try "$@" || status=$?
@@ -31,12 +31,12 @@ must() {
     return 1
 }
 
-# keep_logs: holds on to what pods have logged, which their nodes remove with them; for as long as the trial lasts
+# keep_logs: keeps pods' logs until the trial ends, because nodes delete them with the pods
 keep_logs() {
     local log
     while sleep 1; do
         for log in "$LOGS"/pods-*/*/*/*.log; do
-            # A second name for the same file: POD_CONTAINER_RESTART.log
+            # A second link to the file: POD_CONTAINER_RESTART.log
             ln -f "$log" "$LOGS/pods/$(cut -d _ -f 2 <<<"${log#*/pods-node?/}")_$(basename "$(dirname "$log")")_$(basename "$log")" 2>/dev/null || true
         done
     done

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Programs in a network of their own, where the fixed ports of pages and examples are free.
+# Runs programs in their own network, where the fixed ports of pages and examples are free.
 
-# own_network NAME TOOL…: sets ALONE, which runs a command there, and links `shoal` into $WORK/path; false if that is impossible or a
-# tool is missing, which NAME then says
+# own_network NAME TOOL…: sets ALONE, which runs a command there, and links `shoal` into $WORK/path; fails the check NAME if that is
+# impossible or a tool is missing
 own_network() {
     local name=$1 tool
     local unshared=(unshare --net)

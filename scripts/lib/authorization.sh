@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The official clients' ways through OAuth, with a real authorization server.
+# OAuth flows of the official clients with a real authorization server.
 
-# How long a token is good for: the clients wait until it is not.
+# A token's lifetime; the clients wait for its end.
 TOKEN_SECONDS=5
 
 suite_auth() {
@@ -24,7 +24,7 @@ suite_auth() {
     done
 }
 
-# start_authorized FORMAT: an authorization server whose tokens have that format, and Shoal, which trusts it; sets URL
+# start_authorized FORMAT: starts an authorization server with tokens of that format, and Shoal, which trusts it; sets URL
 start_authorized() {
     local format=$1 port more=() config=$WORK/authorized-$1.toml
     if ! have node; then

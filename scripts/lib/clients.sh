@@ -1,10 +1,9 @@
 # shellcheck shell=bash
-# The interop programs: how each is made ready and run.
+# The interop programs: how to prepare and run each.
 
-# Longer than any run: each check within a program has a limit of its own.
+# Longer than any run; each check in a program has its own timeout.
 CLIENT_SECONDS=300
 
-# language_of CLIENT
 language_of() {
     case $1 in
         python | go) echo "$1" ;;
@@ -61,7 +60,7 @@ command_of() {
     esac
 }
 
-# asking_server_of SDK: sets COMMAND to the words that run its server that asks
+# asking_server_of SDK: sets COMMAND to the words that run its asking server
 asking_server_of() {
     case $1 in
         python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/asking.py") ;;
@@ -73,7 +72,7 @@ asking_server_of() {
     esac
 }
 
-# ready NAME CLIENT: whether the check NAME can use the client; if not, counts the check
+# ready NAME CLIENT: whether the client can be used; if not, counts the check NAME
 ready() {
     local name=$1 client=$2 language
     language=$(language_of "$client")
@@ -88,8 +87,8 @@ ready() {
     return 1
 }
 
-# client NAME CLIENT ARGUMENT…: one run of the program as one check. One that fails is run once more: where it passes then, it hung
-# on what else the machine did. It is named with what it said, so that its cause can be mended.
+# client NAME CLIENT ARGUMENT…: one run of the program as one check. A failed run is repeated once. If the repetition passes, the failure
+# depended on the machine's load; it is reported with its output, so that its cause can be fixed.
 client() {
     local name=$1 client=$2 logged status=0 began=$SECONDS
     shift 2

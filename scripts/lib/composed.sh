@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Servers of all kinds composed as one: every client sees all their tools, and each server loses a worker.
+# Servers of all kinds behind one Shoal: every client sees all their tools, and each server loses a worker.
 
 COMPOSED_SECONDS=600
 
@@ -23,7 +23,7 @@ suite_composed() {
     attempt "$name" "$COMPOSED_SECONDS" "$TOOLS/python/bin/python" -B "$INTEROP/composed/run.py" --shoal "$SHOAL" \
         --python "$TOOLS/python/bin/python" "${arguments[@]}" --keep-logs "$WORK/composed" || status=$?
     log=$(log_of "$name")
-    # Each server counts by itself.
+    # Each server is a check.
     while read -r verdict rest; do
         case $verdict in
             ok) pass "$name: ${rest%%: *}" "${rest#*: }" ;;
@@ -31,7 +31,7 @@ suite_composed() {
         esac
     done < <(grep -E '^(ok|FAIL) ' "$log")
     if ! grep -qE '^(ok|FAIL) ' "$log" || [[ $status -ne 0 ]] && ! grep -q '^FAIL ' "$log"; then
-        # It did not get as far as a server, or broke off among them.
+        # It ended before the first server, or between servers.
         fail "$name" "$(reason "$name" "$status" "$COMPOSED_SECONDS")"
         show_log "$name"
     fi

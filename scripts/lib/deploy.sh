@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What `deploy/` brings is what runs: the image, the Compose file with all it refers to, the systemd units.
+# Runs what `deploy/` contains: the image, the Compose file with its files, the systemd units.
 
-# The loader that Compose itself uses, as a command.
+# Compose's own loader, as a command.
 COMPOSE_GO=github.com/compose-spec/compose-go/v2/cmd@v2.16.2
-# Of 10; `systemd-analyze security` counts what a unit leaves open.
+# Of 10; `systemd-analyze security` rates what a unit leaves open.
 SYSTEMD_EXPOSURE=2.0
 
 suite_deploy() {
@@ -26,12 +26,12 @@ build_static() {
     static_build check
 }
 
-# static_build VERB: `begin_nicely` or `check`. What is shipped (`dist`) takes far longer to build.
+# static_build VERB: `begin_nicely` or `check`. The release profile (`dist`) takes far longer to build.
 static_build() {
     "$1" "build: static binary" 3600 env SHOAL_PROFILE=dev "$ROOT/deploy/build-static" "$WORK/static/shoal"
 }
 
-# is_static FILE: whether no loader is needed to run it
+# is_static FILE: whether it runs without a loader
 is_static() { ! LC_ALL=C ldd "$1" 2>/dev/null | grep -q '=>'; }
 
 deploy_image() {
@@ -67,7 +67,7 @@ deploy_compose() {
         skip "$name" "needs the loader of Compose: go install $COMPOSE_GO"
         return
     fi
-    # A checkout of its own: the secret that everybody makes for himself is not in this one.
+    # A copy, because users create this secret, and the checkout has none.
     cp -r "$ROOT/deploy" "$WORK/deploy"
     head -c 32 /dev/urandom | base64 >"$WORK/deploy/compose/state-key"
     check "$name: follows the specification" 60 bash -c "cd '$WORK/deploy' &&
@@ -80,7 +80,7 @@ deploy_compose() {
     deploy_services "$name: services" "$model"
 }
 
-# deploy_services NAME MODEL: all of them, each in a network namespace of its own
+# deploy_services NAME MODEL: all services, each in its own network namespace
 deploy_services() {
     local name=$1 model=$2 shoal
     if [[ $(id -u) -ne 0 ]] || ! unshare --net --mount true 2>/dev/null; then
@@ -111,7 +111,7 @@ deploy_systemd() {
     fi
     once build_shoal || return 0
     shoal=$SHOAL
-    # The unit names the program where it is installed; here it is somewhere else.
+    # The unit names the installed program, which is elsewhere here.
     mkdir -p "$root"
     sed "s|/usr/local/bin/shoal|$shoal|" "$ROOT/deploy/systemd/shoal@.service" >"$root/shoal@.service"
     check "$name: the unit can be used" 60 env SYSTEMD_UNIT_PATH="$root:" systemd-analyze verify --man=no \

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What the documentation says to type is typed: every block of commands is run, or says why not (scripts/docs/run.py).
+# Runs every block of commands in the documentation, unless the page says why not (scripts/docs/run.py).
 
-# the_book: mdBook makes the book of docs/, without a warning
+# the_book: mdBook makes the book of docs/ without a warning
 the_book() {
     local name="docs: the book"
     if ! have python; then

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Every server that is in the table of eras, and how each is put behind Shoal.
+# The servers in the table of eras, and how each is put behind Shoal.
 
-# Their versions are those that are installed.
+# The installed versions.
 pinned() { sed -n "s/$2[\": =v]*\([0-9][0-9.]*\).*/\1/p" "$INTEROP/$1" | head -n 1; }
 
-# eras: fills the table, and prints it
+# eras: fills the table and prints it
 eras() {
     local sdk
     declare -A TITLES=(
@@ -33,18 +33,18 @@ eras() {
     print_matrix
 }
 
-# How long a call waits for a server that starts again: longer than any takes on a busy machine.
+# How long a call waits for a restarting server: longer than any start on a busy machine.
 PATIENCE=60s
-# The longest pause before a start: each server is killed again and again, and is to be started as if that were rare.
+# The longest pause before a restart: the tests kill each server often, and restarts must not slow down.
 PAUSE=500ms
 
-# known NAME: a directory of its own for a server that tests can find; sets KNOWN
+# known NAME: a directory for a server that tests can find; sets KNOWN
 known() {
     KNOWN=$WORK/known-$1
     mkdir -p "$KNOWN"
 }
 
-# expectations SDK OVER: sets EXPECT to what the clients expect of the server
+# expectations SDK OVER: sets EXPECT to the clients' expectations of the server
 expectations() {
     EXPECT=(--expect asking --known "$KNOWN")
     [[ $1 == everything ]] || return 0
@@ -57,7 +57,7 @@ caused it, and the calls of a client of 2026-07-28 have no session in common wit
     esac
 }
 
-# older_client SDK OVER: the reference server with the TypeScript SDK 1.x, which is no part of the table
+# older_client SDK OVER: the reference server with the TypeScript SDK 1.x, which is not in the table
 older_client() {
     [[ $1 == everything ]] || return 0
     client "interop: ${TITLES[$1]} over $2, typescript-v1, legacy" typescript-v1 \
@@ -114,7 +114,7 @@ over_http() {
     stop_servers
 }
 
-# knows_what_is_missing NAME: waits until the node refuses an unknown tool. A node that has just started asks to try again instead.
+# knows_what_is_missing NAME: waits until the node refuses an unknown tool. A node that has just started asks to retry instead.
 knows_what_is_missing() {
     local deadline=$((SECONDS + START_SECONDS))
     until [[ $("$SHOAL" call --url "$URL" no-such-tool 2>&1 || true) == *"unknown tool"* ]]; do
@@ -123,7 +123,7 @@ knows_what_is_missing() {
     done
 }
 
-# over_grpc LANGUAGE: a worker in it
+# over_grpc LANGUAGE: a worker in this language
 over_grpc() {
     local language=$1 name="$1-worker" port nothing="the packages for workers serve tools, but no resources"
     once "${language}_worker" || return 0
@@ -146,7 +146,7 @@ over_grpc() {
     stop_servers
 }
 
-# over_openapi: a service that speaks no MCP
+# over_openapi: a service without MCP
 over_openapi() {
     local name=openapi nothing="an OpenAPI document names no resources that change"
     ready "matrix: OpenAPI service over OpenAPI" python || return 0

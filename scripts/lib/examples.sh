@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The examples: the test of each, and the commands of its page.
+# The examples: each one's test, and the commands of its page.
 
 EXAMPLE_SECONDS=200
 
@@ -14,7 +14,7 @@ suite_examples() {
     own_network "$name" curl openssl haproxy || return 0
     for example in examples/*/test; do
         example=${example%/test}
-        # It is built with what other suites need.
+        # The build for other suites includes it.
         [[ $example != */rust-server ]] || once build_tools || continue
         run=(env PATH="$WORK/path:$TOOLS/fastmcp/bin:$PATH" HELM="$HELM3" NIM="${NIM:-}" "${ALONE[@]}" python3 -B)
         check "$example" "$EXAMPLE_SECONDS" "${run[@]}" "$ROOT/$example/test" || true

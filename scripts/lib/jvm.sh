@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The clients that run on a JVM: the official Java SDK over both of its transports, Spring AI, and the official Kotlin SDK.
+# The JVM clients: the official Java SDK with both transports, Spring AI, and the official Kotlin SDK.
 
-# Versions of the Java SDK. 0.17 speaks 2025-06-18; from 0.18 to 2.0 it refuses any line of a stream but `event`, `id`, `data` and
+# Versions of the Java SDK. 0.17 speaks 2025-06-18. From 0.18 to 2.0, it refuses all lines of a stream except `event`, `id`, `data` and
 # comments.
 JAVA_VERSIONS=(0.17.0 0.18.0 1.1.0 2.0.0 2.0.1 2.1.0)
 JAVA_TRANSPORTS=(HttpClient WebClient)
@@ -10,12 +10,12 @@ for version in "${JAVA_VERSIONS[@]}"; do
     # The SDK's own transport, and Spring's.
     for transport in "${JAVA_TRANSPORTS[@]}"; do JVM_CLIENTS+=("java-$version-$transport"); done
 done
-# What runs at a time: they mostly wait.
+# Concurrent runs; they mostly wait.
 JVM_TURNS=4
 # A server that can resume, if there is one.
 DIRECT=
 
-# jvm_program_of CLIENT: what is built for it; both transports of a version of the Java SDK share a build
+# jvm_program_of CLIENT: its build; both transports of a version of the Java SDK share one
 jvm_program_of() {
     case $1 in
         java-*) echo "${1%-*}" ;;
@@ -46,13 +46,13 @@ jvm_maven_of() {
         compile dependency:copy-dependencies)
 }
 
-# jvm_build PROGRAM: builds it, or waits for its build that has begun
+# jvm_build PROGRAM: builds it, or waits for its running build
 jvm_build() {
     ! jvm_is_built "$1" || return 0
     install_by "build-$1" "${COMMAND[@]}" && echo "${COMMAND[*]}" >"$TOOLS/jvm/$1/built"
 }
 
-# jvm_is_built PROGRAM: whether it was built by the same words from the same files; sets COMMAND
+# jvm_is_built PROGRAM: whether the same words have built it from the same files; sets COMMAND
 jvm_is_built() {
     local built=$TOOLS/jvm/$1/built
     jvm_maven_of "$1"
@@ -71,8 +71,8 @@ jvm_command_of() {
     COMMAND=(java -cp "$built/classes:$built/dependency/*" "${main[@]}")
 }
 
-# jvm_clients NAME: all of them against the demo tools behind URL; what they make of losses is compared with DIRECT, a server that
-# can resume
+# jvm_clients NAME: all clients against the demo tools behind URL; their handling of losses is compared with DIRECT, a server that can
+# resume
 jvm_clients() {
     local client arguments
     if have java; then
@@ -103,7 +103,7 @@ jvm_builds_begin() {
         program=$(jvm_program_of "$client")
         [[ -z ${BEGUN[build-$program]:-} && -z ${VERDICTS[jvm_build $program]:-} ]] || continue
         ! jvm_is_built "$program" || continue
-        # What another version has left would be in the class path.
+        # Remove another version's files from the class path.
         rm -rf "${TOOLS:?}/jvm/$program"
         begin_in_turn 2 "build-$program" "$TRY_SECONDS" "${COMMAND[@]}"
     done
@@ -119,7 +119,7 @@ resumable_upstream() {
     DIRECT=$UPSTREAM
 }
 
-# against_draining: an edge of two is told to end while clients of the newest Java SDK wait there
+# against_draining: one of two edges shuts down while clients of the newest Java SDK wait there
 against_draining() {
     local name="interop: java at an edge that ends" client=java-${JAVA_VERSIONS[-1]} redis joined url process
     ready "$name" "$client-HttpClient" || return 0

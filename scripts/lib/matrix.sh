@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# The table of what clients of each era can do with each kind of server behind Shoal, as the interop programs reported it.
+# The table of each era's clients and each kind of server behind Shoal, from the reports of the interop programs.
 
-# What the columns are; a check belongs to the one that its name begins with.
+# The columns; a check belongs to the column with which its name begins.
 MATRIX_FEATURES=(call progress cancel elicitation sampling roots subscription crash)
 MATRIX_CLIENTS=(python typescript)
 MATRIX_ERAS=(legacy modern)
-# Which rows there must be: SERVER|OVER.
+# The required rows: SERVER|OVER.
 MATRIX_SERVERS=()
 
-# matrix_row SERVER OVER ARGUMENT…: drives every feature of the server that is behind URL, with clients of each era; an
-# argument that begins with legacy: or modern: is for one era
+# matrix_row SERVER OVER ARGUMENT…: tests every feature of the server behind URL with clients of each era; an argument that begins with
+# legacy: or modern: is for one era
 matrix_row() {
     local server=$1 over=$2 client era argument arguments
     shift 2
@@ -28,12 +28,12 @@ matrix_row() {
     done
 }
 
-# matrix_check SERVER OVER CLIENT ERA: the name of the check that fills its part of a row
+# matrix_check SERVER OVER CLIENT ERA: the name of the check for this part of a row
 matrix_check() {
     echo "matrix: $1 over $2, $3, $4"
 }
 
-# print_matrix: the table; that none of its cells is empty or failed is a check. A number in a cell is that of a reason below.
+# print_matrix: prints the table, and checks that no cell is empty or failed. A number in a cell refers to a reason below.
 print_matrix() {
     local row era client table counts
     heading "what works with which server"
@@ -53,8 +53,8 @@ print_matrix() {
     fi
 }
 
-# Each line: SERVER|OVER|ERA|LOG of one client. A cell is what all clients found: it is ok if each of them has found something
-# that works and nothing that fails, and it has a reason if none could do anything.
+# Each line: SERVER|OVER|ERA|LOG of one client. A cell is ok if each client found something that works and nothing that fails. It has a
+# reason if the feature worked for none.
 # shellcheck disable=SC2016 # it is awk's
 MATRIX_TABLE='
     BEGIN { columns = split(features, names, " ") }
@@ -83,7 +83,7 @@ MATRIX_TABLE='
         for (at = 1; at <= columns; at++) {
             found = names[at] in tried ? tried[names[at]] : "not tried"
             before = cell[key, names[at]]
-            # The worse of two, and what one client can do and the other cannot is a contradiction.
+            # The worse of two. If one client succeeds and the other cannot try, the cell is a contradiction.
             if (before == "" || found == "not tried") cell[key, names[at]] = found
             else if (before != found && before != "not tried") cell[key, names[at]] = "FAIL"
         }

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# What users build, on the newest versions of what it needs. Each of these takes them as its users' package manager does.
+# Builds users' programs with the newest versions of their dependencies, through their package managers.
 
 WORKERS=$TOOLS/workers
 AUTHOR_SECONDS=5400
 
-# copies: of interop/ and workers/ as they are in the project, and of what they have of it by relative paths
+# copies: interop/ and workers/, and the files that they use by relative paths
 copies() {
     rm -rf "$INTEROP" "$WORKERS" "$TOOLS/crates"
     mkdir -p "$TOOLS"
     git ls-files -z interop workers crates/shoal/examples | xargs -0 cp --parents -t "$TOOLS"
 }
 
-# picks NAME HOW DIRECTORY ARGUMENT…: one check, that versions are found; says which
+# picks NAME HOW DIRECTORY ARGUMENT…: one check that versions are found; prints them
 picks() {
     local name="newest: versions of $1"
     shift
@@ -31,7 +31,7 @@ newest_authors() {
         fail "newest: a crate" "$(needs rust), $(needs python)"
         return 0
     fi
-    # Outside of the project's directory, whose workspace would take it in.
+    # Outside the project's directory, because its workspace would include it.
     picks "a crate that cargo adds to" author "$crate" "$ROOT/crates/shoal" || return 0
     check "newest: examples of crates/shoal are built" "$AUTHOR_SECONDS" \
         env CARGO_PROFILE_DEV_DEBUG=0 cargo build --bins --manifest-path "$crate/Cargo.toml" --target-dir "$TOOLS/author" || return 0
@@ -52,7 +52,7 @@ author_serves() {
     stop_servers
 }
 
-# author_works: the worker within another program, which joins one that serves
+# author_works: a worker embedded in another program, which joins a serving one
 author_works() {
     local name="newest: worker" port SHOAL=$TOOLS/author/debug/weather
     port=$(free_port)
@@ -66,7 +66,7 @@ author_works() {
 newest_workers() {
     heading "workers"
     once copies
-    # pip takes the newest by itself: nothing is locked for the package.
+    # pip takes the newest versions anyway, because the package locks none.
     ! have go || picks "workers/go" go "$WORKERS/go" || true
     python_peer python || true
     suite_workers

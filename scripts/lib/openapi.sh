@@ -11,7 +11,7 @@ corpus_command() {
     COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/openapi/corpus/corpus.py" --preview "$1" --home "$TOOLS/openapi-corpus")
 }
 
-# openapi_sample: a fixed sample of documents, each as tools that the SDKs' clients take
+# openapi_sample: checks that SDK clients accept the tools of a fixed sample of documents
 openapi_sample() {
     local name="interop: OpenAPI documents of vendors" target language
     for language in node python; do
@@ -21,7 +21,7 @@ openapi_sample() {
         fail "$name" "the SDKs could not be installed"
         return 0
     fi
-    # For the whole workspace, so that what the unit tests have built is not built again with other features.
+    # For the whole workspace, so that the unit tests' builds are reused with the same features.
     attempt "build: openapi_preview" 3600 cargo build --locked --workspace --example openapi_preview || {
         fail "$name" "openapi_preview could not be built"
         return 0

@@ -1,21 +1,21 @@
 # shellcheck shell=bash
-# Counts checks and tells how they went.
+# Counts checks and reports their results.
 
 PASSED=0
 FAILED=0
 SKIPPED=0
 FAILURES=()
-# How much of a failed check's output is shown.
+# Maximum lines of a failed check's output.
 TAIL_LINES=40
-# How long one try of an installation may take.
+# Timeout of one attempt to install.
 TRY_SECONDS=300
-# The process of what is being attempted.
+# The process of the current attempt.
 RUNNING=
-# What runs ahead of its attempt: the process that began its session, by its name.
+# Commands that run ahead of their attempt: name to the session's first process.
 declare -A BEGUN
-# How the last of them at a lower priority ended.
+# The status of the last command at a lower priority.
 LAST_NICE=
-# How those that run in turn ended.
+# The statuses of commands that run in turn.
 IN_TURN=()
 
 heading() {
@@ -36,7 +36,7 @@ fail() {
     printf 'FAIL  %s: %s\n' "$1" "$reason"
 }
 
-# full_disks: says which disk that a run writes to has less than 256 MiB left; a step that finds no room seldom says so
+# full_disks: disks of this run with less than 256 MiB left, because failing steps seldom report that
 full_disks() {
     local place
     for place in "$ROOT" "$WORK"; do
@@ -55,18 +55,17 @@ skip() {
     printf 'skip  %s: %s\n' "$1" "$2"
 }
 
-# log_of NAME: the file that keeps the output of the check NAME
+# log_of NAME: the file with the output of the check NAME
 log_of() {
     echo "$WORK/${1//[^A-Za-z0-9.]/-}.log"
 }
 
-# status_of NAME: the file that keeps how the check NAME ended, if it was begun ahead; it is locked until then
+# status_of NAME: the file with the status of the check NAME, if it was begun ahead; locked until the check ends
 status_of() {
     echo "$(log_of "$1").status"
 }
 
-# attempt NAME SECONDS COMMAND…: runs the command for at most that long, with its output in the
-# check's log, and returns its status
+# attempt NAME SECONDS COMMAND…: runs the command with a timeout, with its output in the check's log; returns its status
 attempt() {
     local name=$1 seconds=$2
     shift 2
@@ -90,8 +89,8 @@ attempt() {
     return "$status"
 }
 
-# ahead NAME COMMAND…: begins a session that runs the command and leaves its status. Bash would forget that, and another process may
-# have the same id, once ids have come round: what tells that it runs is the lock, which the kernel releases with whoever holds it.
+# ahead NAME COMMAND…: begins a session that runs the command and writes its status. Bash would lose the status, and process ids may be
+# reused. A lock shows that the session runs, because the kernel releases it with its holder.
 ahead() {
     local name=$1
     {
@@ -107,8 +106,8 @@ begin() {
     ahead "$1" timeout -k 10 "${@:2}"
 }
 
-# begin_nicely NAME SECONDS COMMAND…: the same at a lower priority (as a process and, for that counts first, as a session), so that it
-# takes what processors the tests leave idle. One such command runs at a time, in the order in which they are begun.
+# begin_nicely NAME SECONDS COMMAND…: the same at a lower priority (as a process and as a session, because the session's counts first), so
+# that it uses idle processors. One such command runs at a time, in the order in which they are begun.
 begin_nicely() {
     # shellcheck disable=SC2016 # the shell that is started expands it
     ahead "$1" bash -c '{ echo 10 >/proc/self/autogroup; } 2>/dev/null
@@ -117,8 +116,7 @@ begin_nicely() {
     LAST_NICE=$(status_of "$1")
 }
 
-# begin_in_turn TURNS NAME SECONDS COMMAND…: the same, where so many of these commands run at a time: each waits for the one that was
-# begun so many before it.
+# begin_in_turn TURNS NAME SECONDS COMMAND…: the same for TURNS concurrent commands: each waits for the one begun TURNS earlier.
 begin_in_turn() {
     local turns=$1 before=
     [[ ${#IN_TURN[@]} -lt $turns ]] || before=${IN_TURN[-turns]}
@@ -131,14 +129,14 @@ begin_in_turn() {
 end_begun() {
     local name
     for name in "${!BEGUN[@]}"; do
-        # What has ended has no session any more, and its process id may be another's.
+        # An ended session has no processes, and its process id may be reused.
         ! flock -n "$(status_of "$name")" true || continue
         # shellcheck disable=SC2046 # one word for each process
         kill $(session_members "${BEGUN[$name]}") 2>/dev/null || true
     done
 }
 
-# install_by NAME COMMAND…: attempts the command up to three times, as a registry hangs or breaks off now and then
+# install_by NAME COMMAND…: attempts the command up to three times, because registries sometimes hang or disconnect
 install_by() {
     local name=$1 try
     shift
@@ -163,7 +161,7 @@ check() {
     return 1
 }
 
-# reason NAME STATUS SECONDS: which named checks failed, or what the status of `timeout` means
+# reason NAME STATUS SECONDS: the failed named checks, or the meaning of the status of `timeout`
 reason() {
     local named
     named=$(sed -n 's/^FAIL \([^:]*\):.*/\1/p' "$(log_of "$1")" | paste -s -d ' ')
@@ -173,7 +171,7 @@ reason() {
     esac
 }
 
-# tally NAME: what a program has counted itself, or how many named checks it has printed, if it prints any
+# tally NAME: the program's own count, or the number of named checks that it printed
 tally() {
     local log counted good other
     log=$(log_of "$1")
@@ -187,7 +185,7 @@ tally() {
     [[ $good -eq 0 ]] || printf '%s checks%s, ' "$good" "$([[ $other -eq 0 ]] || echo ", $other not applicable")"
 }
 
-# show_log NAME: what failed in a check, else its compiler's errors, else the end of its output
+# show_log NAME: a check's failures, else its compiler's errors, else the end of its output
 show_log() {
     local log
     log=$(log_of "$1")
@@ -200,7 +198,7 @@ show_log() {
     fi
 }
 
-# show_newest_log: the end of what was attempted last
+# show_newest_log: the end of the last attempt's log
 show_newest_log() {
     local log name ahead=()
     for name in "${!BEGUN[@]}"; do ahead+=(! -path "$(log_of "$name")"); done
@@ -208,7 +206,7 @@ show_newest_log() {
     [[ -z $log ]] || tail -n "$TAIL_LINES" "$log" | cut -c 1-600 | sed 's/^/      | /'
 }
 
-# summary: the last line, and the status that goes with it
+# summary: prints the last line and returns the run's status
 summary() {
     if [[ $FAILED -gt 0 ]]; then
         heading "failed"

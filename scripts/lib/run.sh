@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# What every run begins and ends with: its environment, and a directory for what it leaves.
+# The begin and end of every run: its environment, and a directory for its files.
 
-# Logs are read as they are.
+# Keep logs free of colours.
 export CARGO_TERM_COLOR=never NO_COLOR=1 TERM=dumb
 
-# What incremental builds keep would double the disk that a run takes, and a run builds once.
+# Incremental builds would double the disk usage, and a run builds once.
 [[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
 
-# Nothing that the environment says about Shoal is meant for the servers of a test.
+# Keep the environment's Shoal settings from the tests' servers.
 for variable in "${!SHOAL_@}"; do unset "$variable"; done
 
-# begin_run: makes the directory WORK, and has everything ended that the run has started
+# begin_run: makes the directory WORK, and ensures that everything started ends with the run
 begin_run() {
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/shoal-test.XXXXXX")
     trap finish EXIT

@@ -5,11 +5,11 @@ START_SECONDS=30
 STOP_SECONDS=15
 
 SERVERS=()
-# Where the server that was started last is, and its admin port.
+# The URL of the last server, and its admin port.
 URL=
 ADMIN=
 SERVER_LOG=
-# The server that is put behind by its URL.
+# The server behind a URL.
 UPSTREAM=
 
 # build_shoal: sets SHOAL; false if there is none
@@ -22,7 +22,7 @@ build_shoal() {
     SHOAL=$BUILT
 }
 
-# http_status URL: of a GET, or nothing if nobody answers
+# http_status URL: the status of a GET; empty without an answer
 http_status() {
     local rest=${1#http://} host port line=
     host=${rest%%[:/]*}
@@ -44,7 +44,7 @@ start_server() {
     shift
     SERVER_LOG=$(log_of "server-$name")
     : >"$SERVER_LOG.out"
-    # A session of its own, so that whatever it starts can be found and stopped with it.
+    # In its own session, so that its children can be found and stopped with it.
     setsid "$SHOAL" serve --listen "${LISTEN:-127.0.0.1:0}" --admin 127.0.0.1:0 "$@" \
         >"$SERVER_LOG.out" 2>"$SERVER_LOG" </dev/null &
     pid=$!
@@ -66,7 +66,7 @@ start_server() {
     return 1
 }
 
-# start_upstream NAME WORD…: a server that listens on the port which replaces @PORT@ in the words; sets UPSTREAM
+# start_upstream NAME WORD…: a server whose port replaces @PORT@ in the words; sets UPSTREAM
 start_upstream() {
     local name=$1 pid port deadline log
     shift
@@ -91,7 +91,7 @@ start_upstream() {
     return 1
 }
 
-# start_worker NAME WORD…: a worker, which joins as soon as there is whom it is to join
+# start_worker NAME WORD…: a worker, which joins as soon as its node runs
 start_worker() {
     local name=$1
     shift
@@ -99,7 +99,7 @@ start_worker() {
     SERVERS+=("$!:$name")
 }
 
-# free_port: one that nobody listens on at the moment; the tests in Rust, which may run beside, take theirs from above these
+# free_port: a port that is free at the moment; concurrent Rust tests use ports above these
 free_port() {
     local port
     while :; do
@@ -109,11 +109,10 @@ free_port() {
     echo "$port"
 }
 
-# build_tools: sets BUILT, a shoal, CLUSTER, which starts clusters of SHOAL, LOADTEST, and LEDGER and NIM, programs by shoal-mcp;
-# false if they cannot be built. No test judges how long something takes, so the builds of the unit tests will do.
+# build_tools: sets BUILT, a shoal, CLUSTER, which starts clusters of SHOAL, LOADTEST, and LEDGER and NIM, programs with shoal-mcp; false if
+# they cannot be built. Uses the unit tests' builds, because no test measures time.
 build_tools() {
-    # For the whole workspace, and an example among them: so all features are those that the unit tests ask for, and what
-    # they have built is not built again with others.
+    # For the whole workspace and with an example, so that the features are those of the unit tests, and their builds are reused.
     check "build: shoal, cluster, load tool, programs by shoal-mcp" 3600 \
         cargo build --locked --workspace --bin shoal --bin cluster --bin loadtest --example ledger --example nim || return 1
     local target
@@ -125,8 +124,8 @@ build_tools() {
     NIM=$target/debug/examples/nim
 }
 
-# start_cluster NAME ARGUMENT…: edges, session nodes and workers as processes of their own, behind a proxy
-# that sends each request to the next edge; sets URL
+# start_cluster NAME ARGUMENT…: starts edges, session nodes and workers as processes, behind a proxy that sends each request to the next
+# edge; sets URL
 start_cluster() {
     local name=$1 pid deadline
     shift
@@ -152,22 +151,22 @@ start_cluster() {
     return 1
 }
 
-# server_log_size: how much the running server has logged
+# server_log_size: the size of the running server's log
 server_log_size() {
     if [[ ${#SERVERS[@]} -gt 0 ]]; then stat -c %s "$SERVER_LOG"; else echo 0; fi
 }
 
-# show_server_log SIZE: what the running server has logged since it had logged so much
+# show_server_log SIZE: the running server's log after this size
 show_server_log() {
     [[ $(server_log_size) -gt $1 ]] || return 0
     echo "      the server's log:"
     tail -c "+$(($1 + 1))" "$SERVER_LOG" | tail -n 15 | cut -c 1-400 | sed 's/^/      | /'
 }
 
-# stop_servers [quietly]: all of them; that each stops when asked is a check, unless quietly
+# stop_servers [quietly]: stops all servers; unless quietly, each one's stop is a check
 stop_servers() {
     local server pid name deadline at
-    # What was started last first: it may hold connections to the others.
+    # The last one first, because it may hold connections to the others.
     for ((at = ${#SERVERS[@]} - 1; at >= 0; at--)); do
         server=${SERVERS[at]}
         pid=${server%%:*}
@@ -196,7 +195,7 @@ session_members() {
     local stat line
     for stat in /proc/[0-9]*/stat; do
         line=$(cat "$stat" 2>/dev/null) || continue
-        # PID (NAME) STATE PARENT GROUP SESSION …; a name may have spaces and brackets in it.
+        # PID (NAME) STATE PARENT GROUP SESSION …; a name may contain spaces and brackets.
         # shellcheck disable=SC2086
         set -- "$1" ${line##*) }
         [[ $5 != "$1" || $2 == Z ]] || echo "${line%% *}"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What is tested.
+# The test suites.
 
 UNIT_SECONDS=3600
 
@@ -10,17 +10,17 @@ suite_unit() {
         return 0
     fi
     component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check -- --files-with-diff || true
-    # It is a workspace of its own, which nothing else here builds.
+    # A separate workspace, which nothing else here builds.
     check "unit: lock file of the fuzz targets" 300 cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 || true
     once tests_need || return 0
-    # Linked before anything else is compiled: they take longest. If they cannot be, the command that runs them says so again.
+    # Linked first, because they take longest. If that fails, the command that runs them reports the errors.
     if [[ ${suites[*]} != unit ]] && attempt "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-run; then
         unit_tests begin
         build_ahead
     fi
 }
 
-# suite_unit_ends: what began with suite_unit, and ran beside the other suites; clippy first, as Cargo's lock is for one
+# suite_unit_ends: the part of suite_unit that ran beside other suites; clippy first, because it needs Cargo's lock
 suite_unit_ends() {
     [[ ${suites[*]} == unit ]] || heading "unit, to its end"
     have rust || return 0
@@ -40,9 +40,9 @@ unit_tests() {
     "$1" "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast
 }
 
-# build_ahead: begins to compile what the other suites need, and what the verdicts at the end do
+# build_ahead: begins to compile the needs of other suites and of the last checks
 build_ahead() {
-    # The tests' own build has it already; later, clippy may have Cargo's lock.
+    # The tests' build includes it; later, clippy may hold Cargo's lock.
     once build_tools || true
     [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
     rmcp_build begin_nicely
@@ -50,7 +50,7 @@ build_ahead() {
     ! lacks_deny || deny_install begin_nicely
 }
 
-# component NAME COMPONENT COMMAND: whether the check NAME has its tool; if not, fetches it
+# component NAME COMPONENT COMMAND: whether the check NAME has its tool; fetches a missing one
 component() {
     command -v "$3" >/dev/null && cargo "${3#cargo-}" --version >/dev/null 2>&1 && return 0
     install_by "rustup-$2" rustup component add "$2" && return 0
@@ -58,18 +58,18 @@ component() {
     return 1
 }
 
-# lacks_deny: whether cargo-deny is to be installed
+# lacks_deny: whether cargo-deny must be installed
 lacks_deny() {
     PATH=$TOOLS/cargo/bin:$PATH
     [[ ${CI:-} == true ]] && ! cargo deny --version >/dev/null 2>&1
 }
 
-# deny_install VERB: `begin_nicely` or `attempt`. It runs once: optimising it takes longer than that saves.
+# deny_install VERB: `begin_nicely` or `attempt`. Not optimised, because it runs once.
 deny_install() {
     "$1" install-cargo-deny "$UNIT_SECONDS" cargo install --locked --debug --root "$TOOLS/cargo" cargo-deny
 }
 
-# Licenses, sources and duplicates; the advisories are for the nightly run, which may fetch them.
+# Licences, sources and duplicates; the nightly run checks advisories, because it may fetch them.
 dependencies() {
     local name="unit: dependencies"
     ! lacks_deny || deny_install attempt || true
@@ -82,11 +82,11 @@ dependencies() {
     fi
 }
 
-# More tests than these that fail are no accident, and are not tried again.
+# If more tests than this fail, they are not flaky and are not repeated.
 FLAKY_MOST=3
 
-# tests_need: what the tests start. Some put stdio servers written in Python behind Shoal, one types in the curl call that Shoal
-# prints, one has a Prometheus scrape a cluster, and one starts members whose clocks are wrong.
+# tests_need: the tests' programs. Some tests put stdio servers in Python behind Shoal, one runs the curl command that Shoal prints, one
+# lets a Prometheus scrape a cluster, and one starts members with wrong clocks.
 tests_need() {
     local name="unit: tests" tool
     if ! command -v curl >/dev/null && ! apt_install curl; then
@@ -101,7 +101,7 @@ tests_need() {
     done
 }
 
-# cargo_tests: every test counts by itself
+# cargo_tests: counts every test
 cargo_tests() {
     local name="unit: tests" status=0 passed failed ignored began=$SECONDS log
     log=$(log_of "$name")
@@ -125,12 +125,12 @@ cargo_tests() {
     elif [[ $status -eq 0 ]]; then
         fail "$name" "no tests were run"
     else
-        # It did not get as far as a test, or crashed in one.
+        # It ended before the first test, or crashed during one.
         fail "$name" "$(reason "$name" "$status" "$UNIT_SECONDS")"
     fi
     grep -E '^test .* \.\.\. FAILED$|^error' "$log" | head -n 50 | sed 's/^/      | /' || true
     if [[ $failed -gt 0 ]]; then
-        # What the failed ones said. The end of the output is of others.
+        # The output of failed tests; the end of the log belongs to others.
         sed -n '/^---- .* stdout ----$/,/^failures:$/p' "$log" | grep -A 3 'panicked at' |
             head -n "$TAIL_LINES" | cut -c 1-600 | sed 's/^/      | /' || true
     else
@@ -144,15 +144,15 @@ results() {
         awk '{ passed += $1; failed += $2; ignored += $3 } END { print passed + 0, failed + 0, ignored + 0 }'
 }
 
-# passes_alone LOG: whether each test that failed passes by itself. Such a test depends on what runs beside it, which is a
-# defect of the test or of Shoal: it is named, with what it said. It does not hide what all others have shown.
+# passes_alone LOG: whether each failed test passes alone. Such a test depends on concurrent ones, which is a defect of the test or of
+# Shoal. It is reported with its output, but does not fail the others.
 passes_alone() {
     local name="unit: failed tests alone" failing expected passed failed target
     mapfile -t failing < <(sed -n 's/^test \([^ ]*\) \.\.\. FAILED$/\1/p' "$1")
     expected=${#failing[@]}
     [[ $expected -gt 0 ]] || return 1
     : >"$WORK/alone"
-    # As Cargo names the targets that failed: `-p shoal-node --test e2e`. Without the package, so that nothing is built anew.
+    # The failed targets as Cargo names them: `-p shoal-node --test e2e`. Without the package, so that nothing is rebuilt.
     while read -r target; do
         # shellcheck disable=SC2086
         attempt "$name" 600 cargo test --locked --workspace --no-fail-fast $target -- \
@@ -171,7 +171,7 @@ suite_conformance() {
     start_server conformance --conformance || return 0
     required_conformance "conformance"
     local revision
-    # The suite lists no requirements for these.
+    # The suite has no list of requirements for these.
     for revision in 2025-03-26 2025-06-18; do
         client "conformance: what applies to $revision" conformance --url "$URL" --suite all --spec-version "$revision"
     done
@@ -180,7 +180,7 @@ suite_conformance() {
     client "conformance: Shoal as a client" conformance-client --shoal "$SHOAL"
 }
 
-# required_conformance NAME: what each revision requires of a server
+# required_conformance NAME: each revision's requirements for servers
 required_conformance() {
     local revision
     for revision in 2025-11-25 2026-07-28; do
@@ -217,7 +217,7 @@ against_demo() {
     stop_servers
 }
 
-# What Shoal sends, by the rules of the SDKs that cannot run here.
+# Shoal's output, by the parsing rules of SDKs that cannot run here.
 against_parsers() {
     local json_url
     cat >"$WORK/json-response.toml" <<-END
@@ -234,17 +234,17 @@ against_parsers() {
     stop_servers
 }
 
-# Each oddity of servers in the field, directly and through Shoal.
+# Oddities of servers in the field, directly and through Shoal.
 against_odd_servers() {
     CLIENT_SECONDS=1800 client "interop: odd servers" odd --shoal "$SHOAL"
 }
 
-# Each odd request of clients in the field, to the servers of the common SDKs and to Shoal.
+# Odd requests of clients in the field, to servers of common SDKs and to Shoal.
 odd_clients() {
     client "interop: odd clients" odd-clients --shoal "$SHOAL"
 }
 
-# Servers whose lists differ by caller, through one process and through a cluster.
+# Servers whose lists differ by caller, through one process and a cluster.
 lists_of_callers() {
     if ! have redis; then
         fail "interop: lists of callers" "$(needs redis)"
@@ -253,12 +253,12 @@ lists_of_callers() {
     CLIENT_SECONDS=600 client "interop: lists of callers" lists --shoal "$SHOAL"
 }
 
-# The requests of generated calls, beside what the specification says and what FastMCP sends.
+# Requests of generated calls, compared with the specification and with FastMCP's.
 openapi_requests() {
     client "interop: requests by OpenAPI documents" openapi --shoal "$SHOAL" --calls 500 --fastmcp
 }
 
-# The clients that can be told of tasks, against the fixtures whose calls become some.
+# Clients that support tasks, against fixtures whose calls become tasks.
 against_tasks() {
     local client
     start_server tasks --conformance || return 0
@@ -269,7 +269,7 @@ against_tasks() {
     stop_servers
 }
 
-# every_client NAME: all clients, in each era that they have, against the demo tools
+# every_client NAME: all clients in all their eras, against the demo tools
 every_client() {
     local client era
     for client in python typescript go rmcp inspector; do
@@ -284,14 +284,14 @@ every_client() {
     done
 }
 
-# Clients share its processes here; the table of eras has it with a process for each session.
+# Clients share its processes here; the table of eras has one process per session.
 against_everything() {
     local name="interop: server-everything" arguments
     ready "$name" servers || return 0
     asking_server_of everything
     known everything
     arguments=$(printf ', "%s"' "$KNOWN" "${COMMAND[@]}")
-    # Every client has it crash once: calls wait for it to be started again, however often it has crashed before.
+    # Every client makes the server crash once. Calls wait for its restart, however often it has crashed.
     cat >"$WORK/everything.toml" <<-END
 		[pools.everything.backend.stdio]
 		command = "$INTEROP/known"
@@ -306,7 +306,7 @@ against_everything() {
     stop_servers
 }
 
-# against_http_sse SDK CLIENT ARGUMENT…: a server that speaks only the transport of 2024-11-05
+# against_http_sse SDK CLIENT ARGUMENT…: a server with only the transport of 2024-11-05
 against_http_sse() {
     local sdk=$1 client=$2 name="interop: $1 over HTTP+SSE" program=$1
     shift 2
@@ -354,7 +354,7 @@ each_era() {
     client "$name, typescript-v1, legacy" typescript-v1 --url "$URL" "$@"
 }
 
-# The same through three edges, three session nodes, two workers and Redis, without any stickiness.
+# The same through three edges, three session nodes, two workers and Redis, without stickiness.
 suite_cluster() {
     heading "cluster"
     if ! have redis; then
@@ -368,14 +368,14 @@ suite_cluster() {
         stop_servers
     fi
     resumable_upstream
-    # The demo keeps its counter and its extra tool in its process, as many servers do.
+    # The demo keeps its counter and its extra tool in memory, as many servers do.
     if start_cluster cluster-demo --demo --set pools.demo.backend=demo --set pools.demo.affinity=all; then
         every_client "cluster: interop"
         stop_servers
     fi
 }
 
-# The load tool's table with servers on other SDKs: every answer is verified, no figure is judged.
+# The load tool's table with servers on other SDKs: verifies answers, but no figures.
 suite_peers() {
     heading "peers"
     local name="peers: every answer of every row" language missing=() log
@@ -394,7 +394,7 @@ suite_peers() {
     once build_tools || return 0
     check "$name" 1800 "$LOADTEST" table --shoal "$SHOAL" --peers all --peers-dir "$TOOLS/peers" \
         --sessions 8 --rounds 1 --seconds 1 --warmup 200ms || true
-    # The table leaves out what it cannot install or start, and is right without it; here nothing may be missing.
+    # Outside tests, the table omits servers that cannot be installed or started; here all must be present.
     log=$(log_of "$name")
     if grep -q '^left out: ' "$log"; then
         fail "peers: no row is left out" "$(sed -n 's/^left out: //p' "$log" | head -n 3 | paste -s -d ';')"

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Finds Node.js, Python, Go, Java, Redis, Prometheus and Chromium, or fetches them.
+# Finds or fetches Node.js, Python, Go, Java, Redis, Prometheus and Chromium.
 
-# Node.js: what the Inspector and the conformance suite ask for, and what is fetched.
+# Node.js: the version that the Inspector and the conformance suite require, and the one to fetch.
 NODE_OLDEST=22.19.0
 NODE_VERSION=22.23.3
 PYTHON_OLDEST=3.10
-# Go: what the SDK asks for, and what is fetched.
+# Go: the version that the SDK requires, and the one to fetch.
 GO_OLDEST=1.25.0
 GO_VERSION=1.26.5
 JAVA_OLDEST=17
@@ -29,7 +29,7 @@ apt_install() {
         env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
 }
 
-# once FUNCTION [ARGUMENT]: runs the function the first time, and repeats its verdict after that
+# once FUNCTION [ARGUMENT]: runs the function the first time, and then repeats its status
 declare -A VERDICTS
 once() {
     local key="$*"
@@ -101,7 +101,7 @@ find_python() {
 
 go_works() {
     command -v go >/dev/null || return 1
-    # An older one fetches what a module asks for, from 1.21 on.
+    # From 1.21 on, Go fetches the version that a module requires.
     at_least "$(go env GOVERSION | sed 's/^go//')" 1.21
 }
 
@@ -132,7 +132,7 @@ redis_works() {
 }
 
 find_redis() {
-    # Not started as a service: the tests start and end their own.
+    # Not started as a service, because the tests start their own.
     redis_works || apt_install redis-server redis-tools || true
     redis_works
 }
@@ -142,7 +142,7 @@ prometheus_works() {
 }
 
 find_prometheus() {
-    # Without what it recommends, which would begin to watch this machine.
+    # Without recommended packages, which would monitor this machine.
     prometheus_works || apt_install prometheus || true
     prometheus_works
 }
@@ -166,17 +166,17 @@ find_chromium() {
     [[ -n $CHROMIUM ]]
 }
 
-# npm_install DIRECTORY: what its lock file says, unless it is there already
+# npm_install DIRECTORY: installs its lock file's packages, unless they are installed
 npm_install() {
     local directory=$1 stamp=$1/node_modules/.installed-lock
     cmp -s "$directory/package-lock.json" "$stamp" && return 0
-    # What is installed here runs no scripts of its own: no package needs them.
+    # Packages run no scripts, because none needs them.
     install_by "npm-ci-$(basename "$directory")" \
         npm ci --prefix "$directory" --ignore-scripts --no-audit --no-fund || return 1
     cp "$directory/package-lock.json" "$stamp"
 }
 
-# python_install PROGRAM [REQUIREMENTS]: the environment of one of the Python programs
+# python_install PROGRAM [REQUIREMENTS]: the environment of a Python program
 python_install() {
     local home=$TOOLS/$1 requirements=${2:-$INTEROP/$1/requirements.txt}
     cmp -s "$requirements" "$home/requirements.txt" && return 0

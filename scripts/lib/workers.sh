@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Workers in other languages: each is held to the contract, then used behind a cluster.
+# Workers in other languages: checks the contract, then uses them behind a cluster.
 
 WORKERS=$ROOT/workers
 CHECK_SECONDS=300
@@ -14,7 +14,7 @@ suite_workers() {
         check "workers: python, by itself" "$CHECK_SECONDS" \
             "$TOOLS/python-worker/bin/python" -B -m unittest discover -s "$WORKERS/python/tests" || true
         checked_worker python "$TOOLS/python-worker/bin/python" -B "$WORKERS/python/tests/checked.py"
-        # What the checks are worth: each of these faults must be found.
+        # Tests the checks: each of these faults must be found.
         check "workers: planted faults are found" "$CHECK_SECONDS" \
             "$TOOLS/python-worker/bin/python" -B "$WORKERS/python/tests/planted.py" "$SHOAL" || true
     fi
@@ -38,7 +38,7 @@ suite_workers() {
 checked_worker() {
     local name="workers: $1 keeps the contract"
     shift
-    # Nobody answers at that proxy: nodes are dialled directly.
+    # This proxy does not exist, because workers dial nodes directly.
     check "$name" "$CHECK_SECONDS" env http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 "$SHOAL" worker-check -- "$@" || true
 }
 
@@ -54,7 +54,7 @@ python_worker() {
         "python3 -m venv '$home' && '$home/bin/pip' install --quiet --disable-pip-version-check '$WORKERS/python'"
 }
 
-# go_worker: builds the module's programs, and runs its own tests
+# go_worker: builds the module's programs, and runs its tests
 go_worker() {
     local name="workers: go is built"
     if ! have go; then

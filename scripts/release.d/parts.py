@@ -1,4 +1,4 @@
-"""The parts of a release, each made into the folder by one function. The same sources give the same bytes."""
+"""The parts of a release; one function makes each in the folder. The same sources give the same bytes."""
 
 import argparse
 import gzip
@@ -20,12 +20,12 @@ from places import TARGETS, Wrong, run
 # The host's architecture, as registries call it.
 HERE = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine())
 SUMS = "SHA256SUMS"
-# Crates that nobody is meant to depend on.
+# Crates that are not published.
 UNPUBLISHED = ("shoal-testkit", "loadtest")
 
 
 def empty(output):
-    """Makes the folder, or empties it; raises Wrong if it holds anything but a release."""
+    """Makes or empties the folder; raises Wrong if it contains anything but a release."""
     if output.exists() and not output.is_dir():
         raise Wrong(f"--output {output} is a file: name a folder")
     if output.exists() and any(output.iterdir()) and not (output / SUMS).is_file():
@@ -33,17 +33,17 @@ def empty(output):
     if output.exists():
         shutil.rmtree(output)
     output.mkdir(parents=True)
-    # A run that is cut off leaves a folder that the next run may empty.
+    # After an interrupted run, the next run may empty the folder.
     (output / SUMS).write_text("")
 
 
 def by_architecture(files):
-    """Static binaries by their architectures."""
+    """Static binaries by architecture."""
     return {archive.static_architecture(file, file.read_bytes()): file for file in files}
 
 
 def binary_of(output, architecture):
-    """Where the unpacked binary is."""
+    """The path of the unpacked binary."""
     return output / "binaries" / architecture / "shoal"
 
 
@@ -77,7 +77,7 @@ def image(release, output, options):
 
 
 def chart(release, output, _options):
-    """The chart's archive, with the dates of the sources: `helm package` takes those of now."""
+    """The chart's archive, with the date of the sources instead of now, which `helm package` uses."""
     with tempfile.TemporaryDirectory() as work:
         run([os.environ.get("HELM", "helm"), "package", release.root / "helm" / "shoal", "--destination", work])
         made = Path(work, f"shoal-{release.chart_version}.tgz")
@@ -88,7 +88,7 @@ def chart(release, output, _options):
 
 
 def crates(release, output, _options):
-    """The crates, as Cargo packs them. Crates that only test are left out."""
+    """The crates, packed by Cargo, without those for tests."""
     with tempfile.TemporaryDirectory() as work:
         excluded = [word for name in UNPUBLISHED for word in ("--exclude", name)]
         dirty = ["--allow-dirty"] if release.modified else []
@@ -99,7 +99,7 @@ def crates(release, output, _options):
 
 
 def python(release, output, _options):
-    """The package for workers in Python: a wheel, and its sources."""
+    """The Python package for workers: a wheel and its sources."""
     with tempfile.TemporaryDirectory() as work:
         run(["python3", "-m", "venv", work])
         pip = Path(work, "bin", "pip")
@@ -109,17 +109,17 @@ def python(release, output, _options):
 
 
 def go(release, output, _options):
-    """The module for workers in Go, laid out as a module proxy serves it."""
+    """The Go module for workers, laid out as by a module proxy."""
     version = f"v{release.version}"
     home = output / "go" / release.go / "@v"
     home.mkdir(parents=True)
     source = "workers/go"
     names = run(["git", "-C", release.root, "ls-files", "-z", source]).strip("\0").split("\0")
     with zipfile.ZipFile(home / f"{version}.zip", "w", zipfile.ZIP_DEFLATED) as module:
-        # A module has its repository's licence.
+        # A module contains its repository's licence.
         for name in sorted([*names, f"{source}/LICENSE"]):
             file = release.root / ("LICENSE" if name.endswith("/LICENSE") else name)
-            # Zip's first date.
+            # The first date that zip can store.
             entry = zipfile.ZipInfo(f"{release.go}@{version}/{name.removeprefix(source + '/')}", (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             module.writestr(entry, file.read_bytes())
@@ -129,14 +129,14 @@ def go(release, output, _options):
 
 
 def make_all(release, output, options):
-    """Makes every part into the folder, and the papers about them."""
+    """Makes all parts and their papers in the folder."""
     for make in (binaries, image, chart, crates, python, go):
         make(release, output, options)
     papers(release, output, options)
 
 
 def alike(release, output, options):
-    """Makes everything again, around the same binaries; raises Wrong where a byte differs."""
+    """Makes everything again from the same binaries; raises Wrong if a byte differs."""
     with tempfile.TemporaryDirectory() as work:
         again = Path(work, "again")
         again.mkdir()
@@ -155,7 +155,7 @@ def papers(release, output, options):
     (output / SUMS).unlink(missing_ok=True)
     (output / f"shoal-{release.version}.cdx.json").write_text(run(["scripts/sbom"], stderr=None))
     (output / f"shoal-{release.version}-image.cdx.json").write_text(run(["scripts/sbom", "--image"], stderr=None))
-    # They are in the archives.
+    # The archives contain them.
     kept = [(path, digest(path)) for path in files_of(output)]
     (output / f"shoal-{release.version}.provenance.json").write_text(provenance(release, kept, options))
     sums = [(path, digest(path)) for path in files_of(output)]
@@ -163,8 +163,8 @@ def papers(release, output, options):
 
 
 def provenance(release, files, options):
-    """An in-toto statement with SLSA's predicate, unsigned."""
-    # GitHub's name of the workflow that runs: OWNER/REPOSITORY/.github/workflows/FILE@REF.
+    """An unsigned in-toto statement with SLSA's predicate."""
+    # GitHub's name of the running workflow: OWNER/REPOSITORY/.github/workflows/FILE@REF.
     workflow = os.environ.get("GITHUB_WORKFLOW_REF")
     builder = f"https://github.com/{workflow}" if workflow else f"{release.repository}/blob/main/scripts/release"
     statement = {
@@ -193,27 +193,26 @@ def provenance(release, files, options):
 
 
 def files_of(output):
-    """Everything but the unpacked binaries."""
+    """All files except the unpacked binaries."""
     return sorted(path for path in output.rglob("*") if path.is_file() and output / "binaries" not in path.parents)
 
 
 def total(output):
-    """How many files there are, and how large."""
+    """The number of files, and their size."""
     files = files_of(output)
     return f"{len(files)} files, {sum(path.stat().st_size for path in files) / 1e6:.0f} MB"
 
 
 def packed(path, files, date):
-    """Writes a .tar.gz without any date of now."""
+    """Writes a .tar.gz without the present date."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(archive.layer(files, date), compresslevel=9, mtime=0))
 
 
 def digest(path):
-    """Its SHA-256, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def at(seconds):
-    """A date as Go's proxies write it."""
+    """A date in the format of Go's proxies."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,11 +1,11 @@
-"""The release: its version, and the names and places of deploy/release.json, which other files have to repeat."""
+"""The release: its version, and the names and places of deploy/release.json, which other files repeat."""
 
 import json
 import re
 import subprocess
 import tomllib
 
-# Rust's target for each architecture, by the name that registries use.
+# Rust's target for each architecture of registries.
 TARGETS = {"amd64": "x86_64-unknown-linux-gnu", "arm64": "aarch64-unknown-linux-gnu"}
 
 
@@ -14,7 +14,7 @@ class Wrong(Exception):
 
 
 def run(command, **options):
-    """Runs a command to its end; its output is shown only if it fails."""
+    """Runs a command; shows its output only if it fails."""
     options = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "check": False} | options
     try:
         done = subprocess.run([str(word) for word in command], **options)
@@ -27,7 +27,7 @@ def run(command, **options):
 
 
 class Release:
-    """One release of what is checked out."""
+    """A release of the checked-out sources."""
 
     def __init__(self, root):
         self.root = root
@@ -38,7 +38,7 @@ class Release:
         self.chart_version = self._found("helm/shoal/Chart.yaml", r"^version: (.*)$")
         self.revision = self._git("rev-parse", "HEAD")
         self.date = int(self._git("log", "-1", "--format=%ct"))
-        # What differs from the commit; new files too, since Cargo would pack them.
+        # Uncommitted changes, including new files, because Cargo would pack them.
         self.modified = self._git("status", "--porcelain").replace("\n", ", ")
         workspace = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]
         self._depended = {name: how["version"] for name, how in workspace["dependencies"].items()
@@ -48,7 +48,7 @@ class Release:
         self.crates = sorted(self._locked)
 
     def check(self):
-        """Raises Wrong unless every file that repeats a name says the same."""
+        """Raises Wrong unless all files that repeat a name agree."""
         stated = {
             ("Cargo.toml", r'^repository = "(.*)"$'): self.repository,
             ("helm/shoal/Chart.yaml", r"^home: (.*)$"): self.repository,

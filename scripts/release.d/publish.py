@@ -1,4 +1,4 @@
-"""How the parts are published, from the folder in which they were made and tried."""
+"""Publishes the parts from the folder in which they were made and tried."""
 
 import json
 import os
@@ -11,7 +11,7 @@ NEEDED = ("git", "cargo", "skopeo", "twine", "gh")
 
 
 def check(release, output):
-    """Raises Wrong unless this is a clean checkout of the release's tag, the folder was made from it, and all tools are there."""
+    """Raises Wrong unless this is a clean checkout of the release's tag, the folder was made from it, and all tools exist."""
     tag = f"v{release.version}"
     tags = run(["git", "-C", release.root, "tag", "--points-at", "HEAD"]).split()
     if release.modified or tag not in tags:
@@ -44,14 +44,14 @@ def _check_folder(release, output):
 
 
 def commands(release, output):
-    """In this order: a release page that names a part which is not there yet would mislead."""
+    """Publishes the parts before the release page, which must not name a missing one."""
     tag = f"v{release.version}"
     excluded = [word for name in parts.UNPUBLISHED for word in ("--exclude", name)]
     pages = [path for path in parts.files_of(output) if path.parent == output]
     return [
         ["skopeo", "copy", "--all", f"oci-archive:{next(output.glob('*-image.tar'))}", f"docker://{release.image}:{release.version}"],
         [os.environ.get("HELM", "helm"), "push", next((output / "charts").glob("*.tgz")), release.charts],
-        # Cargo packs them again: the same bytes, from the same commit.
+        # Cargo packs them again: the same bytes from the same commit.
         ["cargo", "publish", "--workspace", *excluded, "--locked"],
         ["twine", "upload", "--skip-existing", *sorted((output / "python").iterdir())],
         # Module proxies read the repository.
@@ -61,7 +61,7 @@ def commands(release, output):
 
 
 def left(planned, release):
-    """The commands without what an earlier run has published. The others publish the same again without an error."""
+    """Skips commands whose result is published already. The others can be repeated without an error."""
     for command in planned:
         if command[:2] == ["cargo", "publish"]:
             there = [name for name in release.crates if name not in parts.UNPUBLISHED and _is_on_crates_io(name, release.version)]
@@ -86,11 +86,11 @@ def _succeeds(command):
 
 
 def printable(command, output):
-    """The command as one line, with the folder's files by their names."""
+    """The command as one line, with file names relative to the folder."""
     return " ".join(str(word).replace(f"{output}/", "") for word in command)
 
 
 def run_shown(command):
-    """Runs it, and shows what it says."""
+    """Runs the command and shows its output."""
     print("runs    " + " ".join(str(word) for word in command), flush=True)
     run(command, stdout=None, stderr=None)

@@ -1,4 +1,4 @@
-"""The programs that making and trying a release needs. They are looked for before the first build, which takes minutes."""
+"""The programs for making and trying a release. The check comes before the first build, which takes minutes."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ EMULATORS = {"amd64": "qemu-x86_64-static", "arm64": "qemu-aarch64-static"}
 
 
 def check(options):
-    """Raises Wrong with all that is missing, and how to get it."""
+    """Raises Wrong with all missing programs, and how to get them."""
     helm = os.environ.get("HELM", "helm")
     needed = {"cargo": "https://rustup.rs", "go": "https://go.dev/dl", helm: "https://helm.sh/docs/intro/install"}
     for architecture in options.architecture:

@@ -1,4 +1,4 @@
-"""How each part is tried from the folder: started, or installed as its users do."""
+"""Tries each part from the folder: starts it, or installs it as its users do."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tools import EMULATORS
 
 
 def binaries(release, output, options):
-    """The binary of each archive says its version."""
+    """The binary of each archive prints its version."""
     said = []
     for architecture in options.architecture:
         emulator = [] if architecture == parts.HERE else [EMULATORS[architecture]]
@@ -29,7 +29,7 @@ def binaries(release, output, options):
 
 
 def image(release, output, options):
-    """This machine's image is ready and answers a call, without anything of this machine. The others have all their blobs."""
+    """This machine's image becomes ready and answers a call, isolated from this machine. The others have all their blobs."""
     packed = next(output.glob("*-image.tar"))
     unpack = [sys.executable, release.root / "deploy" / "lib" / "archive.py", "unpack", packed]
     said = []
@@ -59,7 +59,7 @@ def chart(release, output, _options):
 
 
 def crates(release, output, _options):
-    """Cargo compiles a program that depends on the packed crates: each has all its files, and names what it needs."""
+    """Cargo compiles a program with the packed crates: each has all its files and declares its dependencies."""
     with tempfile.TemporaryDirectory() as work:
         names = []
         for packed in sorted((output / "crates").glob("*.crate")):
@@ -79,7 +79,7 @@ def crates(release, output, _options):
         local = {package["name"] for package in known["packages"] if package["source"] is None} - {"author"}
         if local != set(names):
             raise Wrong(f"of {sorted(names)} Cargo took {sorted(local)}")
-        # In the workspace's own folder, where the crates of others are compiled already.
+        # In the workspace's target folder, which has the dependencies compiled.
         run(["cargo", "check", *manifest, "--target-dir", release.root / "target"], env=os.environ | {"CARGO_INCREMENTAL": "0"})
     return f"{len(names)} compile from the folder alone"
 
@@ -94,11 +94,11 @@ def python(release, output, options):
 
 
 def go(release, output, options):
-    """Go takes the module from the folder as from a proxy, and the program built from it keeps the workers' contract."""
+    """Go uses the folder as a module proxy, and the built program keeps the workers' contract."""
     with tempfile.TemporaryDirectory() as work:
         fetched, proxies = run(["go", "env", "GOMODCACHE", "GOPROXY"]).split()
         own = {
-            # Modules of others may come from this machine's cache. This module comes from the folder.
+            # Dependencies may come from this machine's cache, but this module comes from the folder.
             "GOPROXY": f"file://{output}/go,file://{fetched}/cache/download,{proxies}",
             "GONOSUMDB": release.go,
             "GOMODCACHE": f"{work}/modules",
@@ -110,7 +110,7 @@ def go(release, output, options):
 
 
 def keeps_contract(output, options, worker):
-    """Checks a worker by `shoal worker-check`, and returns the last line of its report."""
+    """Runs `shoal worker-check` on a worker, and returns the last line of its report."""
     shoal = options.shoal or parts.binary_of(output, parts.HERE)
     return run([shoal, "worker-check", "--", *worker]).strip().splitlines()[-1]
 

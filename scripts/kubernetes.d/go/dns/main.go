@@ -1,4 +1,4 @@
-// Dns is CoreDNS with no more than the names of a cluster need.
+// Dns is CoreDNS with only the plugins for a cluster's names.
 package main
 
 import (

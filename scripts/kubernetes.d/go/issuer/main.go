@@ -1,4 +1,4 @@
-// Issuer is an authorization server for the trial: its metadata, its keys, and a token for whoever asks.
+// Issuer is an authorization server for the trial: metadata, keys, and a token for every request.
 package main
 
 import (
