@@ -19,14 +19,14 @@ const { values: options } = parseArgs({
 });
 const SCOPES = options.scopes.split(' ');
 
-// The issuer's name has the port in it, so the port comes first.
+// The issuer's URL contains the port, so listen first.
 let handle;
 const server = createServer((request, response) => handle(request, response));
 await new Promise(resolve => server.listen(Number(options.port), '127.0.0.1', resolve));
 const issuer = `http://127.0.0.1:${server.address().port}`;
 
 const provider = new Provider(issuer, {
-    // For introspection, by Shoal.
+    // For Shoal's introspection.
     clients: [
         {
             client_id: 'shoal',
@@ -38,7 +38,7 @@ const provider = new Provider(issuer, {
         }
     ],
     scopes: ['openid', 'offline_access', ...SCOPES],
-    // A client registers with the scopes that it knows of then. It may be granted more later.
+    // A client registers the scopes that it knows then, but may be granted more later.
     extraClientMetadata: {
         properties: ['any_scope'],
         validator: (_context, _key, _value, metadata) => {

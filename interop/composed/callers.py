@@ -1,4 +1,4 @@
-"""Clients on official SDKs that call what they are told to: programs of `interop/python` and `interop/typescript`."""
+"""Clients on official SDKs that call tools on command: programs of `interop/python` and `interop/typescript`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a call: a text, or an error's code and message."""
+    """The outcome of a call: a text, or an error's code and message."""
 
     text: str | None
     code: int | None
@@ -26,7 +26,7 @@ class Answer:
 
 
 class Caller:
-    """One client, connected to one edge for the whole time."""
+    """A client that stays connected to one edge."""
 
     def __init__(self, name: str, era: str, process: asyncio.subprocess.Process) -> None:
         self.name, self.era = name, era
@@ -55,7 +55,7 @@ class Caller:
         async for line in self._process.stdout:
             answer = json.loads(line)
             waiting = self._waiting.pop(answer["id"])
-            # Nobody waits any more if the check has failed.
+            # If the check has failed, the caller is gone.
             if not waiting.done():
                 waiting.set_result(answer)
         for left in self._waiting.values():
@@ -81,7 +81,7 @@ class Caller:
         return Answer(None, answer.get("code"), answer.get("message") or answer.get("text") or "")
 
     async def leave(self) -> None:
-        """Ends as a client does that is done."""
+        """Ends like a client that is done."""
         assert self._process.stdin and self._reader
         self._process.stdin.close()
         status = await self._process.wait()

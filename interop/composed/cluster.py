@@ -1,4 +1,4 @@
-"""Redis, two nodes that are edge and session node, and whatever else is started beside them."""
+"""Redis, two nodes that are edge and session node, and all other processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POLL = 0.02
 
 
 class Cluster:
-    """Every process has a session of its own, so that what it starts ends with it."""
+    """Every process has its own session, so that its children end with it."""
 
     def __init__(self, shoal: str, directory: Path) -> None:
         self.shoal, self.directory = shoal, directory
@@ -31,7 +31,7 @@ class Cluster:
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
 
     def start(self, pools: str) -> None:
-        """Starts the nodes, which have these tables of pools."""
+        """Starts the nodes with these tables of pools."""
         redis = free_port()
         self.spawn("redis", ["redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", ""])
         until("Redis", lambda: socket.create_connection(("127.0.0.1", redis), 1).close() is None)
@@ -49,7 +49,7 @@ class Cluster:
         return self._serve(name, ["--roles", "worker", "--join", self.joins[0]], config, environment)[0]
 
     def program(self, name: str, words: list[str], pools: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """A program of its author that Shoal is built into, as the chart runs it: everything stands in its file."""
+        """A program that embeds Shoal, configured by a file, as in the chart."""
         join = f'[node]\nroles = ["worker"]\n[cluster]\njoin = ["{self.joins[0]}"]\n[server]\nadmin = "127.0.0.1:0"\n'
         variables = dict(environment) | {"SHOAL_CONFIG": str(self.write(name, join + pools))}
         return self.spawn(name, [*words, "serve"], variables)
@@ -81,7 +81,7 @@ class Cluster:
         return process
 
     def stop(self) -> None:
-        """Tells all to end, what was started last first, and what does not, together with its children, is killed."""
+        """Stops all processes, the last one first. Kills those that do not stop, with their children."""
         for process in reversed(self._processes):
             process.terminate()
         deadline = time.monotonic() + 10
@@ -90,7 +90,7 @@ class Cluster:
                 process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 pass
-            # Of one that was killed, children may live on.
+            # Children may survive a killed process.
             for pid in session_members(process.pid):
                 try:
                     os.kill(pid, signal.SIGKILL)
@@ -102,11 +102,11 @@ class Cluster:
         shutil.copytree(self.directory, directory, dirs_exist_ok=True)
 
     def ready(self, pool: str) -> list[int]:
-        """How many workers of the pool each node may send calls to."""
+        """The number of the pool's workers that each node can send calls to."""
         return [_ready(status(admin), pool) for admin in self.admins]
 
     def sessions_created(self) -> int:
-        """How many sessions clients have opened, at all nodes."""
+        """The number of sessions opened at all nodes."""
         texts = (fetch(f"{admin.rstrip('/')}/metrics").decode() for admin in self.admins)
         lines = (line for text in texts for line in text.splitlines())
         return sum(int(float(line.split()[-1])) for line in lines if line.startswith("shoal_session_created_total"))
@@ -132,11 +132,11 @@ def said(out: Path, prefix: str) -> str | None:
 
 
 def session_members(leader: int) -> list[int]:
-    """The processes of the session that `leader` began, itself included."""
+    """The processes of the session of `leader`, including itself."""
     members = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # PID (NAME) STATE PARENT GROUP SESSION …; a name may have spaces and brackets in it.
+            # PID (NAME) STATE PARENT GROUP SESSION …; a name may contain spaces and brackets.
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
@@ -152,7 +152,7 @@ def free_port() -> int:
 
 
 def until(what: str, arrived: Callable[[], Any]) -> Any:
-    """Waits for something that may fail until then."""
+    """Retries until the time is over."""
     deadline = time.monotonic() + SOON
     while time.monotonic() < deadline:
         try:
@@ -165,7 +165,7 @@ def until(what: str, arrived: Callable[[], Any]) -> Any:
 
 
 async def arrives(what: str, arrived: Callable[[], Any]) -> Any:
-    """`until`, while other tasks go on."""
+    """`until`, while other tasks continue."""
     deadline = time.monotonic() + SOON
     while time.monotonic() < deadline:
         try:

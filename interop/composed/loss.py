@@ -1,4 +1,4 @@
-"""One of two workers is killed while calls run: which calls must end how."""
+"""Kills one of two workers during calls, and checks how each call ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STREAMED = 10
 
 @dataclass
 class Made:
-    """A call that a client has made."""
+    """A call of a client."""
 
     key: int
     safe: bool
@@ -35,7 +35,7 @@ class Made:
 
 
 class Loss:
-    """What happens to the calls of one server."""
+    """The effects of a loss on one server's calls."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Loss:
         finally:
             for stream in streams:
                 stream.cancel()
-        # The gate is still closed: what ends now ends because of the loss, and what runs elsewhere goes on.
+        # The gate is still closed, so a call that ends now ends because of the loss. Calls that run elsewhere continue.
         for made in here:
             ran_again = lambda made=made: len(self._runs(made.key)) > 1  # noqa: E731
             if made.safe:
@@ -95,7 +95,7 @@ class Loss:
         return self._account(here)
 
     async def _hold(self) -> list[Made]:
-        """Calls that wait at the gate, of each kind and client, until the victim has enough of each kind."""
+        """Makes calls of each kind and client that wait at the gate, until the victim has enough of each kind."""
         held: list[Made] = []
         for _ in range(ROUNDS):
             held += [self._call(caller, safe, gated=True) for caller in self.callers for safe in (True, False)]
@@ -133,7 +133,7 @@ class Loss:
         assert answer.holds(made.expected), f"{made.caller}: expected {made.expected!r}, got {answer}"
 
     def _account(self, here: list[Made]) -> str:
-        """What the ledger says of the calls that must not run twice."""
+        """Checks the calls that must not run twice, by the ledger."""
         lost = 0
         for made in self._made:
             answer, runs = made.answer.result(), len(self._runs(made.key))
@@ -161,5 +161,5 @@ class Loss:
         return self._lines().get(key, [])
 
     def _by_victim(self, key: int) -> bool:
-        """Whether the victim ran it, or a process that the victim started."""
+        """Whether the victim or one of its children ran the call."""
         return any(self.victim.pid in run for run in self._runs(key))

@@ -1,7 +1,7 @@
-"""The servers that are composed: how each is started with two workers, and what its tools are called.
+"""The composed servers: how to start each with two workers, and the names of its tools.
 
-Each has a tool that is safe to repeat and one that must not run twice. A run of either writes its key in the ledger, and waits for
-the gate if its arguments say so.
+Each server has one tool that may be repeated and one that must not. Each run writes its key to the ledger, and waits
+for the gate if its arguments say so.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def book(prefix: str) -> Callable[[int, bool], Call]:
 
 
 def ledger_part(name: str, pool: str, start: Callable[..., Any]) -> Part:
-    """One whose tools are called `look` and `book`, as those of others: its pool's prefix tells them apart."""
+    """A server with the tools `look` and `book`. Others have the same tools; the pool's prefix distinguishes them."""
     prefix = f"{pool}_"
     return Part(name, pool, start, look(prefix), book(prefix), prefix)
 
@@ -69,7 +69,7 @@ def over_stdio(command: list[str]) -> Callable[..., Any]:
 
 
 def behind_urls(command: list[str], backend: str, path: str = "") -> Callable[..., Any]:
-    """Two servers that listen on the port that PORT in the command stands for, and a process of Shoal that calls them."""
+    """Two servers, with their ports instead of PORT in the command, and a process of Shoal that calls them."""
 
     def start(cluster: Cluster, part: Part, variables: dict[str, str]) -> list[subprocess.Popen[bytes]]:
         servers, urls = [], []
@@ -87,7 +87,7 @@ def behind_urls(command: list[str], backend: str, path: str = "") -> Callable[..
 
 
 def answers(url: str) -> bool:
-    """Whether anybody is there, whatever the answer."""
+    """Whether the server answers, with any status."""
     try:
         fetch(url)
     except OSError as error:
@@ -96,7 +96,7 @@ def answers(url: str) -> bool:
 
 
 def joins(command: list[str]) -> Callable[..., Any]:
-    """Two workers that join the node which SHOAL_JOIN names."""
+    """Two workers that join the node in SHOAL_JOIN."""
 
     def start(cluster: Cluster, part: Part, variables: dict[str, str]) -> list[subprocess.Popen[bytes]]:
         environment = variables | {"SHOAL_JOIN": cluster.joins[0]}
@@ -106,7 +106,7 @@ def joins(command: list[str]) -> Callable[..., Any]:
 
 
 def by_the_crate(program: str) -> Callable[..., Any]:
-    """Two workers of one program: one within it, which joins by its own code, and one that it is as a whole."""
+    """Two workers of one program: one embedded in it, which joins by itself, and one that is the whole program."""
 
     def start(cluster: Cluster, part: Part, variables: dict[str, str]) -> list[subprocess.Popen[bytes]]:
         within = cluster.spawn(f"{part.pool}-0", [program, cluster.joins[0]], variables)
@@ -121,7 +121,7 @@ EVERYTHING = [
     str(INTEROP / "servers/ledger.js"),
     str(INTEROP / "servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js"),
 ]
-# The server calls all its tools safe to repeat.
+# The server marks all its tools as safe to repeat.
 EVERYTHING_SETTINGS = "tools.hints.echo = { read_only = false, idempotent = false }"
 EVERYTHING_OFFERS = frozenset({"echo", "get-sum", "get-structured-content", "trigger-long-running-operation"})
 
@@ -152,15 +152,15 @@ def petstore(python: str) -> Part:
 
 
 def parts(args: argparse.Namespace) -> list[Part]:
-    """All for which there is a program."""
+    """All servers whose programs are available."""
     urls = "{ http = { urls = URLS } }"
     found = []
     if args.node:
         found.append(everything("server-everything over stdio", "everything", "", "", over_stdio([*EVERYTHING, "stdio"])))
-        # It offers to resume a stream, and forgets all with its process: nobody needs to try for long.
+        # The server lets clients resume streams, but loses them with its process, so long retries are useless.
         backend = '{ http = { urls = URLS, resume_for = "1s" } }'
         start = behind_urls([*EVERYTHING, "streamableHttp"], backend, "/mcp")
-        # Both have the same resources: those of one are enough.
+        # Both have the same resources, so one is enough.
         settings = '\nresources.deny = ["*"]'
         found.append(everything("server-everything over HTTP", "remote", "remote_", settings, start))
     if args.fastmcp:

@@ -26,7 +26,7 @@ CHECK_SECONDS = 3 * SOON
 
 
 async def connect(args: argparse.Namespace, cluster: Cluster, directory: Path) -> list[Caller]:
-    """Clients on both SDKs, of both eras. Each edge has two, of either SDK and either era."""
+    """Connects clients of both SDKs and both eras, two to each edge."""
     python = [args.python, "-B", str(INTEROP / "python/calls.py")]
     typescript = ["node", str(INTEROP / "typescript/calls.js")]
     first, second = cluster.urls
@@ -48,7 +48,7 @@ async def connect(args: argparse.Namespace, cluster: Cluster, directory: Path) -
 
 
 async def listed(cluster: Cluster, callers: list[Caller], composed: list[Part]) -> str:
-    """Through either edge, clients of both eras see the same tools of one server."""
+    """Clients of both eras see the same tools of one server through both edges."""
     lists = [sorted(await caller.names()) for caller in callers]
     for caller, names in zip(callers, lists, strict=True):
         assert names == lists[0], f"{caller.name} sees {names}, but {callers[0].name} sees {lists[0]}"
@@ -61,7 +61,7 @@ async def listed(cluster: Cluster, callers: list[Caller], composed: list[Part]) 
 
 
 async def kept(cluster: Cluster, callers: list[Caller]) -> str:
-    """No client opened a second session, and all leave as they would have."""
+    """No client opened a second session, and all leave normally."""
     opened = sum(caller.era == "legacy" for caller in callers)
     created = cluster.sessions_created()
     assert created == opened, f"{opened} clients have opened {created} sessions"

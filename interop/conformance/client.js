@@ -12,7 +12,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema, ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 
-/** How long Shoal may take until it serves the tools, in ms. */
+/** How long Shoal may take to serve the tools, in ms. */
 const READY = 10_000;
 
 const { values, positionals } = parseArgs({ options: { shoal: { type: 'string' } }, allowPositionals: true });
@@ -39,14 +39,14 @@ try {
 /** Writes the configuration, and returns its path. */
 async function configure() {
     const http = { url, era: modern ? 'modern' : 'legacy' };
-    // The suite's authorization servers are on loopback, and the server names them.
+    // The suite's authorization servers, which the server names, are on loopback.
     const lines = [
         '[server]',
         'listen = "127.0.0.1:0"',
         'admin = "127.0.0.1:0"',
         '[outbound]',
         'allow = ["127.0.0.0/8", "::1/128"]',
-        // As a client of an SDK, which sends arguments as they are.
+        // Like SDK clients, which send arguments unchanged.
         '[catalog]',
         'validate_arguments = false',
         '[pools.upstream.backend.http]',
@@ -68,7 +68,7 @@ async function configure() {
     return file;
 }
 
-/** Waits until Shoal has the server's lists, and returns where it serves them. */
+/** Waits until Shoal has the server's lists, and returns its URL. */
 async function serving() {
     let mcp, admin;
     for await (const line of readline.createInterface({ input: shoal.stdout })) {
@@ -100,7 +100,7 @@ async function use(mcp) {
         ...(await listed(client.listPrompts()))
     };
     const calls = context.toolCalls ?? tools.map(({ name, inputSchema }) => ({ name, arguments: required(inputSchema) }));
-    // One scenario wants to see the schema of a tool as it came.
+    // One scenario checks the unchanged schema of a tool.
     const echo = calls.find(call => call.name === 'json_schema_echo');
     if (echo) echo.arguments.schema = tools.find(tool => tool.name !== echo.name).inputSchema;
     for (const call of calls) await tried(client.callTool(call));
@@ -109,7 +109,7 @@ async function use(mcp) {
     await client.close();
 }
 
-/** Waits for an answer. One that is an error is for the suite to judge: some of its servers only list. */
+/** Waits for an answer. The suite judges errors, because some of its servers only list. */
 async function tried(asked) {
     await asked.catch(error => {
         if (!(error instanceof McpError) || error.code === ErrorCode.RequestTimeout) throw error;
@@ -117,12 +117,12 @@ async function tried(asked) {
     });
 }
 
-/** What a list has, or nothing where the server has no such list. */
+/** The items of a list; empty if the server does not have the list. */
 async function listed(asked) {
     return await asked.catch(() => ({}));
 }
 
-/** Values for what a schema requires, except for what has a default. */
+/** Values for a schema's required members without defaults. */
 function required({ properties = {}, required = [] }) {
     const values = { string: 'x', number: 1.5, integer: 1, boolean: true, array: [], object: {}, null: null };
     const named = required.filter(name => !('default' in (properties[name] ?? {})));

@@ -9,9 +9,9 @@ import { parseArgs } from 'node:util';
 
 import { run, verdict } from './suite.js';
 
-/** So many scenarios run at once. */
+/** Maximum concurrent scenarios. */
 const AT_ONCE = 2;
-/** The scenarios that apply to Shoal, each with the revisions to run it in; none where the suite knows only one. */
+/** The scenarios that apply to Shoal, each with its revisions; empty if the suite knows only one. */
 const APPLIES = {
     initialize: ['2025-11-25'],
     tools_call: ['2025-11-25', '2026-07-28'],
@@ -29,7 +29,7 @@ const APPLIES = {
     'auth/resource-mismatch': [undefined],
     'auth/metadata-issuer-mismatch': [undefined]
 };
-/** Why the others do not. */
+/** Why the others do not apply. */
 const USER = 'it needs a user who logs in at the server; Shoal has clients, whose tokens it passes on or exchanges';
 const IDENTITY = 'Shoal has no identity of its own to trade besides client credentials';
 const DPOP = 'Shoal requests bearer tokens only';
@@ -84,7 +84,7 @@ async function work(next) {
         const { output } = await run('client', '--command', command, '--scenario', scenario, ...version, '-o', into);
         const checks = await results(into);
         const problem = checks ? verdict(checks) : `it left no result: ${output}`;
-        // Where a client should refuse what the server says, it may end with an error.
+        // A client may end with an error where it should refuse the server's answer.
         const refuses = /mismatch|invalid/.test(scenario);
         const broke = refuses ? undefined : /Client (exited with code|timed out)[\s\S]*/.exec(output)?.[0];
         report(revision ? `${scenario} ${revision}` : scenario, problem ?? broke);
@@ -92,7 +92,7 @@ async function work(next) {
     }
 }
 
-/** The checks of the one scenario whose results are in a directory. */
+/** The checks of the scenario in a results directory. */
 async function results(into) {
     const files = await readdir(into, { recursive: true }).catch(() => []);
     const file = files.find(name => path.basename(name) === 'checks.json');

@@ -31,7 +31,7 @@ try {
     if (values['spec-version']) which.push('--spec-version', values['spec-version']);
     const { code, output } = await run('server', '--url', values.url, ...which, '-o', directory);
     failed = await judge(announced(output));
-    // The suite knows which scenarios a revision requires; what it fails must not pass here.
+    // The suite knows a revision's required scenarios, so its failure must be a failure here.
     if (failed === 0 && code !== 0 && values.requirements) {
         console.log(`FAIL exit_code: the suite ended with ${code}`);
         failed += 1;
@@ -41,14 +41,14 @@ try {
 }
 process.exit(failed > 0 ? 1 : 0);
 
-/** The scenarios that the suite said it would run. */
+/** The scenarios that the suite announced. */
 function announced(output) {
     const scenarios = [...output.matchAll(/^=== Running scenario: (.+) ===$/gm)].map(match => match[1]);
     if (scenarios.length === 0) console.log(output);
     return scenarios;
 }
 
-/** Prints what became of each scenario and returns how many failed. */
+/** Prints each scenario's result and returns how many failed. */
 async function judge(scenarios) {
     const results = new Map();
     for (const name of await readdir(directory)) {

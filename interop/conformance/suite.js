@@ -1,4 +1,4 @@
-// Runs the conformance suite's program, and reads what it says.
+// Runs the conformance suite's program and parses its output.
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(
     new URL('node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url)
 );
-/** What is said of a scenario that the suite only names. */
+/** The remark for scenarios that the suite does not implement. */
 export const SKIPPED = 'the suite does not check it yet';
 
 /** Runs the program to its end. */
@@ -21,7 +21,7 @@ export function run(...args) {
     });
 }
 
-/** Why a scenario counts as failed, or nothing if it does not. */
+/** Why a scenario failed; undefined if it passed. */
 export function verdict(checks) {
     const of = status => checks.filter(check => check.status === status);
     const told = check => `${check.id}: ${check.errorMessage ?? check.description}`.replaceAll('\n', ' | ');

@@ -1,4 +1,4 @@
-// A stdio server that says what no page should ever run, in every place that the console shows.
+// A stdio server that puts scripts and markup in every place that the console shows.
 
 import { createInterface } from 'node:readline';
 
@@ -14,7 +14,7 @@ const schema = {
         nested: { $ref: '#/$defs/node' }
     },
     required: ['kind'],
-    // Refers to itself, for ever.
+    // Refers to itself.
     $defs: { node: { type: 'object', properties: { below: { $ref: '#/$defs/node' }, text: { type: 'string' } } } }
 };
 const tools = [

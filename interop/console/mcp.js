@@ -1,4 +1,4 @@
-// A client of few words, which leaves something to be seen in the console.
+// A minimal client, which creates things for the console to show.
 
 const ACCEPT = 'application/json, text/event-stream';
 
@@ -17,7 +17,7 @@ export class Session {
         return new Session(url, answer.headers.get('mcp-session-id'));
     }
 
-    /** Calls a tool; its response, whether it comes as JSON or on a stream. */
+    /** Calls a tool; returns its response from JSON or a stream. */
     async call(id, name, args, meta = {}, signal = undefined) {
         const params = { name, arguments: args, _meta: meta };
         const answer = await this.send({ id, method: 'tools/call', params }, signal);
@@ -33,12 +33,12 @@ export class Session {
         await fetch(this.url, { method: 'DELETE', headers: this.headers() });
     }
 
-    /** Reads the standalone stream, until what is returned is aborted. */
+    /** Reads the standalone stream until the returned controller is aborted. */
     async listen() {
         const reading = new AbortController();
         const headers = { Accept: 'text/event-stream', ...this.headers() };
         const answer = await fetch(this.url, { headers, signal: reading.signal });
-        // What nobody reads is closed when it is collected.
+        // An unread body would be closed at garbage collection.
         answer.text().catch(() => undefined);
         return reading;
     }

@@ -1,17 +1,17 @@
-// The console's page as somebody uses it who has no mouse.
+// The console's page, used with the keyboard only.
 
 import { expect } from '../javascript/harness.js';
 
-/** How long anything on the page may take. */
+/** Timeout of anything on the page. */
 export const SOON = 15_000;
 const MOST_TABS = 60;
 
-/** Presses Tab until the element that `selector` names has the focus. */
+/** Presses Tab until the element `selector` has the focus. */
 export function tabTo(page, selector) {
     return press(page, 'Tab', selector);
 }
 
-/** The same backwards. */
+/** The same with Shift+Tab. */
 export function tabBackTo(page, selector) {
     return press(page, 'Shift+Tab', selector);
 }
@@ -39,7 +39,7 @@ export async function openView(page, name) {
     expect(await hasFocus(page, `#tab-${name}`), `the arrow keys do not reach ${name}`);
 }
 
-/** Says yes to a question; the safe answer must have had the focus. */
+/** Confirms a question; the safe answer must have had the focus. */
 export async function sayYes(page) {
     await page.locator('#confirm[open]').waitFor({ timeout: SOON });
     expect(await hasFocus(page, '#confirm-no'), 'the safe answer has not got the focus');
@@ -55,7 +55,7 @@ export function rows(page, table) {
         rows.map(row => [...row.cells].map(cell => cell.textContent)));
 }
 
-/** Waits until what `look` finds is right. */
+/** Waits until the result of `look` is right. */
 export async function until(what, look) {
     const late = Date.now() + SOON;
     for (;;) {

@@ -60,7 +60,7 @@ async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
 
 
 COUNTER = "asking://counter"
-# The sessions that follow it.
+# The subscribed sessions.
 followers = {}
 count = 0
 
@@ -81,7 +81,7 @@ async def unsubscribe(ctx, params: types.UnsubscribeRequestParams) -> types.Empt
     return types.EmptyResult()
 
 
-# FastMCP serves no subscriptions: they are left to the server below it.
+# FastMCP has no subscriptions, so the low-level server handles them.
 server._mcp_server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
 server._mcp_server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe)
 
@@ -97,7 +97,7 @@ async def change(ctx: Context) -> str:
 
 
 def record(what: str) -> None:
-    """Leaves a line where the test looks for it, since a process that is killed remembers nothing."""
+    """Writes to a file, because a killed process loses its memory."""
     with open(os.environ["INTEROP_RECORD"], "a", encoding="utf-8") as file:
         file.write(f"{what}\n")
 

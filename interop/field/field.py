@@ -42,13 +42,13 @@ Seen = dict[str, Any]
 
 
 class Answers:
-    """Answers what servers ask, always the same."""
+    """Answers servers' questions, always the same."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
 
     async def elicit(self, _context: Any, params: Any) -> types.ElicitResult:
-        """Accepts a form with nothing filled in, which every field may be."""
+        """Accepts a form without filling it in, because all fields are optional."""
         return types.ElicitResult(action="accept" if hasattr(params, "requested_schema") else "decline", content={})
 
     async def sample(self, _context: Any, _params: Any) -> types.CreateMessageResult:
@@ -62,7 +62,7 @@ class Answers:
 
 
 async def script(client: Client, server: Server, place: Callable[[Any], Any]) -> Seen:
-    """What a client gets."""
+    """Records a client's view."""
     seen: Seen = {}
 
     async def step(name: str, ask: Callable[[], Awaitable[Any]]) -> Any:
@@ -86,14 +86,14 @@ async def script(client: Client, server: Server, place: Callable[[Any], Any]) ->
         await step(f"get {prompt.name}", lambda name=prompt.name: client.get_prompt(name))
     for at, (tool, arguments) in enumerate(server.calls):
         await step(f"call {at + 1} {tool}", lambda tool=tool, arguments=arguments: client.call_tool(tool, place(arguments)))
-    # A list after the calls: some servers have other tools once they know their client.
+    # List again after the calls, because some servers change their tools for a client.
     if tools:
         await step("tools/list, again", client.list_tools)
     return seen
 
 
 def placed(value: Any, places: dict[str, str]) -> Any:
-    """Puts paths in."""
+    """Replaces paths."""
     text = json.dumps(value)
     for name, path in places.items():
         text = text.replace("{" + name + "}", json.dumps(path)[1:-1])
@@ -102,7 +102,7 @@ def placed(value: Any, places: dict[str, str]) -> Any:
 
 @contextlib.asynccontextmanager
 async def process(*words: str, cwd: str, log: Any = asyncio.subprocess.DEVNULL) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A program that is ended afterwards, with all that it has started."""
+    """Runs a program, and ends it with its children."""
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     running = await asyncio.create_subprocess_exec(*words, stdin=nothing, stdout=pipe, stderr=log, cwd=cwd, start_new_session=True)
     try:
@@ -118,7 +118,7 @@ async def process(*words: str, cwd: str, log: Any = asyncio.subprocess.DEVNULL) 
 
 
 async def served(running: asyncio.subprocess.Process) -> str:
-    """Where Shoal serves, once its server is ready."""
+    """Shoal's URL, once its server is ready."""
     urls: dict[str, str] = {}
     async with asyncio.timeout(START_SECONDS):
         while len(urls) < 2 and (line := (await running.stdout.readline()).decode()):
@@ -157,7 +157,7 @@ async def seen_by(target: Any, mode: str, server: Server, places: dict[str, str]
 
 
 async def run(server: Server, installed: Installed, shoal: str | None, mode: str) -> Seen:
-    """One run in a directory of its own: directly without Shoal."""
+    """One run in its own directory; `shoal` None means directly."""
     with tempfile.TemporaryDirectory(prefix="field.") as directory:
         places = {"dir": directory, "here": str(pathlib.Path(__file__).parent), "chromium": shutil.which("chromium") or ""}
         for command in server.files:
@@ -182,7 +182,7 @@ async def run(server: Server, installed: Installed, shoal: str | None, mode: str
 
 
 def steady(value: Any, server: Server, directory: str) -> Any:
-    """The same without what differs from run to run."""
+    """Replaces values that differ between runs."""
     if isinstance(value, dict):
         return {steady(key, server, directory): steady(each, server, directory) for key, each in sorted(value.items())}
     if isinstance(value, list):
@@ -198,7 +198,7 @@ def steady(value: Any, server: Server, directory: str) -> Any:
 
 
 def differences(direct: Any, through: Any, at: str = "") -> list[str]:
-    """Where two values differ, as paths; members of lists are matched by name, URI or place."""
+    """The paths at which two values differ; items of lists are matched by name, URI or position."""
     if isinstance(direct, dict) and isinstance(through, dict):
         found = []
         for key in sorted({*direct, *through}):
@@ -218,7 +218,7 @@ def differences(direct: Any, through: Any, at: str = "") -> list[str]:
 
 
 def by_name(values: list[Any]) -> dict[str, Any]:
-    """Members of a list by what names them."""
+    """Items of a list by name."""
     names = [str(each.get("name") or each.get("uri") or at) if isinstance(each, dict) else str(at) for at, each in enumerate(values)]
     if len(set(names)) < len(names):
         names = [str(at) for at in range(len(values))]
@@ -243,7 +243,7 @@ def compared(name: str, direct: Seen, through: Seen) -> tuple[list[str], list[st
     better = [step for step, got in direct.items() if failed(got) and not failed(through.get(step))]
     if better:
         reasons.append(BETTER)
-    # Without a connection there is nothing to compare with.
+    # Without a connection there is nothing to compare.
     same = [] if failed(direct["connect"]) else [step for step in {*direct, *through} if step not in better]
     for difference in differences(*({step: seen[step] for step in same if step in seen} for seen in (direct, through))):
         reason = next((reason for where, pattern, reason in KNOWN if where in ("*", name) and re.search(pattern, difference)), None)
@@ -255,7 +255,7 @@ def compared(name: str, direct: Seen, through: Seen) -> tuple[list[str], list[st
 
 
 async def row(name: str, registries: Registries, shoal: str) -> tuple[str, int]:
-    """A row of the table, and how many differences have no reason."""
+    """A row of the table, and the number of its differences without a reason."""
     server = SERVERS[name]
     if server.wanted and not shutil.which(server.wanted):
         return f"| {name} | `{server.package}` | | not run | it needs {server.wanted} |", 0
@@ -290,7 +290,7 @@ BEGIN, END = "<!-- servers: begin -->", "<!-- servers: end -->"
 
 
 def write(page: pathlib.Path, rows: list[str]) -> None:
-    """Puts the table between its marks."""
+    """Writes the table between its marks."""
     text = page.read_text()
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)

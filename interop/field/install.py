@@ -1,4 +1,4 @@
-"""Installs servers by the ordinary client of their registry, each once."""
+"""Installs servers with the ordinary client of their registry, each once."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Installed:
 
 
 class Registries:
-    """Where servers come from."""
+    """The sources of servers."""
 
     def __init__(self, tools: pathlib.Path) -> None:
         self.tools = tools.resolve()
 
     async def install(self, server: Server) -> Installed:
-        """Fetches the newest version, unless there is one."""
+        """Installs the newest version, unless one is installed."""
         self.tools.mkdir(parents=True, exist_ok=True)
         return await getattr(self, f"_{server.registry}")(server)
 
@@ -39,7 +39,7 @@ class Registries:
         place = self.tools / server.package.replace("/", "-").lstrip("@")
         package = place / "node_modules" / server.package / "package.json"
         if not package.exists():
-            # Without scripts: some fetch a browser.
+            # Without scripts, because some fetch a browser.
             await said("npm", "install", "--prefix", str(place), "--no-audit", "--no-fund", "--ignore-scripts", server.package)
         version = json.loads(package.read_text())["version"]
         return Installed(version, (str(place / "node_modules" / ".bin" / server.command[0]),), replaces=True)
@@ -72,7 +72,7 @@ class Registries:
 
 
 async def said(*words: str, cwd: pathlib.Path | None = None) -> str:
-    """Runs a program that must succeed; what it says."""
+    """Runs a program that must succeed; returns its output."""
     pipe = asyncio.subprocess.PIPE
     running = await asyncio.create_subprocess_exec(*words, cwd=cwd, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     async with asyncio.timeout(INSTALL_SECONDS):

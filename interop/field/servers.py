@@ -10,7 +10,7 @@ Call = tuple[str, dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """A server and what is asked of it."""
+    """A server and the calls to make."""
 
     registry: str
     """Where its package comes from: npm, pypi, go, or here for a small one that is written for this."""

@@ -20,7 +20,7 @@ import (
 const (
 	counter          = "demo://counter"
 	resourceNotFound = -32002
-	// quietTime is how long to listen for something that must not come.
+	// quietTime is how long to listen for a message that must not come.
 	quietTime = 300 * time.Millisecond
 )
 
@@ -97,7 +97,7 @@ func (d *demo) progress(ctx context.Context) error {
 	if err := equal("text", text(result), "done after 5 steps"); err != nil {
 		return err
 	}
-	// The SDK handles notifications and results side by side: the last of them may come late.
+	// The SDK handles notifications and results concurrently, so the last notification may come late.
 	all := func() bool { return len(d.peer.progress) >= 5 }
 	if err := d.peer.wait(ctx, "all progress", all); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (d *demo) roots(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The SDK keeps its roots in no particular order.
+	// The SDK's roots have no particular order.
 	lines := strings.Split(text(result), "\n")
 	slices.Sort(lines)
 	return equal("roots", lines, rootURIs)
@@ -230,7 +230,7 @@ func (d *demo) subscription(ctx context.Context) error {
 		return err
 	}
 	if d.modern {
-		// Here Subscribe returns before the server has said that it is listening.
+		// Subscribe returns before the server has acknowledged the subscription.
 		err := d.peer.wait(ctx, "the acknowledgement", func() bool { return d.peer.acks > acks })
 		if err != nil {
 			return err
@@ -268,7 +268,7 @@ func (d *demo) unsubscribed(ctx context.Context) error {
 }
 
 func (d *demo) toolsListChanged(ctx context.Context) (err error) {
-	// On a modern connection the SDK has been listening since it connected.
+	// On a modern connection, the SDK listens from the start.
 	before, err := d.toolNames(ctx)
 	if err != nil {
 		return err
@@ -494,7 +494,7 @@ func collect[T any](items iter.Seq2[T, error], name func(T) string) ([]string, e
 	return names, nil
 }
 
-// hasCode is an error unless err is the JSON-RPC error of that code.
+// hasCode is an error unless err is the JSON-RPC error with that code.
 func hasCode(err error, code int64) error {
 	var protocol *jsonrpc.Error
 	if !errors.As(err, &protocol) {

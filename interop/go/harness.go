@@ -14,7 +14,7 @@ import (
 // checkTime is how long one check may take before it counts as failed.
 const checkTime = 30 * time.Second
 
-// skip is the error of a check that the SDK or the era has no way to do.
+// skip is the error of a check that the SDK or the era does not support.
 type skip string
 
 func (s skip) Error() string { return string(s) }
@@ -25,7 +25,7 @@ type check struct {
 	run  func(ctx context.Context) error
 }
 
-// runner counts what the checks found.
+// runner counts the checks' results.
 type runner struct {
 	only   []string
 	failed int
@@ -39,7 +39,7 @@ func (r *runner) do(c check) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
 	done := make(chan error, 1)
-	// In a goroutine, because not everything in the SDK heeds its context.
+	// In a goroutine, because not all of the SDK observes its context.
 	go func() { done <- c.run(ctx) }()
 	var err error
 	select {
@@ -61,7 +61,7 @@ func (r *runner) do(c check) bool {
 	return true
 }
 
-// exit ends the program with the status that the checks deserve.
+// exit ends the program with the checks' status.
 func (r *runner) exit() {
 	if r.failed > 0 {
 		os.Exit(1)

@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// versions are what the SDK is told to ask for: from 2026-07-28 on it begins with server/discover,
-// before that with initialize.
+// versions are the SDK's requested versions: from 2026-07-28 on it begins with server/discover, before that with
+// initialize.
 var versions = map[string]string{"legacy": "2025-11-25", "modern": "2026-07-28"}
 
 func main() {
@@ -37,7 +37,7 @@ func main() {
 	p := &peer{formAnswer: &mcp.ElicitResult{Action: "cancel"}, urlAnswer: &mcp.ElicitResult{Action: "cancel"}}
 	var session *mcp.ClientSession
 	connect := check{"connect", func(context.Context) (err error) {
-		// Not with the check's context: it would end the session's streams with the check.
+		// Not the check's context, which would end the session's streams.
 		options := &mcp.ClientSessionOptions{ProtocolVersion: version}
 		session, err = p.client().Connect(context.Background(), transport(*url), options)
 		if err != nil {

@@ -17,8 +17,7 @@ const (
 
 var rootURIs = []string{"file:///workspace/one", "file:///workspace/two"}
 
-// peer is the client's side of a conversation: it answers what servers ask from scripted values,
-// and remembers every question and notification.
+// peer is the client's side of a conversation: it gives scripted answers, and records all questions and notifications.
 type peer struct {
 	mu         sync.Mutex
 	formAnswer *mcp.ElicitResult
@@ -33,7 +32,7 @@ type peer struct {
 	acks       int
 }
 
-// client makes an SDK client that answers for the peer.
+// client makes an SDK client with the peer's handlers.
 func (p *peer) client() *mcp.Client {
 	client := mcp.NewClient(&mcp.Implementation{Name: "interop-go", Version: "1.0.0"}, &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{
@@ -103,7 +102,7 @@ func (p *peer) toolsChanged(context.Context, *mcp.ToolListChangedRequest) {
 	p.toolLists++
 }
 
-// countAcks sees what the SDK keeps to itself: that a subscription has begun.
+// countAcks counts acknowledged subscriptions, which the SDK does not report.
 func (p *peer) countAcks(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == acknowledged {
@@ -115,14 +114,14 @@ func (p *peer) countAcks(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// with runs fn while nothing else touches the peer.
+// with runs fn with exclusive access to the peer.
 func (p *peer) with(fn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fn()
 }
 
-// wait returns once a notification has made arrived true.
+// wait returns when a notification has made arrived true.
 func (p *peer) wait(ctx context.Context, what string, arrived func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, arrivalTime)
 	defer cancel()

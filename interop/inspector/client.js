@@ -14,7 +14,7 @@ const PROGRAM = fileURLToPath(
     new URL('node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url)
 );
 const RUN_MS = 25_000;
-/** The exit code of a call whose result is an error, and of one whose tool does not exist. */
+/** The exit code of a call whose result is an error, and of a call of an unknown tool. */
 const TOOL_FAILED = 5;
 
 const { values } = parseArgs({
@@ -31,10 +31,10 @@ if (!values.url || !['legacy', 'modern'].includes(values.era) || values.expect !
     process.exit(2);
 }
 
-// The Inspector keeps a catalog of servers at home, which is none of ours.
+// The Inspector keeps a catalog of servers in the home directory; use another one.
 const home = await mkdtemp(path.join(tmpdir(), 'inspector-'));
 
-/** Runs the Inspector with `args` and returns its exit code, its result and what it complained of. */
+/** Runs the Inspector with `args` and returns its exit code, result and errors. */
 function inspect(...args) {
     return run(values.url, '--protocol-era', values.era, ...args);
 }
@@ -63,7 +63,7 @@ function run(...args) {
     });
 }
 
-/** Runs the Inspector where it must succeed, and returns the result. */
+/** Runs the Inspector, which must succeed, and returns the result. */
 async function result(...args) {
     const { code, complaint, result } = await inspect(...args);
     expect(code === 0, `exit code ${code}: ${complaint}`);
@@ -134,7 +134,7 @@ const checks = {
     }
 };
 
-/** The tools of a server that the Inspector knows from what `shoal client-config` prints. */
+/** The tools of a server configured from the output of `shoal client-config`. */
 async function configured(...flags) {
     const { stdout } = await promisify(execFile)(values.shoal, ['client-config', 'inspector', '--url', values.url, ...flags]);
     const file = path.join(home, 'configured.json');

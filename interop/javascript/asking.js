@@ -1,4 +1,4 @@
-// Checks against the asking servers of every SDK behind Shoal: they speak both eras, and ask in the way of either.
+// Checks of the asking servers of every SDK behind Shoal. They support both eras and both ways to ask.
 
 import { randomUUID } from 'node:crypto';
 
@@ -7,12 +7,12 @@ import { SAMPLED } from './peer.js';
 import { textOf } from './session.js';
 
 const COUNTER = 'asking://counter';
-/** Steps that take longer than a check may. */
+/** More steps than a check has time for. */
 const LONG = 600;
 const AT_ONCE_MS = 20_000;
 const OUTCOME_UNKNOWN = 50002;
 
-/** The checks in the order in which they run; each takes a session, its peer and what is known of the server. */
+/** The checks in order; each gets a session, its peer and the known server. */
 export const asking = {
     async call(session) {
         expectEqual(await session.text('echo', { text: 'hello' }), 'hello', 'text');
@@ -89,7 +89,7 @@ export const asking = {
         const seen = [];
         const onprogress = ({ progress }) => seen.push(progress);
         const ended = session.text('work_safely', { steps: 40, label }, { onprogress });
-        // It may fail before it is waited for.
+        // The call may fail before the check waits for it.
         ended.catch(() => {});
         await working(known, label);
         known.kill(`started ${label}`);
@@ -100,10 +100,10 @@ export const asking = {
     }
 };
 
-/** Returns in the middle of the server's work. */
+/** Waits until the server is in the middle of its work. */
 async function working(known, label) {
     await known.left(`started ${label}`);
-    // Time to say how far it is.
+    // Time to report progress.
     await sleep(200);
 }
 

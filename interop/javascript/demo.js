@@ -19,14 +19,14 @@ const TOOLS = [
 ];
 const COUNTER = 'demo://counter';
 const INVALID_PARAMS = -32602;
-/** How long to listen for something that must not come. */
+/** How long to listen for a message that must not come. */
 const QUIET_MS = 300;
 
 async function counter(session) {
     return Number((await session.read(COUNTER)).text.replaceAll(/[^-\d]/g, ''));
 }
 
-/** The checks in the order in which they run; each takes a session and its peer. */
+/** The checks in order; each gets a session and its peer. */
 export const demo = {
     async list_tools(session) {
         const names = (await session.listTools()).map(tool => tool.name);

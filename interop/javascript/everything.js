@@ -14,7 +14,7 @@ const DOCUMENT = 'demo://resource/dynamic/text/7';
  */
 export const everything = ownProcess => ({
     async list_tools(session) {
-        // The server offers the last three only if it was told what the client can do.
+        // The server offers the last three only if the client declares the capabilities.
         const wanted = [
             'echo',
             'get-sum',
@@ -38,7 +38,7 @@ export const everything = ownProcess => ({
 
     async progress(session) {
         const seen = [];
-        // Without a total it is the SDK's own, which tells of a question as well: the server may ask for roots meanwhile.
+        // Progress without a total is the SDK's own, also for questions: the server may ask for roots meanwhile.
         const onprogress = ({ progress, total }) => total && seen.push(progress);
         await session.text(LONG, { duration: 0.4, steps: 4 }, { onprogress });
         expectEqual(seen, [1, 2, 3, 4], 'progress');
@@ -87,7 +87,7 @@ export const everything = ownProcess => ({
     },
 
     async roots(session, peer) {
-        // The server keeps the roots of one client, so processes that clients share are told none.
+        // The server keeps the roots of one client, so Shoal does not tell shared processes any roots.
         const names = (await session.listTools()).map(tool => tool.name);
         if (!names.includes('get-roots-list') && !ownProcess) throw new Skip("the server's processes are shared");
         const text = await session.text('get-roots-list');
@@ -95,7 +95,7 @@ export const everything = ownProcess => ({
     },
 
     async task(session, peer) {
-        // Its server runs it as a task alone, which takes four seconds.
+        // The server runs it only as a task, which takes four seconds.
         if (ownProcess) throw new Skip('shown with shared processes');
         peer.formAnswer = { action: 'accept', content: { interpretation: 'technical' } };
         const text = await session.text('simulate-research-query', { topic: 'shoals', ambiguous: true });
@@ -119,7 +119,7 @@ export const everything = ownProcess => ({
     },
 
     async subscription(session, peer) {
-        // The server sends updates at once and then every five seconds, until told again.
+        // The server sends an update at once and then every five seconds, until the next call.
         const stop = await session.subscribe(DOCUMENT);
         await session.text('toggle-subscriber-updates');
         try {
@@ -153,7 +153,7 @@ export const everything = ownProcess => ({
     },
 
     async crash(session, _peer, known) {
-        // It is safe to repeat, so it is started again, and ends as if nothing had happened.
+        // The tool may be repeated, so it runs again and succeeds.
         let killed = false;
         const onprogress = () => {
             if (!killed) known.kill();

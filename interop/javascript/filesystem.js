@@ -6,7 +6,7 @@ import path from 'node:path';
 import { expect, expectAll, expectEqual } from './harness.js';
 import { textOf } from './session.js';
 
-/** The checks for a server whose `directory` holds `hello.txt` and `sub/`. */
+/** The checks of a server whose `directory` holds `hello.txt` and `sub/`. */
 export const filesystem = directory => ({
     async list_tools(session) {
         const wanted = ['list_directory', 'read_text_file', 'write_file', 'list_allowed_directories'];

@@ -1,9 +1,9 @@
-// Runs named checks one after the other and prints a line for each.
+// Runs named checks in order and prints a line for each.
 
-/** How long one check may take before it counts as failed. */
+/** Timeout of one check. */
 const CHECK_MS = 30_000;
 
-/** The SDK, the transport or the era has no way to do what the check asks for. */
+/** The SDK, the transport or the era does not support the check. */
 export class Skip extends Error {}
 
 /** Fails the check unless `condition` holds. */
@@ -49,7 +49,7 @@ export async function within(ms, what, promise) {
 
 export const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
 
-/** Counts what the checks found. */
+/** Counts the checks' results. */
 export class Runner {
     failed = 0;
     #only;
@@ -60,7 +60,7 @@ export class Runner {
         this.#cannot = new Map(cannot.map(each => each.split('|')).map(([name, seen, why]) => [name, { seen, why }]));
     }
 
-    /** Runs one check; true unless it failed. */
+    /** Runs one check; false if it failed. */
     async run(name, check) {
         if (this.#only.length > 0 && !this.#only.includes(name)) return true;
         const cannot = this.#cannot.get(name);

@@ -1,4 +1,4 @@
-// What a test knows of a server besides what it says: its processes, and the lines that each leaves.
+// A test's knowledge of a server: its processes, and the lines that each has written.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { expect, sleep } from './harness.js';
 
 const ARRIVAL_MS = 20_000;
 
-/** A server that was started by `known`, which gives each process a file in a directory. */
+/** A server started by `known`, which gives each process a file in a directory. */
 export class Known {
     #directory;
 
@@ -15,12 +15,12 @@ export class Known {
         this.#directory = directory;
     }
 
-    /** How often this line was left. */
+    /** How often this line was written. */
     times(line) {
         return this.#processes().flatMap(pid => this.#lines(pid).filter(left => left === line)).length;
     }
 
-    /** Waits until this line is left. */
+    /** Waits for this line. */
     async left(line) {
         const deadline = Date.now() + ARRIVAL_MS;
         while (this.times(line) === 0) {
@@ -29,7 +29,7 @@ export class Known {
         }
     }
 
-    /** Kills the processes that have left this line, or all. */
+    /** Kills the processes that have written this line, or all. */
     kill(line) {
         const meant = this.#processes().filter(pid => line === undefined || this.#lines(pid).includes(line));
         expect(meant.map(pid => this.#kill(pid)).includes(true), 'there was nothing to kill');
@@ -45,7 +45,7 @@ export class Known {
 
     #kill(pid) {
         try {
-            // Its number may be another program's by now.
+            // The process id may have been reused.
             const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
             if (!environment.includes(`INTEROP_RECORD=${join(this.#directory, pid)}`)) return false;
             return process.kill(Number(pid), 'SIGKILL');

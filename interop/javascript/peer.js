@@ -1,18 +1,18 @@
-// The client's side of a conversation: answers what servers ask, records what they send.
+// The client's side of a conversation: answers questions, records notifications.
 
 const ARRIVAL_MS = 10_000;
 
 export const SAMPLED = 'a sampled text';
 export const ROOTS = ['file:///workspace/one', 'file:///workspace/two'];
 
-/** What the client can do; the same in both SDKs. */
+/** The client's capabilities, the same in both SDKs. */
 export const CAPABILITIES = {
     sampling: {},
     elicitation: { form: {}, url: {} },
     roots: { listChanged: true }
 };
 
-/** Answers from scripted values and remembers every question and notification. */
+/** Gives scripted answers, and records all questions and notifications. */
 export class Peer {
     formAnswer = { action: 'cancel' };
     urlAnswer = { action: 'cancel' };

@@ -1,8 +1,8 @@
-// What the checks need from a connected client, and what both SDKs spell the same.
+// What the checks need from a connected client, as far as both SDKs agree.
 
 import { expect } from './harness.js';
 
-/** A connected client. The SDKs' own sessions add what they spell differently. */
+/** A connected client. Each SDK's session adds the parts that differ. */
 export class Session {
     /** @param cutter cuts the HTTP streams that are open, or undefined if there are none */
     constructor(client, peer, era, cutter) {
@@ -12,7 +12,7 @@ export class Session {
         this.cutter = cutter;
     }
 
-    /** The error code of reading what is not there, as the SDK tells it. */
+    /** The error code for an unknown resource, as the SDK reports it. */
     get resourceNotFound() {
         return this.modern ? -32602 : -32002;
     }
@@ -51,13 +51,13 @@ export class Session {
         return this.client.setLoggingLevel(level);
     }
 
-    /** Follows a resource until the returned function is called. */
+    /** Subscribes to a resource until the returned function is called. */
     async subscribe(uri) {
         await this.client.subscribeResource({ uri });
         return () => this.client.unsubscribeResource({ uri });
     }
 
-    /** Follows the list of tools until the returned function is called. */
+    /** Subscribes to the list of tools until the returned function is called. */
     async watchTools() {
         return () => {};
     }
@@ -72,8 +72,8 @@ export function textOf(result) {
 }
 
 /**
- * Has a connected client take one message at a time. The SDKs handle a notification later than the response that was read
- * with it, and a report of progress that is handled after its response is dropped: from a pipe, both may be read at once.
+ * Makes a connected client handle one message at a time. The SDKs handle a notification after a response that was read
+ * with it, and drop progress that is handled after its response. From a pipe, both may be read at once.
  */
 export function takeOneByOne(transport) {
     const take = transport.onmessage;
@@ -84,7 +84,7 @@ export function takeOneByOne(transport) {
     };
 }
 
-/** Lets a check break the connections of a transport that uses its `fetch`. */
+/** Lets a check break connections of a transport that uses its `fetch`. */
 export class Cutter {
     #open = new AbortController();
 

@@ -1,4 +1,4 @@
-"""A client that says just what a check wants said, of either era. No packages."""
+"""A client of either era that sends exactly what a check says. Needs no packages."""
 
 from __future__ import annotations
 
@@ -97,7 +97,9 @@ class Client:
             return refused.code, refused.read().decode(), refused.headers
 
     def listen(self, *uris: str) -> None:
-        """Has `told` get the methods of what is told by itself, from now on. A modern client asks for changes of these resources, too."""
+        """Records the methods of unsolicited messages in `told` from now on. A modern client also subscribes to these
+        resources.
+        """
         message: Message = {"method": "subscriptions/listen", "params": {}}
         if self.modern:
             wants: Message = {"toolsListChanged": True, "resourcesListChanged": True, "promptsListChanged": True}
@@ -125,7 +127,7 @@ class Client:
         assert begun.wait(SOON), "the stream does not begin"
 
     def hears(self, method: str) -> list[str]:
-        """Waits until this is told. Returns what was told before."""
+        """Waits for this message. Returns the earlier ones."""
         before = []
         while (told := self.told.get(timeout=SOON)) != method:
             before.append(told)

@@ -34,7 +34,7 @@ PLAIN = ["hello", "enable", "disable"]
 
 
 class Node:
-    """One process of Shoal, with everything in it."""
+    """One process of Shoal with all roles."""
 
     def __init__(self, shoal: str, directory: Path) -> None:
         self.cluster, self.directory = Cluster(shoal, directory), directory
@@ -55,7 +55,7 @@ class Node:
 
 
 def tokens() -> str:
-    """Callers whom Shoal knows. The server does not know eve's token."""
+    """The callers that Shoal knows. The server does not know eve's token."""
     digest = lambda name: hashlib.sha256(f"token-{name}".encode()).hexdigest()  # noqa: E731
     known = ", ".join(f'{{ name = "{name}", sha256 = "{digest(name)}" }}' for name in ("alice", "bob", "eve"))
     return f'[auth]\nmode = "tokens"\ntokens = [{known}]\n'
@@ -122,7 +122,7 @@ def principals(node: Node, *flags: str) -> str:
             assert alice.scope == "private", alice.scope
         fails(-32603, eve.names, "the caller's credentials")
         fails(-32603, lambda: eve.call("whoami"), "the caller's credentials")
-    # What the server tells a caller is kept.
+    # The lists of a caller are cached.
     before = seen(server)["tools/list alice"]
     for _ in range(5):
         alice.names()
@@ -135,7 +135,7 @@ def principals(node: Node, *flags: str) -> str:
 
 
 def without_a_token(node: Node) -> str:
-    """A caller without a token is refused, and gets Shoal's own credentials only if the pool says so."""
+    """A caller without a token is refused. It gets Shoal's own credentials only if the pool allows that."""
     server = node.server("server")
     own = f'{FORWARDS}headers = {{ Authorization = "Bearer token-service" }}\n'
     refusing = Client(node.start("refusing", remote(server, own)), None, True)
@@ -151,7 +151,7 @@ def without_a_token(node: Node) -> str:
 
 
 def exchanged(node: Node) -> str:
-    """The same with tokens that are exchanged."""
+    """The same with exchanged tokens."""
     server = node.server("server")
     endpoint = server.replace("/mcp", "/token")
     table = f'[pools.remote.backend.http.token_exchange]\nendpoint = "{endpoint}"\n'
@@ -164,7 +164,7 @@ def exchanged(node: Node) -> str:
 
 
 def beside_others(node: Node) -> str:
-    """A server that refuses a caller takes nothing from what others offer, and takes no name from them."""
+    """A server that refuses a caller hides no offers of others, and occupies no names."""
     server = node.server("server")
     other = f'[pools.a_plain]\nprefix = "plain_"\n[pools.a_plain.backend.stdio]\ncommand = "{sys.executable}"\nargs = ["-u", "{SERVER}"]\n'
     taken = f'[pools.z_plain.backend.stdio]\ncommand = "{sys.executable}"\nargs = ["-u", "{SERVER}"]\n'
@@ -174,7 +174,7 @@ def beside_others(node: Node) -> str:
     assert sorted(eve.names()) == sorted(shared), eve.names()
     assert sorted(alice.names()) == sorted([*shared, "whoami", "alice_only"]), alice.names()
     assert eve.call("plain_hello") == "hello for None"
-    # The tool of this name is another server's, which all see.
+    # Another server has this tool, which all callers see.
     assert alice.call("enable") == "enable for None"
     assert alice.call("alice_only") == "alice_only for alice"
     fails(-32603, lambda: eve.call("alice_only"), "the caller's credentials")
@@ -182,7 +182,7 @@ def beside_others(node: Node) -> str:
 
 
 def waiters(node: Node) -> str:
-    """One question for all who wait, whoever gives up; the others get the answer."""
+    """All waiting callers share one request, even if some give up."""
     server = node.server("server")
     url = node.start("shoal", tokens() + remote(server, FORWARDS))
     order(server, "hold")
@@ -210,7 +210,7 @@ def waiters(node: Node) -> str:
 
 
 def changed_session(first: Client, second: Client, elsewhere: Client) -> None:
-    """A session's process adds a tool: that session sees and calls it, and nobody else."""
+    """A session's process adds a tool: only that session sees and calls it."""
     for client in (first, second):
         assert client.names() == PLAIN, client.names()
         client.listen()
@@ -243,7 +243,7 @@ def session(node: Node) -> str:
 
 
 def sessionless(node: Node) -> str:
-    """Calls without a session share a process of their principal, and what it adds."""
+    """Calls without a session share a process of their principal, and the tools that it adds."""
     url = node.start("shoal", tokens() + stdio())
     alice, bob = Client(url, "token-alice", True), Client(url, "token-bob", True)
     session = Client.legacy(url, "token-alice")
@@ -262,7 +262,7 @@ def sessionless(node: Node) -> str:
 
 
 def upstream_session(node: Node) -> str:
-    """A session at a server behind a URL, which adds a tool there."""
+    """A session at a server behind a URL adds a tool there."""
     server = node.server("server", "--handshake")
     url = node.start("shoal", tokens() + remote(server, FORWARDS))
     first, second = Client.legacy(url, "token-alice"), Client.legacy(url, "token-alice")
@@ -284,7 +284,9 @@ def subscribe(client: Client, uri: str) -> Callable[[], Message]:
 
 
 def watched_for_nobody(node: Node, server: str, url: str, refused: tuple[int, str]) -> None:
-    """Bob and alice ask for what alice alone may watch: no URI goes to the server under another's token, and bob hears of no change."""
+    """Bob and alice subscribe to a resource that only alice may watch. The server gets no URI with another's token, and
+    bob gets no updates.
+    """
     alice, bob = Client.legacy(url, "token-alice"), Client.legacy(url, "token-bob")
     for client in (alice, bob):
         client.listen()
@@ -303,7 +305,7 @@ def watched_for_nobody(node: Node, server: str, url: str, refused: tuple[int, st
 
 
 def subscriptions(node: Node, *flags: str) -> str:
-    """At a server that lists to each caller nobody subscribes."""
+    """A server with lists for each caller has no subscriptions."""
     server = node.server("server", *flags)
     url = node.start("shoal", tokens() + remote(server, FORWARDS))
     if "--modern" not in flags:
@@ -317,7 +319,7 @@ def subscriptions(node: Node, *flags: str) -> str:
 
 
 def shared_subscriptions(node: Node) -> str:
-    """Where all see the same, the server decides by Shoal's own token, and refuses what is alice's."""
+    """If all callers see the same, Shoal's own token decides, and the server refuses alice's resource."""
     server = node.server("server", "--handshake")
     own = 'headers = { Authorization = "Bearer token-service" }\n'
     pool = f'[pools.remote.backend.http]\nurl = "{server}"\n{FORWARDS}{own}'
@@ -332,7 +334,7 @@ def shared_subscriptions(node: Node) -> str:
 
 
 def through_a_cluster(node: Node) -> str:
-    """Two edges, a node for sessions, and a worker."""
+    """Two edges, a session node and a worker."""
     cluster = node.cluster
     server = node.server("server")
     redis, join = free_port(), f"127.0.0.1:{free_port()}"

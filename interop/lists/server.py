@@ -23,7 +23,7 @@ Message = dict[str, Any]
 
 
 class Offer:
-    """What one process, or one user in one session, is offered."""
+    """The offers of one process, or of one user in one session."""
 
     def __init__(self, user: str | None = None) -> None:
         self.user, self.enabled = user, False
@@ -121,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
     sessions: dict[str, Session] = {}
     seen: Counter[str] = Counter()
     numbers = count(1)
-    # Holds back tools/list.
+    # Delays tools/list.
     held = False
 
     def log_message(self, *_: object) -> None:
@@ -139,7 +139,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def user(self) -> str | None:
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-        # A token that was exchanged ends with the one that it was exchanged for.
+        # An exchanged token ends with its original.
         return USERS.get(token.rpartition("for ")[2])
 
     def do_GET(self) -> None:

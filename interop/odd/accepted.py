@@ -1,4 +1,4 @@
-"""What may be worse through Shoal than directly, and why."""
+"""Accepted disadvantages of Shoal over a direct connection, with reasons."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ BY_LISTS = "Shoal finds the server of a call by its lists, and this one is refus
 
 @dataclass(frozen=True)
 class Accepted:
-    """What may be worse."""
+    """An accepted disadvantage."""
 
     steps: frozenset[str]
     reason: str

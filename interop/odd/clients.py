@@ -50,7 +50,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Refused:
-    """The request is refused, or never answered."""
+    """The request is refused or not answered."""
 
     why: str
 
@@ -65,7 +65,7 @@ class Response:
     body: bytes
 
     def messages(self) -> list[Any]:
-        """The messages of JSON or of a stream."""
+        """The messages of JSON or a stream."""
         text = self.body.decode(errors="replace")
         if "text/event-stream" in self.headers.get("content-type", ""):
             data = [line.removeprefix("data:").strip() for line in text.splitlines() if line.startswith("data:")]
@@ -80,7 +80,7 @@ class Response:
 
 
 async def exchange(port: int, sent: bytes, ends: bool) -> Response:
-    """Sends bytes on a connection of their own, which may be all that is sent there, and reads one response."""
+    """Sends bytes on a new connection, which may end the sending, and reads one response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LONGEST_HEAD)
     try:
         writer.write(sent)
@@ -113,7 +113,7 @@ async def body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
 
 
 def content(result: Any) -> Any:
-    """What of a result is the same whatever server gives it."""
+    """The part of a result that does not depend on the server."""
     if not isinstance(result, dict):
         return result
     if "protocolVersion" in result:
@@ -145,7 +145,7 @@ def outcome(request: Request, response: Response) -> Outcome:
 
 
 class Client:
-    """A client that sends what it is told to."""
+    """A client that sends exactly what it is told."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -186,7 +186,7 @@ async def got_on_stream(port: int, row: Row) -> Outcome:
 
 
 async def got(port: int, row: Row) -> Outcome:
-    """What the requests of a row get: what all of them, or why the first that is refused is."""
+    """The outcomes of a row's requests: all, or the first refusal."""
     if row.old:
         return await got_on_stream(port, row)
     client = Client(port)
@@ -202,7 +202,7 @@ async def got(port: int, row: Row) -> Outcome:
 
 
 def verdict(name: str, outcomes: dict[str, Outcome]) -> str:
-    """`ok`, or what is worse than with the peers."""
+    """`ok`, or what is worse than at the peers."""
     serving = [each for peer in PEERS if isinstance(each := outcomes[peer], Served)]
     through = [outcomes[behind] for behind in BEHIND]
     if len(serving) < ENOUGH or any(each in serving for each in through):
@@ -223,14 +223,14 @@ def told(outcomes: dict[str, Outcome]) -> str:
 async def measured(name: str, ports: dict[str, int]) -> tuple[dict[str, Outcome], str]:
     outcomes = dict(zip(ports, await asyncio.gather(*(got(port, ROWS[name]) for port in ports.values()))))
     if name.startswith("plain-"):
-        # If not even this is served, the table says nothing.
+        # If even this is refused, the table proves nothing.
         unserved = [each for each, found in outcomes.items() if isinstance(found, Refused)]
         return outcomes, f"FAIL: not served by {', '.join(unserved)}" if unserved else "ok"
     return outcomes, verdict(name, outcomes)
 
 
 def serving(shoal: str, words: list[str]) -> list[str]:
-    """Shoal before a server whose processes all sessions share: each row opens sessions of its own."""
+    """Shoal before a server whose processes all sessions share, because each row opens sessions."""
     server = f'{{ command = {json.dumps(words[0])}, args = {json.dumps(words[1:])}, isolation = "shared" }}'
     return ["env", f"SHOAL_POOLS__PLAIN__BACKEND__STDIO={server}", shoal, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
 
@@ -254,7 +254,7 @@ async def main() -> int:
         async def limited(name: str) -> tuple[str, dict[str, Outcome], str]:
             async with limit:
                 outcomes, said = await measured(name, ports)
-                # What a busy machine made slow passes when it is tried again.
+                # A failure caused by a busy machine passes in the second attempt.
                 if said.startswith("FAIL"):
                     outcomes, said = await measured(name, ports)
                 return name, outcomes, said

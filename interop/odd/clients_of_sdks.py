@@ -26,7 +26,7 @@ Seen = dict[str, Any]
 
 
 async def steps(client: Client, seen: Seen) -> None:
-    """What a client gets."""
+    """Records a client's view."""
 
     async def tools() -> Any:
         return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
@@ -74,7 +74,7 @@ class User:
 
 
 class Answers:
-    """The answers of a client, and whether a question was taken back."""
+    """The answers of a client, and whether a question was withdrawn."""
 
     def __init__(self, user: User) -> None:
         self._user = user
@@ -117,7 +117,7 @@ async def python(words: list[str], era: str, user: User) -> Seen:
             async with Client(target, mode=MODES[era], **answers.callbacks()) as client:
                 seen["connect"] = True
                 await steps(client, seen)
-                # Nothing tells a client of 2026-07-28 that a question is taken back.
+                # Clients of 2026-07-28 are not told of withdrawn questions.
                 if user.waits and era == "legacy":
                     seen["withdrawn"] = answers.withdrawn
     except Exception as error:
@@ -126,14 +126,14 @@ async def python(words: list[str], era: str, user: User) -> Seen:
 
 
 def cause(error: Exception) -> Exception:
-    """What is in a group."""
+    """The error inside a group."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 class TypeScript:
-    """The program that has the TypeScript SDK's clients: one for all connections, since its start takes longer than they do."""
+    """The program with the TypeScript SDK's clients. One serves all connections, because its start is slow."""
 
     async def __aenter__(self) -> Self:
         pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL

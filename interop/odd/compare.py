@@ -1,4 +1,4 @@
-"""What is worse through Shoal than directly."""
+"""Finds disadvantages of Shoal over a direct connection."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def worse(direct: Seen, shoal: Seen) -> list[tuple[str, str]]:
 
 
 def fails(got: Any) -> bool:
-    """Whether a step has ended by an error that came in time."""
+    """Whether a step ended with an error in time."""
     if isinstance(got, Exception):
         return not isinstance(got, TimeoutError) and str(got) != "no answer"
     return isinstance(got, dict) and got.get("isError") is True
 
 
 def without_defaults(got: Any) -> Any:
-    """A success may say that it is none, and what is not there may be null."""
+    """A success may have `isError: false`, and absent members may be null."""
     if not isinstance(got, dict):
         return got
     return {name: value for name, value in got.items() if value is not None and not (name == "isError" and value is False)}
@@ -51,7 +51,7 @@ def shown(got: Any) -> str:
 
 
 def lost_of_tools(direct: Seen, shoal: Seen) -> list[str]:
-    """Tools and parameters that are not there any more. Those of tools that come and go do not count."""
+    """Missing tools and parameters, except those of tools that come and go."""
     lost = []
     for name, schema in direct.items():
         if name not in shoal:
@@ -64,7 +64,7 @@ def lost_of_tools(direct: Seen, shoal: Seen) -> list[str]:
 
 
 def parameters(schema: Any) -> set[str]:
-    """All names of properties, wherever in the schema they stand."""
+    """All names of properties in a schema."""
     if isinstance(schema, list):
         return {name for each in schema for name in parameters(each)}
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Requests as bytes, and rows of them: what `odd_rows.py` is written with."""
+"""Requests as bytes, and their rows, for `odd_rows.py`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def post(
     also: tuple[str, ...] = (),
     **headers: str | None,
 ) -> Request:
-    """A request of a session. Headers are given by their names in small letters with `_`; None leaves one out."""
+    """A request of a session. Headers are keyword arguments in lower case with `_`; None leaves one out."""
     if isinstance(body, str):
         body = body.encode()
     elif not isinstance(body, bytes):
@@ -95,19 +95,19 @@ def post(
 
 
 def chunk_extension(body: Json) -> Request:
-    """A request whose chunks have extensions, and a trailer."""
+    """A request with chunk extensions and a trailer."""
     request = post(body, chunked=True)
     return replace(request, body=request.body.replace(b"\r\n", b";x=y\r\n", 1).replace(b"\r\n0\r\n\r\n", b"\r\n0\r\nx-trailer: 1\r\n\r\n"))
 
 
 def bare_feeds(body: Json) -> Request:
-    """A request whose lines end in LF alone, but for the last."""
+    """A request whose lines end in LF alone, except the last."""
     request = post(body)
     return replace(request, head=request.head.replace("\r\n", "\n"))
 
 
 def asks(body: bytes) -> bool:
-    """Whether a body has a request in it."""
+    """Whether a body contains a request."""
     try:
         read = json.loads(body.decode("utf-8-sig"))
     except ValueError:
@@ -169,7 +169,7 @@ def modern(body: Json | None = None, *, meta: Json | None = None, **headers: str
 
 
 def text(arguments: str) -> str:
-    """A call of `echo` whose arguments are this text."""
+    """A call of `echo` with this text as arguments."""
     return '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":' + arguments + "}}"
 
 

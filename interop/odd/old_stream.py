@@ -1,4 +1,4 @@
-"""A client of HTTP+SSE of 2024-11-05: posts to the URL that its stream names, and reads the answers on the stream."""
+"""A client of HTTP+SSE of 2024-11-05: posts to the URL from its stream, and reads the answers on the stream."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class OldStream:
         self._reader = reader
 
     async def data(self) -> str:
-        """The data of the next event. Events come in one piece, so the sizes of chunks stand in lines of their own."""
+        """The data of the next event. Events are not split, so chunk sizes are lines of their own."""
         while line := await self._reader.readline():
             if line.startswith(b"data:"):
                 return line.removeprefix(b"data:").strip().decode()
         raise asyncio.IncompleteReadError(b"", None)
 
     async def answer(self, id: Any) -> bytes:
-        """The answer to the request of this id."""
+        """The answer to the request with this id."""
         while True:
             text = await self.data()
             with suppress(json.JSONDecodeError):
@@ -37,7 +37,7 @@ class OldStream:
 
 @asynccontextmanager
 async def old_stream(port: int) -> AsyncIterator[tuple[OldStream, str]]:
-    """A stream and the URL that it names."""
+    """A stream and its URL for posts."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LONGEST_HEAD)
     try:
         request = get(target="/sse", mcp_session_id=None, mcp_protocol_version=None)

@@ -37,7 +37,7 @@ AT_ONCE = 10
 
 @contextlib.asynccontextmanager
 async def process(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A program that is ended afterwards."""
+    """Runs a program and ends it."""
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     running = await asyncio.create_subprocess_exec(*words, stdin=nothing, stdout=pipe, stderr=nothing)
     try:
@@ -49,7 +49,7 @@ async def process(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 async def served(running: asyncio.subprocess.Process) -> str | None:
-    """Where Shoal serves, once it does."""
+    """Shoal's URL, once it serves."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(START_SECONDS):
             while line := (await running.stdout.readline()).decode():
@@ -60,7 +60,7 @@ async def served(running: asyncio.subprocess.Process) -> str | None:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a client of an era got through Shoal, against what it gets directly."""
+    """The view of an era's client through Shoal, and directly."""
 
     name: str
     verdict: str
@@ -78,7 +78,7 @@ class Cell:
 
 
 def judged(oddity: str, against: list[tuple[str, str]]) -> str:
-    """`ok`, or what is worse, and why it may be."""
+    """`ok`, or what is worse, and why it is accepted."""
     accepted = ACCEPTED.get(oddity)
     if accepted and against and all(step in accepted.steps for step, _ in against):
         return f"skip: {accepted.reason}"
@@ -128,7 +128,7 @@ class Oracle:
             return found
 
     def _words(self, oddity: str, transport: str, era: str) -> tuple[list[str], pathlib.Path]:
-        """The URL or the command of a server of its own, and what it writes down."""
+        """The URL or the command of a separate server, and its record."""
         run = f"run{next(self._runs)}"
         log = self._logs / run
         if transport == "http":
@@ -159,7 +159,7 @@ async def main() -> int:
             async def limited(row: tuple[str, str, str]) -> None:
                 async with limit:
                     found = await oracle.row(*row)
-                    # What a busy machine made slow passes when it is tried again.
+                    # A failure caused by a busy machine passes in the second attempt.
                     if any(cell.failed for cell in found):
                         found = await oracle.row(*row)
                 for cell in found:

@@ -1,4 +1,4 @@
-"""A small MCP server of either era that is not odd. Each oddity overrides what it does otherwise."""
+"""A small, normal MCP server of either era. Each oddity overrides a part."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Plain:
         return self.call(params["name"], params.get("arguments") or {})
 
     def complete(self, method: str, result: Json) -> Json:
-        """Adds what 2026-07-28 demands of each result."""
+        """Adds the members that 2026-07-28 requires in each result."""
         kept = {"ttlMs": 0, "cacheScope": "private"} if method in CACHED else {}
         return {"resultType": "complete", **kept, "_meta": {SERVER_INFO: self.info()}, **result}
 
@@ -176,11 +176,11 @@ class Plain:
         return reply
 
     def before(self, message: Json) -> list[Json]:
-        """What is said ahead of the answer to a request."""
+        """Messages before the answer to a request."""
         return []
 
     def after(self, method: str) -> list[Json]:
-        """What follows the answer to a request."""
+        """Messages after the answer to a request."""
         return []
 
     def answer(self, message: Json) -> Json | None:
@@ -197,13 +197,13 @@ class Plain:
         return self.envelope({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
     def acknowledged(self, message: Json) -> list[Json]:
-        """What opens a subscription; it has no answer before its end."""
+        """Acknowledges a subscription, whose answer comes at its end."""
         asked = message["params"]["notifications"]
         params = {"_meta": {SUBSCRIPTION_ID: message["id"]}, "notifications": asked}
         return [{"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}]
 
     def replies(self, message: Json) -> list[Json]:
-        """What is said to a message, in its order."""
+        """All messages in reply to a message, in order."""
         if "id" not in message or "method" not in message:
             return self.unasked(message)
         if message["method"] == "subscriptions/listen" and self.era == MODERN:
@@ -214,7 +214,7 @@ class Plain:
         return [*self.before(message), answer, *self.after(message["method"])]
 
     def unasked(self, message: Json) -> list[Json]:
-        """What is said to a notification or an answer."""
+        """The reply to a notification or an answer."""
         return []
 
     def encoded(self, message: Json, *, framed: bool = True) -> bytes:
@@ -227,11 +227,11 @@ class Plain:
     # HTTP.
 
     def posted(self, path: str, message: Json, headers: Mapping[str, str]) -> Response:
-        """What is answered at a path."""
+        """The answer at a path."""
         return self.respond(message)
 
     def respond(self, message: Json) -> Response:
-        """What is answered to a message that is posted."""
+        """The answer to a posted message."""
         replies = self.replies(message)
         method = message.get("method")
         if not replies:
@@ -247,7 +247,7 @@ class Plain:
         return response
 
     def answer_last(self, replies: list[Json]) -> list[Json]:
-        """An answer ends its stream."""
+        """Ends the stream with the answer."""
         return sorted(replies, key=lambda reply: "id" in reply and "method" not in reply)
 
     def one(self, reply: Json) -> Response:
@@ -262,14 +262,14 @@ class Plain:
         return event(data)
 
     def got(self) -> Response:
-        """What is answered to `GET`."""
+        """The answer to `GET`."""
         if self.stream is None:
             return Response(405)
         return Response(200, self.stream, {"content-type": "text/event-stream"}, framed=False)
 
 
 class Talks(Plain):
-    """Some requests are answered by several messages, between which the server may wait for its client."""
+    """Answers some requests with several messages, and may wait for the client in between."""
 
     eras = (LEGACY,)
     asks = True
@@ -288,7 +288,7 @@ class Talks(Plain):
         return {"jsonrpc": "2.0", "id": name, "method": method, **({"params": params} if params else {})}
 
     def answer_to(self, name: str) -> Json | None:
-        """Waits for what the client answers."""
+        """Waits for the client's answer."""
         with self._answered:
             self._answered.wait_for(lambda: name in self._answers, ANSWER_SECONDS)
             return self._answers.pop(name, None)

@@ -24,7 +24,7 @@ COMMENT_SECONDS = 1.0
 
 
 class Log:
-    """Writes down the methods that arrive."""
+    """Records the methods that arrive."""
 
     def __init__(self, path: pathlib.Path | None) -> None:
         self._file = path.open("a") if path else None
@@ -62,7 +62,7 @@ def stdio(server: Plain, log: Log) -> None:
 
 
 class Servers:
-    """The servers of all runs, made when they are first asked."""
+    """The servers of all runs, made at their first request."""
 
     def __init__(self, logs: pathlib.Path | None) -> None:
         self._logs = logs
@@ -134,7 +134,7 @@ def http(servers: Servers) -> None:
         request_queue_size = 256
 
         def handle_error(self, *_: object) -> None:
-            """Clients go away whenever they like."""
+            """Clients may disconnect at any time."""
 
     listening = Listening(("127.0.0.1", 0), Handler)
     print(listening.server_address[1], flush=True)

@@ -27,20 +27,20 @@ from shoal import Shoal
 sys.path.insert(0, str(Path(__file__).parent / "corpus"))
 from packages import install  # noqa: E402
 
-# Documents that one process serves.
+# Documents per process.
 BATCH = 20
-# Bytes of a document: FastMCP takes minutes for the largest.
+# Maximum bytes of a document, because FastMCP takes minutes for the largest.
 LARGEST = 400_000
-# OpenAPI ignores parameters of these names (Parameter Object, `name`); the rest HTTP itself needs.
+# OpenAPI ignores parameters with some of these names (Parameter Object, `name`); HTTP itself uses the rest.
 HEADERS = ("accept", "authorization", "content-type", "cookie", "host", "content-length", "user-agent", "connection")
-# Differences of one kind that are printed.
+# Maximum printed differences of one kind.
 SHOWN = 8
 PLAIN_ID = re.compile("^[A-Za-z][A-Za-z0-9_-]{0,49}$")
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 
 
 class Vendor(Document):
-    """A vendor's document: operations whose requests the encoder knows."""
+    """A vendor's document: the operations that the encoder supports."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(file)
@@ -81,7 +81,7 @@ class Vendor(Document):
         return found
 
     def json_first(self, operation: dict) -> dict:
-        """Of several types of a body, Shoal takes JSON."""
+        """If a body has several types, Shoal uses JSON."""
         if not operation.get("requestBody"):
             return operation
         body, _ = self.resolve(operation["requestBody"])
@@ -111,7 +111,7 @@ class Vendor(Document):
 
 
 def sent_only(schema: dict) -> None:
-    """Leaves out what only the service sets, and says of objects that they are some."""
+    """Removes read-only properties, and makes objects explicit."""
     properties = schema.get("properties") or {}
     if properties:
         schema.setdefault("type", "object")

@@ -31,7 +31,7 @@ from shoal import Shoal
 HERE = Path(__file__).parent
 SAMPLE = sorted([*HERE.glob("documents/*.yaml"), *HERE.glob("documents/*/openapi.yaml")])
 
-# Why FastMCP's requests are not those of the specification, by operation.
+# Why FastMCP's requests differ from the specification, by operation.
 FASTMCP = {
     "pathSimple": "until 4.2: writes lists and objects in paths as Python has them (OAS 3.0.3, Parameter Object, Style Values)",
     "pathSimpleExploded": "the same",
@@ -55,17 +55,17 @@ FASTMCP = {
 
 
 def pairs_of(text: str) -> list[str]:
-    """Pairs with what need not be encoded decoded, so that two ways to write one thing are one."""
+    """Decodes characters that need no encoding, so that equivalent pairs are equal."""
     return [pair.replace("+", "%20") for pair in text.split("&") if pair]
 
 
 def plain(pair: str) -> str:
-    """A pair with its delimiters and its encoded characters told apart."""
+    """Decodes a pair, but keeps delimiters and encoded characters apart."""
     return unquote(pair.replace("%25", "%2525").replace("%2C", "%252C").replace("%26", "%2526").replace("%3D", "%253D"))
 
 
 def normal(path: str) -> str:
-    """A path as RFC 3986 (6.2.2.2) normalizes it: what is unreserved is not encoded."""
+    """A path as RFC 3986 (6.2.2.2) normalizes it: unreserved characters are not encoded."""
     unreserved = re.compile(r"%(2[DE]|5F|7E|3\d|[46][1-9A-F]|[57][0-9A])", re.IGNORECASE)
     return unreserved.sub(lambda found: unquote(found[0]), path)
 
@@ -118,7 +118,7 @@ def shaped(tool: dict, operation: Operation, given: dict, body: object) -> dict:
     """Arguments as a tool names them."""
     properties = tool["inputSchema"].get("properties", {})
     placed = {(place, name): f"{name}__{place}" for place, name in given}
-    # FastMCP says the place of a parameter whose name a property of the body has too.
+    # FastMCP adds the place to a parameter's name if a property of the body has the same name.
     made = {placed[key] if placed[key] in properties else listed(properties, key[1]): value for key, value in given.items()}
     if body is None:
         return made
@@ -130,7 +130,7 @@ def shaped(tool: dict, operation: Operation, given: dict, body: object) -> dict:
 
 
 def listed(properties: dict, name: str) -> str:
-    """The name under which a tool lists what the document names so: some characters give way to others."""
+    """The tool's name for a name in the document, with some characters replaced."""
     if name in properties:
         return name
     alike = [other for other in properties if letters(other) == letters(name)]
@@ -147,7 +147,7 @@ class FastMcp:
     def __init__(self, document: Document, url: str) -> None:
         import asyncio
 
-        # What it refuses is told by its answers.
+        # Its answers report refusals.
         os.environ["FASTMCP_LOG_ENABLED"] = "false"
         logging.disable(logging.CRITICAL)
         import httpx2

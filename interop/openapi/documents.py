@@ -1,4 +1,4 @@
-"""Reads documents for the encoder, by nothing that Shoal has."""
+"""Reads documents for the encoder, without Shoal's code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ METHODS = ["get", "put", "post", "delete", "patch", "head", "options", "query"]
 
 
 class Loader(yaml.SafeLoader):
-    """YAML as JSON has it: `NO` is a word, and a date is one too."""
+    """YAML with JSON's types: `NO` and dates are strings."""
 
 
 Loader.yaml_implicit_resolvers = {
@@ -52,7 +52,7 @@ class Operation:
 
 
 class Document:
-    """A document with the files beside it."""
+    """A document and the files beside it."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -66,7 +66,7 @@ class Document:
         return self.files[file]
 
     def resolve(self, value: object, base: Path | None = None) -> tuple[object, Path]:
-        """What a value refers to, and the file that it is in."""
+        """The target of a reference, and its file."""
         base = base or self.file
         while isinstance(value, dict) and isinstance(value.get("$ref"), str):
             target, _, pointer = value["$ref"].partition("#")
@@ -78,7 +78,7 @@ class Document:
         return value, base
 
     def schema(self, schema: object, base: Path, depth: int = 4) -> dict:
-        """A schema without references, and with `allOf` as one."""
+        """A schema without references, and with `allOf` merged."""
         schema, base = self.resolve(schema, base)
         whole = dict(schema or {})
         for part in whole.pop("allOf", []):

@@ -1,4 +1,4 @@
-"""What a request must be, by the text of the OpenAPI Specification: its tables of styles, RFC 6570 and RFC 3986."""
+"""The request that the OpenAPI Specification requires: its tables of styles, RFC 6570 and RFC 3986."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from documents import Body, Operation, Parameter
 
-# Styles that Swagger 2.0 calls otherwise.
+# Swagger 2.0's names of styles.
 OLD = {"csv": (None, False), "multi": (None, True), "ssv": ("spaceDelimited", False), "pipes": ("pipeDelimited", False)}
 DELIMITER = {"spaceDelimited": "%20", "pipeDelimited": "%7C", "form": ",", "simple": ","}
 
@@ -42,7 +42,7 @@ def styled(parameter: Parameter) -> tuple[str, bool]:
 
 
 def flat(value: object, between: str, write, pair: str | None = None) -> str:
-    """Items, or keys and values, one after the other."""
+    """Joins items, or keys and values."""
     if isinstance(value, list):
         return between.join(write(item) for item in value)
     if isinstance(value, dict):
@@ -65,7 +65,7 @@ def in_path(parameter: Parameter, value: object, write) -> str:
 
 
 def deep(name: str, value: object) -> list[str]:
-    """OpenAPI leaves lists open: they are written as Stripe documents them."""
+    """OpenAPI does not define lists here, so follow Stripe's documentation."""
     if isinstance(value, dict):
         return [pair for key, of in value.items() for pair in deep(f"{name}%5B{percent(key)}%5D", of)]
     if isinstance(value, list):
@@ -99,7 +99,7 @@ def form(body: Body, value: dict) -> list[str]:
 
 
 def parts(body: Body, value: dict) -> list[tuple]:
-    """Name, media type, content and whether it is a file, of each part."""
+    """Name, media type, content, and whether it is a file, of each part."""
     found = []
     for name, of in value.items():
         schema = (body.schema.get("properties") or {}).get(name, {})
@@ -127,7 +127,7 @@ def body_of(body: Body, value: object) -> tuple[str, object]:
 
 
 def expected(operation: Operation, given: dict, body: object) -> Expected:
-    """The request of a call."""
+    """The expected request of a call."""
     template = operation.path.partition("#")[0]
     by_name = {parameter.name: parameter for parameter in operation.parameters}
 

@@ -1,4 +1,4 @@
-"""Arguments for an operation: of the kinds that its schemas say, with the characters that encoders stumble over."""
+"""Generates arguments for an operation by its schemas, with characters that are hard to encode."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def value(rng: random.Random, schema: dict, words: list[str]) -> object:
 
 
 def of_path(rng: random.Random, operation: Operation, name: str, schema: dict) -> object:
-    """A value for a path: it may be several segments where the path says so."""
+    """A value for a path, which may have several segments if the path allows it."""
     if "=projects/*" in operation.path and name == "name":
         return f"projects/{rng.choice(PLAIN)}/operations/{rng.choice(PLAIN)}"
     if "{+" in operation.path or operation.id == "readFile":
@@ -53,7 +53,7 @@ def arguments(rng: random.Random, operation: Operation) -> tuple[dict, object]:
     fixed = operation.path.partition("#")[0].partition("?")[2]
     fixed = {pair.partition("=")[0] for pair in fixed.split("&") if "{" not in pair}
     for parameter in operation.parameters:
-        # A parameter of the query that the path fixes is no argument.
+        # A query parameter with a fixed value in the path is not an argument.
         if parameter.location == "query" and parameter.name in fixed:
             continue
         if not parameter.required and rng.random() < 0.3:

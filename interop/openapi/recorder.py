@@ -1,4 +1,4 @@
-"""A service over HTTP that remembers each request as it came and answers `{}`."""
+"""An HTTP service that records each request and answers `{}`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Request:
-    """What arrived: nothing of it is decoded."""
+    """The request as it arrived, without decoding."""
 
     method: str
     target: str
@@ -22,12 +22,12 @@ class Request:
 
     @property
     def query(self) -> list[str]:
-        """The pairs of the query, as they are written."""
+        """The query's pairs, as written."""
         return [pair for pair in self.target.partition("?")[2].split("&") if pair]
 
 
 class Recorder:
-    """The service, for as long as it is entered."""
+    """The service; a context manager."""
 
     def __enter__(self) -> Recorder:
         self.requests: list[Request] = []
@@ -37,7 +37,7 @@ class Recorder:
             protocol_version = "HTTP/1.1"
 
             def handle_one_request(self) -> None:
-                # Any method is one: `QUERY` and `COPY` have no handler of their own.
+                # Accepts any method: `QUERY` and `COPY` have no handlers of their own.
                 self.raw_requestline = self.rfile.readline(65537)
                 if not self.raw_requestline or not self.parse_request():
                     self.close_connection = True
@@ -70,7 +70,7 @@ class Recorder:
         self.server.shutdown()
 
     def take(self) -> Request | None:
-        """The last request since the last time."""
+        """The last request since the previous call."""
         found = self.requests[-1] if self.requests else None
         self.requests.clear()
         return found

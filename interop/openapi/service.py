@@ -44,7 +44,7 @@ DOCUMENT = {
 
 
 def record(what: str) -> None:
-    """Leaves a line where the test looks for it, since a process that is killed remembers nothing."""
+    """Writes to a file, because a killed process loses its memory."""
     with open(os.environ["INTEROP_RECORD"], "a", encoding="utf-8") as file:
         file.write(f"{what}\n")
 
@@ -98,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
-    # Its address is used again at once after it was killed.
+    # The address is reused immediately after a kill.
     allow_reuse_address = True
 
 

@@ -1,4 +1,4 @@
-"""Shoal in front of a service that a document describes, as a client sees it."""
+"""Shoal before a service with an OpenAPI document, as a client sees it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def free_port() -> int:
 
 
 class Shoal:
-    """`shoal serve --openapi`, for as long as it is entered."""
+    """`shoal serve --openapi`; a context manager."""
 
     def __init__(self, program: str, document: Path | None, base_url: str, *flags: str) -> None:
-        """Serves this document, or what the flags say."""
+        """Serves this document, or the server of the flags."""
         self.port, self.admin = free_port(), free_port()
         self.log = tempfile.TemporaryFile()
         served = ["--openapi", str(document), "--base-url", base_url] if document else []
@@ -81,7 +81,7 @@ class Shoal:
                 return found
 
     def call(self, name: str, arguments: dict) -> str | None:
-        """Returns why the call failed, if it did."""
+        """Returns why the call failed; None if it succeeded."""
         answer = self.request("tools/call", {"name": name, "arguments": arguments})
         if "error" in answer:
             return json.dumps(answer["error"])

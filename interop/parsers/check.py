@@ -65,7 +65,7 @@ def lost_session(parser: Parser, server: Legacy) -> None:
 
 
 def listening(parser: Parser, server: Legacy) -> None:
-    """What comes first on the standalone stream, and a notification."""
+    """The first event of the standalone stream, and a notification."""
     got = read(parser, server.listen_for("toggle_bonus_tool", "list_changed"))
     methods = [message["method"] for message in got.messages]
     expect("notifications/tools/list_changed" in methods, f"messages {methods}")
@@ -73,7 +73,7 @@ def listening(parser: Parser, server: Legacy) -> None:
 
 
 def resumption(parser: Parser, server: Legacy) -> None:
-    """From the id of the first event, which has no message."""
+    """Resumes after the first event, which has no message."""
     answer = server.call("long_job", steps=STEPS, interval_ms=50)
     first = read(parser, dataclasses.replace(answer, body=answer.body.split(b"\n\n")[0]))
     expect(bool(first.last_id) and not first.messages, "no event id before the first message")
@@ -91,7 +91,7 @@ def checks_of(parser: Parser, revision: str) -> Iterator[Callable[..., None]]:
 
 
 def bad_answers() -> Iterator[tuple[str, Callable[[Parser], object]]]:
-    """What some of the clients cannot read: so that these rules are known to refuse something."""
+    """Answers that some clients cannot read, which show that these rules refuse something."""
     message = b'data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'
     error = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}'
     json_type = {"content-type": "application/json"}

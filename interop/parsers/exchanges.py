@@ -1,4 +1,4 @@
-"""Requests to a server with the demo tools, and its answers as they come."""
+"""Requests to a server with the demo tools, and its raw answers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Legacy:
         return whole(self.url, "POST", {**self.headers, "Mcp-Session-Id": "gone"}, request("tools/list"))
 
     def listen_for(self, tool: str, wanted: str) -> Answer:
-        """The standalone stream up to the event that a call of the tool causes."""
+        """Reads the standalone stream up to the event that a call of the tool causes."""
         connection, response = send(self.url, "GET", {**self.headers, "Accept": "text/event-stream"})
         try:
             body = response.readline() + response.readline() + response.readline()
@@ -76,7 +76,7 @@ class Legacy:
             connection.close()
 
     def resume(self, event: str, messages: int) -> Answer:
-        """The rest of a stream, up to so many messages."""
+        """The rest of a stream, up to this many messages."""
         headers = {**self.headers, "Accept": "text/event-stream", "Last-Event-ID": event}
         connection, response = send(self.url, "GET", headers)
         try:
@@ -87,7 +87,7 @@ class Legacy:
 
 
 def until(response: http.client.HTTPResponse, done: Any) -> bytes:
-    """Reads whole events until `done` says so of what was read, or the stream ends."""
+    """Reads whole events until `done` accepts them or the stream ends."""
     body = b""
     while not (done(body) and body.endswith(b"\n\n")):
         line = response.readline()

@@ -1,4 +1,4 @@
-"""What the clients of SDKs that no test runs can read, by the sources of their HTTP transports."""
+"""The parsing rules of SDK clients that no test runs, from the sources of their HTTP transports."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ PARSERS = [
         event_bytes=8 * 1024 * 1024,
         error_bodies=None,
     ),
-    # These run elsewhere. Here they show that the rules can refuse something.
+    # Other tests run these clients. Here they show that the rules can refuse something.
     Parser(
         "Java 0.18 to 2.0.1, HttpClient",
         "ResponseSubscribers.java",

@@ -14,7 +14,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Elicit, Resolve
 from pydantic import BaseModel
 
-# Sampling and roots are deprecated, not gone.
+# Sampling and roots are deprecated but still supported.
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 server = MCPServer("asking-python", log_level="WARNING")
 
@@ -60,7 +60,7 @@ async def greet_resolved(guest: Annotated[Guest, Resolve(the_guest)]) -> str:
     return f"hello {guest.name}"
 
 
-# Each round calls it from the beginning, so it must be safe to repeat.
+# Each round runs the tool from the start, so it must be safe to repeat.
 @server.tool(structured_output=False, annotations=types.ToolAnnotations(idempotent_hint=True))
 async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
     """Asks for a name by its result."""
@@ -75,7 +75,7 @@ async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
 
 
 COUNTER = "asking://counter"
-# The sessions of earlier revisions that follow it; those of 2026-07-28 have a stream for that.
+# The subscribed sessions of earlier revisions; those of 2026-07-28 use a stream.
 followers = {}
 count = 0
 
@@ -96,7 +96,7 @@ async def unsubscribe(ctx, params: types.UnsubscribeRequestParams) -> types.Empt
     return types.EmptyResult()
 
 
-# MCPServer serves the subscriptions of 2026-07-28 alone: those of earlier revisions are left to the server below it.
+# MCPServer handles only subscriptions of 2026-07-28, so the low-level server handles those of earlier revisions.
 server._lowlevel_server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
 server._lowlevel_server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe)
 
@@ -113,7 +113,7 @@ async def change(ctx: Context) -> str:
 
 
 def record(what: str) -> None:
-    """Leaves a line where the test looks for it, since a process that is killed remembers nothing."""
+    """Writes to a file, because a killed process loses its memory."""
     with open(os.environ["INTEROP_RECORD"], "a", encoding="utf-8") as file:
         file.write(f"{what}\n")
 

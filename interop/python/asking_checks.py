@@ -1,4 +1,4 @@
-"""Checks against the asking servers of every SDK behind Shoal."""
+"""Checks of the asking servers of every SDK behind Shoal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTCOME_UNKNOWN = 50002
 
 
 class AskingChecks(Checks):
-    """What a client can do with a server that speaks both eras, and asks in the way of either."""
+    """Checks of a server that supports both eras and both ways to ask."""
 
     async def call(self) -> None:
         expect_equal(await call(self.client, "echo", text="hello"), "hello", "text")
@@ -105,7 +105,7 @@ class AskingChecks(Checks):
 
     @asynccontextmanager
     async def _amid(self, label: str, then) -> AsyncIterator[None]:
-        """Does something in the middle of the server's work."""
+        """Runs in the middle of the server's work."""
 
         async def wait() -> None:
             await self._working(label)
@@ -118,7 +118,7 @@ class AskingChecks(Checks):
 
     async def _working(self, label: str) -> None:
         await self.known.left(f"started {label}")
-        # Time to say how far it is.
+        # Time to report progress.
         await anyio.sleep(0.2)
 
     async def _has(self, tool: str) -> None:

@@ -20,13 +20,13 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from harness import Runner, expect, expect_equal
 
 MODES = {"legacy": "legacy", "modern": "auto"}
-# Nobody listens there: the redirect is read, not followed.
+# Nothing listens here, because the redirect is read and not followed.
 CALLBACK = "http://127.0.0.1:9/callback"
 MOST_REDIRECTS = 10
 
 
 class Memory:
-    """What the SDK stores."""
+    """The SDK's storage."""
 
     def __init__(self) -> None:
         self.tokens = []
@@ -46,7 +46,7 @@ class Memory:
 
 
 class Browser:
-    """Follows redirects until the client is called back."""
+    """Follows redirects to the client's callback."""
 
     def __init__(self) -> None:
         self.visits = 0

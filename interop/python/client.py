@@ -32,7 +32,7 @@ CHECKS: dict[str, type[Checks]] = {
     "filesystem": FilesystemChecks,
     "tasks": TaskChecks,
 }
-# `auto` asks with server/discover first, and `connect` fails if it fell back to initialize.
+# `auto` begins with server/discover; `connect` fails if it fell back to initialize.
 MODES = {"legacy": "legacy", "modern": "auto"}
 
 
@@ -82,7 +82,7 @@ async def run(args: argparse.Namespace) -> int:
         list_roots_callback=peer.on_list_roots,
         logging_callback=peer.on_log,
         message_handler=peer.on_message,
-        # Only here, since a client that takes tasks gets them from other servers too.
+        # Only here, because a client that accepts tasks gets them from other servers too.
         extensions=[TasksExtension()] if args.expect == "tasks" else None,
         log_level="info",
     )
@@ -102,7 +102,7 @@ async def run(args: argparse.Namespace) -> int:
 
 
 def main() -> None:
-    # Logging, roots and sampling are deprecated, not gone, and exactly what is to be checked.
+    # Logging, roots and sampling are deprecated but are what is to be tested.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     sys.exit(anyio.run(run, arguments()))

@@ -1,4 +1,4 @@
-"""What the checks of every server have in common."""
+"""Shared by the checks of every server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_PAGES = 50
 
 
 class Checks:
-    """A connected client and the checks to run with it: its public methods, in order."""
+    """A connected client and its checks: the public methods, in order."""
 
     def __init__(self, client: Client, peer: Peer, args: argparse.Namespace) -> None:
         self.client = client
@@ -36,7 +36,7 @@ class Checks:
         self.known = Known(args.known)
 
     def all(self) -> list[tuple[str, Check]]:
-        """The checks and their names, in the order in which they are written."""
+        """The checks and their names, in the order of the source."""
         return [("connect", self._connect)] + [
             (name, getattr(self, name))
             for name, member in vars(type(self)).items()
@@ -52,7 +52,7 @@ class Checks:
 
 @asynccontextmanager
 async def followed(checks: Checks, uri: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Follows a resource; what it yields waits for news of it."""
+    """Subscribes to a resource; the yielded function waits for an update."""
     client, peer = checks.client, checks.peer
     if not checks.modern:
         await client.subscribe_resource(uri)
@@ -84,7 +84,7 @@ async def pages(listing: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
 
 
 async def listed_tools(client: Client) -> list[types.Tool]:
-    """Every tool on offer, each named once."""
+    """Every tool, with unique names."""
     tools = [tool async for page in pages(client.list_tools) for tool in page.tools]
     names = [tool.name for tool in tools]
     expect_equal(len(names), len(set(names)), "distinct tool names")

@@ -33,7 +33,7 @@ QUIET_SECONDS = 0.3
 
 
 class DemoChecks(Checks):
-    """What a client can do with the demo pool."""
+    """Checks of the demo pool."""
 
     async def list_tools(self) -> None:
         names = {tool.name for tool in await listed_tools(self.client)}

@@ -14,11 +14,11 @@ DOCUMENT = "demo://resource/dynamic/text/7"
 
 
 class EverythingChecks(Checks):
-    """What a client can do with the reference server."""
+    """Checks of the reference server."""
 
     async def list_tools(self) -> None:
         names = {tool.name for tool in await listed_tools(self.client)}
-        # The server offers the last three only if it was told what the client can do.
+        # The server offers the last three only if the client declares the capabilities.
         wanted = {
             "echo",
             "get-sum",
@@ -88,7 +88,7 @@ class EverythingChecks(Checks):
         expect("a long story" in str(self.peer.samples[-1]), "the prompt lacks the text")
 
     async def roots(self) -> None:
-        # The server keeps the roots of one client, so processes that clients share are told none.
+        # The server keeps the roots of one client, so Shoal does not tell shared processes any roots.
         names = {tool.name for tool in await listed_tools(self.client)}
         if "get-roots-list" not in names and not self.own_process:
             raise Skip("the server's processes are shared")
@@ -115,7 +115,7 @@ class EverythingChecks(Checks):
         expect("7" in contents[0].text, f"odd text {contents[0].text!r}")
 
     async def subscription(self) -> None:
-        # The server sends updates at once and then every five seconds, until told again.
+        # The server sends an update at once and then every five seconds, until the next call.
         try:
             async with followed(self, DOCUMENT) as updated:
                 await call(self.client, "toggle-subscriber-updates")
@@ -150,7 +150,7 @@ class EverythingChecks(Checks):
         expect(text_of(result), "no text")
 
     async def crash(self) -> None:
-        # It is safe to repeat, so it is started again, and ends as if nothing had happened.
+        # The tool may be repeated, so it runs again and succeeds.
         seen: list[float] = []
 
         async def on_progress(progress: float, *_: object) -> None:

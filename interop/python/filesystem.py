@@ -7,7 +7,7 @@ from harness import expect, expect_equal
 
 
 class FilesystemChecks(Checks):
-    """What a client can do with a directory that holds `hello.txt` and `sub/`."""
+    """Checks of a directory with `hello.txt` and `sub/`."""
 
     async def list_tools(self) -> None:
         names = {tool.name for tool in await listed_tools(self.client)}

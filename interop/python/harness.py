@@ -1,4 +1,4 @@
-"""Runs named checks one after the other and prints a line for each."""
+"""Runs named checks in order and prints a line for each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ CHECK_SECONDS = 30
 
 
 class Skip(Exception):
-    """The SDK or the era has no way to do what the check asks for."""
+    """The SDK or the era does not support the check."""
 
 
 class Failure(Exception):
-    """The server did not do what it should have done."""
+    """The server behaved wrongly."""
 
 
 Check = Callable[[], Awaitable[None]]
@@ -35,7 +35,7 @@ def expect_equal(actual: object, expected: object, what: str) -> None:
 
 
 class Runner:
-    """Counts what the checks found."""
+    """Counts the checks' results."""
 
     def __init__(self, only: list[str], cannot: list[str]) -> None:
         self._only = only
@@ -43,7 +43,7 @@ class Runner:
         self.failed = 0
 
     async def run(self, name: str, check: Check) -> bool:
-        """Runs one check; true unless it failed."""
+        """Runs one check; false if it failed."""
         if self._only and name not in self._only:
             return True
         try:
@@ -77,14 +77,14 @@ class Runner:
 
 
 def _told(error: BaseException) -> str:
-    """What is said of an error."""
+    """The text of an error."""
     if isinstance(error, TimeoutError) and not str(error):
         return f"no answer within {CHECK_SECONDS} s"
     return f"{type(error).__name__}: {_innermost(error)}"
 
 
 def _innermost(error: BaseException) -> str:
-    """What the first of a group of errors says, which the group itself does not."""
+    """The first error inside a group, which the group's own text omits."""
     while inner := getattr(error, "exceptions", None):
         error = inner[0]
     return f"{error}" or type(error).__name__

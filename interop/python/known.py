@@ -1,4 +1,4 @@
-"""What a test knows of a server besides what it says: its processes, and the lines that each leaves."""
+"""A test's knowledge of a server: its processes, and the lines that each has written."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ARRIVAL_SECONDS = 20
 
 
 class Known:
-    """A server that was started by `known`, which gives each process a file in a directory."""
+    """A server started by `known`, which gives each process a file in a directory."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
 
     def times(self, line: str) -> int:
-        """How often this line was left."""
+        """How often this line was written."""
         return sum(self._lines(record).count(line) for record in self._records())
 
     async def left(self, line: str) -> None:
-        """Waits until this line is left."""
+        """Waits for this line."""
         with anyio.move_on_after(ARRIVAL_SECONDS):
             while not self.times(line):
                 await anyio.sleep(0.02)
@@ -33,7 +33,7 @@ class Known:
         raise Failure(f"the server did not say {line!r} within {ARRIVAL_SECONDS} s")
 
     def kill(self, line: str | None = None) -> None:
-        """Kills the processes that have left this line, or all."""
+        """Kills the processes that have written this line, or all."""
         killed = [self._kill(record) for record in self._records() if line is None or line in self._lines(record)]
         if not any(killed):
             raise Failure("there was nothing to kill")
@@ -46,7 +46,7 @@ class Known:
 
     def _kill(self, record: pathlib.Path) -> bool:
         try:
-            # Its number may be another program's by now.
+            # The process id may have been reused.
             environment = pathlib.Path(f"/proc/{record.name}/environ").read_bytes().split(b"\0")
             if f"INTEROP_RECORD={record}".encode() not in environment:
                 return False

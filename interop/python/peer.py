@@ -1,4 +1,4 @@
-"""The client's side of a conversation: answers what servers ask, records what they send."""
+"""The client's side of a conversation: answers questions, records notifications."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ARRIVAL_SECONDS = 10
 
 
 class Peer:
-    """Answers from scripted values and remembers every question and notification."""
+    """Gives scripted answers, and records all questions and notifications."""
 
     def __init__(self, roots: list[str]) -> None:
         self.roots = roots
@@ -55,12 +55,12 @@ class Peer:
         return types.ListRootsResult(roots=[types.Root(uri=uri) for uri in self.roots])
 
     async def on_log(self, params: types.LoggingMessageNotificationParams) -> None:
-        """Keeps a log message."""
+        """Records a log message."""
         self.logs.append(params)
         self._wake()
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Keeps the notifications that have no callback of their own."""
+        """Records the notifications without a callback."""
         if isinstance(message, types.ResourceUpdatedNotification):
             self.updated.append(message.params.uri)
         elif isinstance(message, types.SubscriptionsAcknowledgedNotification):

@@ -29,7 +29,7 @@ ARRIVAL_SECONDS = 15
 
 
 class TaskChecks(Checks):
-    """What a client of 2026-07-28 can do with tasks."""
+    """Checks of tasks for a client of 2026-07-28."""
 
     async def offered(self) -> None:
         extensions = self.client.server_capabilities.extensions or {}
@@ -93,7 +93,7 @@ class TaskChecks(Checks):
 
     async def news_of_tasks(self) -> None:
         new = await self._begin("confirm_delete", filename="b.txt")
-        # The tool asks a second after it was called; what it says before depends on when the stream was opened.
+        # The tool asks after a second; the earlier notifications depend on when the stream was opened.
         async with listening(self.client.session, new.task_id, "no-such-task"):
             acknowledged = await self._acknowledged()
             expect_equal(acknowledged, [new.task_id], "tasks that are listened to")
@@ -130,19 +130,19 @@ class TaskChecks(Checks):
 
     @asynccontextmanager
     async def _begun(self, tasks: int) -> AsyncIterator[None]:
-        """So many calls within become tasks."""
+        """This many calls become tasks inside the block."""
         before = len(self._tasks.begun)
         yield
         expect_equal(len(self._tasks.begun) - before, tasks, "calls that became tasks")
 
     async def _begin(self, tool: str, **arguments: object) -> NewTask:
-        """Calls a tool, and leaves the task to the check."""
+        """Calls a tool and returns its task."""
         new = await self.client.session.call_tool(tool, arguments, allow_claimed=True)
         expect(isinstance(new, NewTask), f"{tool} did not become a task: {new}")
         return new
 
     async def _until(self, new: NewTask, arrived) -> Task:
-        """The task as soon as `arrived` holds of it, or when it is over."""
+        """The task as soon as `arrived` accepts it, or at its end."""
         while True:
             task = await get(self.client.session, new.task_id)
             if arrived(task) or task.is_over:
@@ -150,12 +150,12 @@ class TaskChecks(Checks):
             await pause(task)
 
     async def _acknowledged(self) -> list[str]:
-        """The tasks that the server says it will tell of."""
+        """The tasks in the server's acknowledgement."""
         await self.peer.wait_for("the acknowledgement", lambda: self.peer.acknowledged)
         return self.peer.acknowledged.pop().model_dump(by_alias=True)["taskIds"]
 
     async def _told(self, new: NewTask, status: str) -> Task:
-        """Waits until the server tells that the task has this status."""
+        """Waits for a notification with this status of the task."""
         with anyio.move_on_after(ARRIVAL_SECONDS):
             while True:
                 task = await self._tasks.next_told()
@@ -165,7 +165,7 @@ class TaskChecks(Checks):
 
     @asynccontextmanager
     async def _another(self, *extensions: TasksExtension) -> AsyncIterator[Client]:
-        """A client with a connection of its own."""
+        """A client with its own connection."""
         async with Client(self.client.server, read_timeout_seconds=20, extensions=extensions) as client:
             yield client
 

@@ -32,7 +32,7 @@ PAUSE_SECONDS = 0.2
 
 
 class NewTask(types.Result):
-    """What `tools/call` is answered with when the call has become a task."""
+    """The answer to `tools/call` if the call has become a task."""
 
     result_type: Literal["task"] = "task"
     task_id: str
@@ -41,7 +41,7 @@ class NewTask(types.Result):
 
 
 class Task(types.Result):
-    """What `tasks/get` and `notifications/tasks` say of a task."""
+    """A task in `tasks/get` and `notifications/tasks`."""
 
     result_type: str | None = None
     task_id: str
@@ -85,33 +85,33 @@ class CancelTask(types.Request[About, Literal["tasks/cancel"]]):
 
 
 class Cancelled(Exception):
-    """The task was cancelled, so that there is no result."""
+    """The task was cancelled and has no result."""
 
 
 async def get(session: ClientSession, task_id: str) -> Task:
-    """How a task is now."""
+    """The task's present state."""
     return await session.send_request(GetTask(params=About(task_id=task_id)), Task)
 
 
 async def update(session: ClientSession, task_id: str, responses: types.InputResponses) -> None:
-    """Answers some of what a task asks."""
+    """Answers some questions of a task."""
     params = Answers(task_id=task_id, input_responses=responses)
     await session.send_request(UpdateTask(params=params), types.EmptyResult)
 
 
 async def cancel(session: ClientSession, task_id: str) -> None:
-    """Asks a task to stop."""
+    """Cancels a task."""
     await session.send_request(CancelTask(params=About(task_id=task_id)), types.EmptyResult)
 
 
 async def pause(task: Task | NewTask) -> None:
-    """Waits for as long as the server asks to."""
+    """Waits for the server's poll interval."""
     interval = task.poll_interval_ms
     await anyio.sleep(PAUSE_SECONDS if interval is None else interval / 1000)
 
 
 class TasksExtension(ClientExtension):
-    """Takes tasks, answers what they ask, and remembers them."""
+    """Accepts tasks, answers their questions, and records them."""
 
     identifier = IDENTIFIER
 
@@ -127,7 +127,7 @@ class TasksExtension(ClientExtension):
         return [NotificationBinding(method="notifications/tasks", params_type=Task, handler=self._send_told.send)]
 
     async def next_told(self) -> Task:
-        """The next task that a listener is told of."""
+        """The next notification about a task."""
         return await self._told.receive()
 
     async def _resolve(self, new: NewTask, context: ClaimContext) -> types.CallToolResult:
@@ -135,7 +135,7 @@ class TasksExtension(ClientExtension):
         answered: set[str] = set()
         task = await get(context.session, new.task_id)
         while not task.is_over:
-            # A question stays open until its answer has come to the tool, so that it may be seen twice.
+            # A question stays open until the tool has its answer, so it may be seen twice.
             for key, request in (task.input_requests or {}).items():
                 if key not in answered:
                     answered.add(key)
@@ -150,7 +150,7 @@ class TasksExtension(ClientExtension):
 
 
 async def answer(session: ClientSession, task_id: str, key: str, request: types.InputRequest) -> None:
-    """Answers one question of a task by the callback that the client has for it."""
+    """Answers one question of a task with the client's callback."""
     context = ClientRequestContext(session=session, request_id=key)
     response = await session.dispatch_input_request(context, request)
     if isinstance(response, types.ErrorData):
@@ -160,11 +160,11 @@ async def answer(session: ClientSession, task_id: str, key: str, request: types.
 
 @asynccontextmanager
 async def listening(session: ClientSession, *task_ids: str) -> AsyncIterator[None]:
-    """Has the server tell of tasks, for as long as it is open."""
+    """Subscribes to tasks while the context is open."""
     filters = types.SubscriptionFilter.model_validate({"taskIds": list(task_ids)})
     request = types.SubscriptionsListenRequest(params=types.SubscriptionsListenRequestParams(notifications=filters))
     async with anyio.create_task_group() as group:
-        # Its answer comes when the stream ends, and leaving the request closes the stream.
+        # The response comes at the stream's end, and leaving the request closes the stream.
         group.start_soon(session.send_request, request, types.SubscriptionsListenResult)
         yield
         group.cancel_scope.cancel()

@@ -19,10 +19,10 @@ const greeting = (answer) => text(answer.action === 'accept' ? `hello ${answer.c
 
 const COUNTER = 'asking://counter';
 let count = 0;
-// The servers whose clients, of earlier revisions, follow it; the streams of 2026-07-28 are the entry's.
+// The servers with subscribed clients of earlier revisions; the entry has the streams of 2026-07-28.
 const followers = new Set();
 
-// Leaves a line where the test looks for it, since a process that is killed remembers nothing.
+// Writes to a file, because a killed process loses its memory.
 const record = (what) => appendFileSync(process.env.INTEROP_RECORD, `${what}\n`);
 
 async function work({ steps, label }, ctx) {

@@ -1,5 +1,5 @@
-// Streamable HTTP in both eras: the package serves 2026-07-28 by itself, and gives sessions of earlier revisions a transport
-// each, which the server keeps.
+// Streamable HTTP in both eras: the package serves 2026-07-28 itself; the server keeps a transport for each session of
+// earlier revisions.
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';

@@ -73,7 +73,7 @@ async function connect({ url, command, era, peer }) {
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => peer.onToolListChanged());
     const { transport, cutter } = transportTo(url, command);
     const session = new SdkSession(client, peer, era, cutter);
-    // The SDK tells the version to transports that want to know, and keeps it from everyone else.
+    // The SDK tells only transports the version.
     const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
     transport.setProtocolVersion = version => {
         session.version = version;

@@ -8,9 +8,9 @@ import { textOf } from '../javascript/session.js';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
 
-/** Calls a tool as a task; what the SDK told of it, to the end. */
+/** Calls a tool as a task; returns all messages of the SDK about it. */
 async function run({ client }, name, args = {}) {
-    // The SDK asks for a task where the list says that the tool may be one.
+    // The SDK requests a task if the list allows it for the tool.
     await client.listTools();
     const told = [];
     const stream = client.experimental.tasks.callToolStream({ name, arguments: args }, CallToolResultSchema);

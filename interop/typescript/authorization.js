@@ -8,11 +8,11 @@ import { Client, DpopSession, StreamableHTTPClientTransport, UnauthorizedError }
 import { Runner, expect, expectEqual, sleep } from '../javascript/harness.js';
 
 const MODES = { legacy: 'legacy', modern: 'auto' };
-// Nobody listens there: the redirect is read, not followed.
+// Nothing listens here, because the redirect is read and not followed.
 const CALLBACK = 'http://127.0.0.1:9/callback';
 const MOST_REDIRECTS = 10;
 
-/** What the SDK stores, and a browser that follows redirects until the client is called back. */
+/** The SDK's storage, and a browser that follows redirects to the client's callback. */
 class User {
     visits = 0;
     stored = [];
@@ -22,7 +22,7 @@ class User {
     #calledBack;
     #key;
 
-    /** The key that tokens are bound to, if they are. */
+    /** The key of bound tokens, if they are bound. */
     dpop() {
         if (options.dpop) this.#key ??= DpopSession.create();
         return this.#key;
@@ -88,7 +88,7 @@ class User {
         throw new Error('too many redirects');
     }
 
-    /** What the authorization server called back with. */
+    /** The parameters of the callback. */
     get calledBack() {
         return this.#calledBack;
     }
@@ -114,7 +114,7 @@ function prepare() {
     );
 }
 
-/** Runs `action` again once the user has authorized, as applications of this SDK do. */
+/** Repeats `action` after the user has authorized, as applications of this SDK do. */
 async function authorized(action) {
     try {
         return await action();
@@ -134,7 +134,7 @@ async function call(name, args) {
 const runner = new Runner([]);
 await runner.run('authorizes', async () => {
     await authorized(async () => {
-        // A transport is started once.
+        // Transports cannot be restarted.
         prepare();
         await client.connect(transport);
     });

@@ -15,7 +15,7 @@ import { Cutter, Session, takeOneByOne } from '../javascript/session.js';
 import { taskChecks } from './task-checks.js';
 import { IDENTIFIER } from './tasks.js';
 
-// The default of the SDK is `legacy`; `auto` asks with server/discover first.
+// The SDK's default is `legacy`; `auto` begins with server/discover.
 const MODES = { legacy: 'legacy', modern: 'auto' };
 
 class SdkSession extends Session {
@@ -23,7 +23,7 @@ class SdkSession extends Session {
         return this.client.getNegotiatedProtocolVersion();
     }
 
-    // The SDK reports every server's -32002 as what it has become in 2026-07-28.
+    // The SDK converts every server's -32002 to the code of 2026-07-28.
     get resourceNotFound() {
         return -32602;
     }
@@ -72,7 +72,7 @@ class SdkSession extends Session {
 
 async function connect({ url, command, era, peer, expect }) {
     const client = newClient(era, expect === 'tasks');
-    // On a modern connection the same handlers answer what an `input_required` result asks.
+    // On a modern connection, the same handlers answer the questions of `input_required` results.
     client.setRequestHandler('elicitation/create', request => peer.onElicit(request.params));
     client.setRequestHandler('sampling/createMessage', request => peer.onSample(request.params));
     client.setRequestHandler('roots/list', () => peer.onListRoots());
@@ -85,7 +85,7 @@ async function connect({ url, command, era, peer, expect }) {
     return new SdkSession(client, peer, era, cutter);
 }
 
-/** A client takes tasks only where they are checked: it could not take those of other servers. */
+/** A client accepts tasks only in their checks, because it could not handle those of other servers. */
 function newClient(era, tasks) {
     const capabilities = tasks ? { ...CAPABILITIES, extensions: { [IDENTIFIER]: {} } } : CAPABILITIES;
     return new Client(

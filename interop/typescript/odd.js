@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-// The SDK tells of odd answers on standard output.
+// The SDK reports odd answers on standard output.
 console.log = console.info = console.debug = console.error;
-// What comes of one odd server must not end the others' clients.
+// One odd server must not end the others' clients.
 process.on('uncaughtException', error => console.error(error));
 process.on('unhandledRejection', error => console.error(error));
 
@@ -32,7 +32,7 @@ function limited(step, seconds) {
     return Promise.race([step, tooLate]).finally(() => clearTimeout(timer));
 }
 
-// A handler of what servers ask, which answers once that has not been taken back within `waits` seconds.
+// A handler that answers if the question was not withdrawn within `waits` seconds.
 function answering(answer, waits, seen) {
     return async (_request, context) => {
         if (waits) {
@@ -72,7 +72,7 @@ async function run({ era, seconds, words: [target, ...args], asks, waits }) {
         }
     }
     await limited(client.close(), seconds).catch(() => {});
-    // Nothing tells a client of 2026-07-28 that a question is taken back.
+    // Clients of 2026-07-28 are not told of withdrawn questions.
     if (era === 'modern') delete seen.withdrawn;
     return seen;
 }

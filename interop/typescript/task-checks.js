@@ -6,7 +6,7 @@ import { expect, expectEqual, expectError, within } from '../javascript/harness.
 import { textOf } from '../javascript/session.js';
 import { IDENTIFIER, NewTasks, Tasks, isOver } from './tasks.js';
 
-/** How long news of a task may take: the server asks for each every ten seconds, whatever it has heard. */
+/** Timeout of notifications about a task: the server polls every ten seconds in any case. */
 const ARRIVAL_MS = 15_000;
 
 const INVALID_PARAMS = -32602;
@@ -15,7 +15,7 @@ const MISSING_CAPABILITY = -32021;
 
 const questions = task => Object.keys(task.inputRequests ?? {});
 
-/** What a call that becomes a task fails with. */
+/** The error of a call that becomes a task. */
 const refusal = call =>
     call.then(
         result => {
@@ -28,7 +28,7 @@ const refusal = call =>
 export function taskChecks(another) {
     const newTasks = new WeakMap();
 
-    /** Calls a tool, and returns the id of the task that this becomes. */
+    /** Calls a tool and returns the id of its task. */
     async function begin({ client }, name, args = {}) {
         if (!newTasks.has(client)) newTasks.set(client, new NewTasks(client.transport));
         const created = newTasks.get(client);
@@ -38,7 +38,7 @@ export function taskChecks(another) {
         return created.last.taskId;
     }
 
-    /** Calls a tool, and returns the task that this becomes when it is over. */
+    /** Calls a tool and returns its task at the end. */
     async function ended(session, name, args) {
         const id = await begin(session, name, args);
         return new Tasks(session.client).until(id);
@@ -53,7 +53,7 @@ export function taskChecks(another) {
             expectEqual(await session.text('greet', { name: 'Ada' }), 'Hello, Ada!', 'text');
         },
 
-        // What the SDK does with a task, to be changed when it can do more.
+        // Documents the SDK's present behaviour; change this when it supports tasks.
         async sdk_refuses_to_take_a_task({ client }) {
             const error = await refusal(client.callTool({ name: 'slow_compute', arguments: { seconds: 1 } }));
             expectEqual(error.code, SdkErrorCode.UnsupportedResultType, 'error');
@@ -120,7 +120,8 @@ export function taskChecks(another) {
             expectEqual(textOf(task.result), '1 of 2 questions were answered.', 'text');
         },
 
-        // The SDK answers the first result by the client's handlers and calls again; that call becomes the task.
+        // The SDK answers the first result with the client's handlers and calls again; the second call becomes the
+        // task.
         async asks_before_it_is_a_task(session, peer) {
             peer.formAnswer = { action: 'accept', content: { name: 'Ada' } };
             const task = await ended(session, 'test_tool_with_task');
@@ -133,9 +134,9 @@ export function taskChecks(another) {
             const told = [];
             const waiting = new Map();
             const status = wanted => within(ARRIVAL_MS, `news of ${wanted}`, new Promise(resolve => waiting.set(wanted, resolve)));
-            // The tool asks a second after it was called; what it says before depends on when the stream was opened.
+            // The tool asks after a second; the earlier notifications depend on when the stream was opened.
             const [asks, completes] = [status('input_required'), status('completed')];
-            // Whichever is not awaited any more, since something else has failed, fails nothing else.
+            // A rejected promise that is no longer awaited must not fail anything else.
             for (const news of [asks, completes]) news.catch(() => {});
             const subscription = await tasks.listen([id, 'no-such-task'], task => {
                 told.push(task);

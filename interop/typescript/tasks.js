@@ -21,7 +21,7 @@ import { sleep } from '../javascript/harness.js';
 
 export const IDENTIFIER = 'io.modelcontextprotocol/tasks';
 
-/** Between two questions for a task where the server names no time. */
+/** The poll interval if the server names none. */
 const PAUSE_MS = 200;
 
 const TASK = fromJsonSchema({
@@ -42,10 +42,10 @@ const NOTHING = fromJsonSchema({ type: 'object' });
 
 export const isOver = ({ status }) => ['completed', 'failed', 'cancelled'].includes(status);
 
-/** Waits for as long as the server asks to. */
+/** Waits for the server's poll interval. */
 export const pause = ({ pollIntervalMs }) => sleep(pollIntervalMs ?? PAUSE_MS);
 
-/** What the last call has become, read from the transport of a client that is connected. */
+/** The last call's task, read from a connected client's transport. */
 export class NewTasks {
     last;
 
@@ -78,7 +78,7 @@ export class Tasks {
         return this.#client.request({ method: 'tasks/cancel', params: { taskId } }, NOTHING);
     }
 
-    /** The task as soon as `arrived` holds of it, or when it is over. */
+    /** The task as soon as `arrived` accepts it, or at its end. */
     async until(taskId, arrived = isOver) {
         for (;;) {
             const task = await this.get(taskId);
@@ -87,7 +87,7 @@ export class Tasks {
         }
     }
 
-    /** Has `told` called with each task that the server tells of, until the returned subscription is closed. */
+    /** Calls `told` with each notified task, until the returned subscription is closed. */
     listen(taskIds, told) {
         this.#client.setNotificationHandler('notifications/tasks', { params: TASK }, told);
         return this.#client.listen({ taskIds });

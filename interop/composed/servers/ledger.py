@@ -1,4 +1,4 @@
-"""The ledger, as the servers in Python write it."""
+"""The ledger, for the servers in Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ POLL = 0.01
 
 
 def write_down(key: int) -> None:
-    """A line of the file that LEDGER names: the key, and who runs it."""
+    """Appends the key and the process to the file LEDGER."""
     ledger = os.open(os.environ["LEDGER"], os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
     try:
         os.write(ledger, f"{key} {os.getpid()} {os.getppid()}\n".encode())
@@ -18,7 +18,7 @@ def write_down(key: int) -> None:
 
 
 def run(verb: str, key: int, gated: bool) -> str:
-    """A run of a tool: it goes on when there is the file that GATE names."""
+    """Runs a tool: records it, and waits for the file GATE if `gated`."""
     write_down(key)
     while gated and not os.path.exists(os.environ["GATE"]):
         time.sleep(POLL)

@@ -11,7 +11,7 @@ import ledger
 
 
 class Service(BaseHTTPRequestHandler):
-    """Pets. Each is told by its number, which is the key of the request."""
+    """Pets. A pet's number is the request's key."""
 
     protocol_version = "HTTP/1.1"
 

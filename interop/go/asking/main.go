@@ -90,7 +90,7 @@ func greetRequired(_ context.Context, request *mcp.CallToolRequest, _ nothing) (
 
 func main() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "asking-go", Version: "1.0.0"}, &mcp.ServerOptions{
-		// The SDK keeps who follows what.
+		// The SDK keeps the subscribers.
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	})

@@ -17,7 +17,7 @@ type job struct {
 	Label string `json:"label"`
 }
 
-// addWork adds the tools that take a while, and those that change what clients follow.
+// addWork adds the slow tools, and the tools that change resources.
 func addWork(server *mcp.Server) {
 	mcp.AddTool(server, &mcp.Tool{Name: "work", Description: "Takes a while, and says how far it is."}, work)
 	mcp.AddTool(server, &mcp.Tool{
@@ -47,7 +47,7 @@ func work(ctx context.Context, request *mcp.CallToolRequest, given job) (*mcp.Ca
 	for step := 1; step <= given.Steps; step++ {
 		if token := request.Params.GetProgressToken(); token != nil {
 			progress := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(step), Total: float64(given.Steps)}
-			// Told to stop while it says so: what follows sees that.
+			// The cancellation is handled below.
 			_ = request.Session.NotifyProgress(ctx, progress)
 		}
 		select {
@@ -59,7 +59,7 @@ func work(ctx context.Context, request *mcp.CallToolRequest, given job) (*mcp.Ca
 	return text("worked %d steps", given.Steps)
 }
 
-// record leaves a line where the test looks for it, since a process that is killed remembers nothing.
+// record writes to a file, because a killed process loses its memory.
 func record(what string) error {
 	file, err := os.OpenFile(os.Getenv("INTEROP_RECORD"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -1,4 +1,4 @@
-"""What the server says of its lists."""
+"""Notifications about lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChangedAlways(ChangedAfterList):
 
 
 class ChangedUnknownMembers(ChangedAfterList):
-    """`list_changed` has `params` that nobody knows."""
+    """`list_changed` has `params` that are unknown."""
 
     def after(self, method: str) -> list[Json]:
         return [{**changed, "params": {"tools": [], "_meta": {}}} for changed in super().after(method)]
@@ -47,7 +47,7 @@ class ChangedOfUndeclared(Plain):
 
 
 class UpdatedUnasked(Plain):
-    """Updates come of resources that nobody watches."""
+    """Updates come of resources that are not watched."""
 
     def before(self, message: Json) -> list[Json]:
         return [{"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "odd://none", "title": "x"}}]

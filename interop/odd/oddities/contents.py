@@ -23,19 +23,19 @@ class ContentJson(_Content):
 
 
 class ContentNulls(_Content):
-    """What a content need not have is null, as serializers of C# and Python write it."""
+    """Optional members of a content are null, as serializers of C# and Python write it."""
 
     odd = {"type": "text", "text": "x", "annotations": None, "_meta": None}
 
 
 class ContentMembers(_Content):
-    """A content has members that nobody knows."""
+    """A content has unknown members."""
 
     odd = {"type": "text", "text": "x", "meta": None, "format": "markdown"}
 
 
 class ContentAudience(_Content):
-    """A content is for somebody that nobody knows, with a priority above 1."""
+    """A content is for an unknown audience, with a priority above 1."""
 
     odd = {"type": "text", "text": "x", "annotations": {"audience": ["system"], "priority": 10}}
 
@@ -89,7 +89,7 @@ class ContentResourceBare(_Content):
 
 
 class ContentResourceNulls(_Content):
-    """What an embedded resource need not have is null."""
+    """Optional members of an embedded resource are null."""
 
     odd = {"type": "resource", "resource": {"uri": "odd://one", "text": "x", "mimeType": None, "_meta": None}}
 
@@ -129,7 +129,7 @@ class ReadOtherUri(Plain):
 
 
 class ReadNulls(Plain):
-    """What the contents of a resource need not have is null."""
+    """Optional members of a resource's contents are null."""
 
     def read(self, uri: str) -> Any:
         return {"contents": [{"uri": uri, "mimeType": None, "text": "one", "blob": None}]}
@@ -178,7 +178,7 @@ class GetSystem(Plain):
 
 
 class GetNulls(Plain):
-    """What a prompt's messages need not have is null."""
+    """Optional members of a prompt's messages are null."""
 
     def get(self, name: str) -> Any:
         return {"description": None, "messages": [{"role": "user", "content": {"type": "text", "text": "one", "annotations": None}}]}

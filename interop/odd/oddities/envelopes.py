@@ -1,4 +1,4 @@
-"""What is around results and errors."""
+"""The envelopes of results and errors."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class AnsweredTwice(Plain):
 
 
 class AnswersOfNobody(Plain):
-    """Ahead of each answer comes one to a request that nobody sent."""
+    """Ahead of each answer comes one to a request that was not sent."""
 
     def before(self, message: Json) -> list[Json]:
         return [{"jsonrpc": "2.0", "id": 4711, "result": {}}, {"jsonrpc": "2.0", "id": "x", "error": {"code": 1, "message": "x"}}]
@@ -209,7 +209,7 @@ class ErrorsOfNothing(Plain):
 
 
 class NoticesUnknown(Plain):
-    """Ahead of each answer come notifications that nobody knows."""
+    """Ahead of each answer come unknown notifications."""
 
     def before(self, message: Json) -> list[Json]:
         return [{"jsonrpc": "2.0", "method": method} for method in ("notifications/odd", "$/progress", "log")]
@@ -232,7 +232,7 @@ class RequestsUnknown(Plain):
 
 
 class ProgressUnasked(Plain):
-    """Ahead of each answer comes progress for a token that nobody gave."""
+    """Ahead of each answer comes progress for a token that was not given."""
 
     def before(self, message: Json) -> list[Json]:
         params = {"progressToken": "nobody", "progress": 1, "total": None}

@@ -76,7 +76,7 @@ class CapabilitiesFlags(Plain):
 
 
 class CapabilitiesForeign(Plain):
-    """`capabilities` has members that nobody knows."""
+    """`capabilities` has unknown members."""
 
     def capabilities(self) -> Json:
         return {**super().capabilities(), "odd": {"level": "high"}, "experimental": {"x": {}, "y": {"z": 1}}, "tools": {"description": "All"}}
@@ -106,7 +106,7 @@ class InfoNulls(Plain):
 
 
 class InfoForeign(Plain):
-    """`serverInfo` has an empty name and members that nobody knows."""
+    """`serverInfo` has an empty name and unknown members."""
 
     def info(self) -> Any:
         return {"name": "", "version": "", "vendor": {"name": "x"}, "icons": []}
@@ -141,7 +141,7 @@ class VersionOldest(Plain):
 
 
 class VersionMadeUp(Plain):
-    """The server's version is one that nobody knows."""
+    """The server's version is unknown."""
 
     eras = ("legacy",)
 

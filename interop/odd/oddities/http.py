@@ -131,7 +131,7 @@ class CompressedBomb(_Compressed):
 
 
 class CompressedEmpty(_Compressed):
-    """What has no body is said to be gzip."""
+    """Answers without a body claim to be gzip."""
 
     def packed(self, body: bytes) -> bytes:
         return body
@@ -195,7 +195,7 @@ class Redirects(_Http):
 
 
 class NewSessions(_Changed):
-    """Each answer has another session id, and what comes in is not looked at."""
+    """Each answer has another session id, and incoming ones are ignored."""
 
     eras = ("legacy",)
 
@@ -242,7 +242,7 @@ class SessionOfModern(_Changed):
 
 
 class HeadersOfTransport(_Changed):
-    """Answers have cookies, a cache's headers and a version that nobody knows."""
+    """Answers have cookies, a cache's headers and an unknown version."""
 
     def changed(self, response: Response, message: Json) -> Response:
         response.headers |= {"set-cookie": "a=b", "cache-control": "max-age=60", "etag": '"x"', "mcp-protocol-version": "1.0"}
@@ -250,7 +250,7 @@ class HeadersOfTransport(_Changed):
 
 
 class _Told(_Http):
-    """What is said to a notification is odd."""
+    """The answer to a notification is odd."""
 
     eras = ("legacy",)
     said: ClassVar[Response] = Response()

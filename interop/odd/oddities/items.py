@@ -1,4 +1,4 @@
-"""What lists have in them."""
+"""Items of lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Tool(Plain):
 
 
 class ToolNulls(_Tool):
-    """What a tool need not have is null, as serializers of C# and Java write it."""
+    """Optional members of a tool are null, as serializers of C# and Java write it."""
 
     odd = {"name": "tool1", "title": None, "description": None, "annotations": None, "outputSchema": None, "_meta": None, "icons": None, "execution": None}
 
@@ -37,7 +37,7 @@ class ToolAnnotationsNulls(_Tool):
 
 
 class ToolAnnotationsEmpty(_Tool):
-    """A tool's annotations are empty, and have members that nobody knows."""
+    """A tool's annotations are empty, and have unknown members."""
 
     odd = {"name": "tool1", "annotations": {"audience": "admins", "x": 1}}
 
@@ -49,7 +49,7 @@ class ToolHintsText(_Tool):
 
 
 class ToolMembers(_Tool):
-    """A tool has members that nobody knows."""
+    """A tool has unknown members."""
 
     odd = {"name": "tool1", "parameters": {"type": "object"}, "version": 2, "enabled": True, "tags": ["x"], "input_schema": {}}
 
@@ -74,7 +74,7 @@ class ToolSchemaNull(_Tool):
 
 
 class ToolTaskSupportOdd(_Tool):
-    """A tool supports tasks in a way that nobody knows."""
+    """A tool supports tasks in an unknown way."""
 
     odd = {"name": "tool1", "execution": {"taskSupport": "always"}}
 
@@ -109,7 +109,7 @@ class _Resource(Plain):
 
 
 class ResourceNulls(_Resource):
-    """What a resource need not have is null."""
+    """Optional members of a resource are null."""
 
     odd = {"title": None, "description": None, "mimeType": None, "annotations": None, "size": None, "_meta": None}
 
@@ -197,13 +197,13 @@ class PromptArgumentsObject(_Prompt):
 
 
 class PromptRequiredNull(_Prompt):
-    """What an argument of a prompt need not have is null."""
+    """Optional members of a prompt's argument are null."""
 
     odd = {"title": None, "arguments": [{"name": "q", "description": None, "required": None}]}
 
 
 class PromptArgumentsTyped(_Prompt):
-    """A prompt's argument has members that nobody knows."""
+    """A prompt's argument has unknown members."""
 
     odd = {"arguments": [{"name": "q", "type": "string", "default": 1, "schema": {}}]}
 

@@ -35,7 +35,7 @@ class ResultTypeNull(_Completed):
 
 
 class ResultTypeUnknown(_Completed):
-    """`resultType` is one that nobody knows."""
+    """`resultType` is unknown."""
 
     members = {"resultType": "final"}
 
@@ -83,7 +83,7 @@ class TtlHuge(_Completed):
 
 
 class CacheScopeUnknown(_Completed):
-    """`cacheScope` is one that nobody knows."""
+    """`cacheScope` is unknown."""
 
     members = {"cacheScope": "shared"}
 
@@ -181,7 +181,7 @@ class DiscoverMembers(_Discovered):
 
 
 class DiscoverExtensionsOdd(_Discovered):
-    """Extensions that nobody knows are declared, with settings of all kinds."""
+    """Unknown extensions are declared, with settings of all kinds."""
 
     members = {"capabilities": {"tools": {}, "resources": {}, "prompts": {}, "extensions": {"com.example/odd": True, "x": None}}}
 
@@ -311,7 +311,7 @@ class RequestsOfModern(_Modern):
 
 
 class CodesOfLegacy(_Modern):
-    """What is unknown is told by codes of earlier revisions."""
+    """Unknown things are reported with codes of earlier revisions."""
 
     def prompts(self) -> Any:
         raise Refused(-32002, "unknown")

@@ -1,4 +1,4 @@
-"""What tools answer."""
+"""Results of tools."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class ResultText(Plain):
 
 
 class ResultMembers(Plain):
-    """A result has members that nobody knows."""
+    """A result has unknown members."""
 
     def call(self, name: str, arguments: Json) -> Any:
         return {"content": [self.text(name, arguments)], "status": "ok", "isError": False, "code": 0}

@@ -129,7 +129,7 @@ class SchemaNullable(_Schemas):
 
 
 class SchemaFormatUnknown(_Schemas):
-    """`format` and `$schema` are ones that nobody knows."""
+    """`format` and `$schema` are unknown."""
 
     schema = {"$schema": "https://example.invalid/schema", "type": "object", "properties": {"q": {"type": "string", "format": "mm/dd"}}}
 

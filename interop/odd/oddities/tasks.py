@@ -1,6 +1,6 @@
 """Tasks that servers make of calls: those of 2025-11-25, and the extension of 2026-07-28.
 
-The clients know nothing of them, so each says what Shoal must make of it.
+The clients do not know tasks, so each class says what Shoal must return.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class TaskFailsSilently(_Tasks):
 
 
 class TaskStatusUnknown(_Tasks):
-    """A task's status is one that nobody knows until it is over."""
+    """A task's status is unknown until it is over."""
 
     def task(self) -> Json:
         task = super().task()

@@ -22,12 +22,12 @@ from pathlib import Path
 from packages import HERE, Unavailable, install
 
 METHODS = ("get", "put", "post", "delete", "patch", "head")
-# The share of operations that become tools.
+# The required share of operations that become tools.
 GOAL = 0.995
-# Seconds that a document may take.
+# Timeout of a document in seconds.
 PATIENCE = 120
 BIG = 1_000_000
-# Findings of one kind that are printed.
+# Maximum printed findings of one kind.
 SHOWN = 8
 INTEROP = HERE.parent.parent
 
@@ -74,7 +74,7 @@ def choose(documents: dict[str, Path], options: argparse.Namespace) -> list[str]
 
 
 def convert(preview: str, scratch: Path, at: int, name: str, file: Path) -> dict:
-    """What the program says of one document."""
+    """Converts a document and returns the program's report."""
     listed = scratch / f"{at}.json"
     report = {"document": name, "started": False}
     try:
@@ -91,7 +91,7 @@ def convert(preview: str, scratch: Path, at: int, name: str, file: Path) -> dict
 
 
 def operations_of(file: Path, report: dict) -> int:
-    """The operations of a document, counted without Shoal where the document is JSON."""
+    """The operations of a JSON document, counted without Shoal."""
     try:
         paths = json.loads(file.read_text(encoding="utf-8-sig")).get("paths") or {}
     except ValueError:
@@ -101,7 +101,7 @@ def operations_of(file: Path, report: dict) -> int:
 
 
 def read_by_clients(options: argparse.Namespace, lists: list[str]) -> list[dict]:
-    """What the SDKs refuse of the lists."""
+    """The lists that the SDKs refuse."""
     if options.no_clients:
         return []
     readers = [["node", str(HERE / "lists.mjs")]] * max(1, options.jobs - 1) + [[options.python, "-B", str(HERE / "lists.py")]]
@@ -171,7 +171,7 @@ def left_out(reports: list[dict]) -> Counter:
 
 
 def general(reason: str) -> str:
-    """A reason without what it quotes."""
+    """A reason without quoted names."""
     return re.sub(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\d+', "…", reason)[:160]
 
 

@@ -14,7 +14,7 @@ const { isSpecType } = await load('typescript', '@modelcontextprotocol/client');
 const { default: Ajv2020 } = await load('typescript-v1', 'ajv/dist/2020.js');
 const Ajv = Ajv2020.default ?? Ajv2020;
 
-// What clients say of formats that they do not know.
+// Silences warnings about unknown formats.
 console.warn = () => {};
 
 for await (const file of createInterface({ input: process.stdin })) {
@@ -23,7 +23,7 @@ for await (const file of createInterface({ input: process.stdin })) {
     const parsed = ListToolsResultSchema.safeParse(list);
     if (!parsed.success) refuse('typescript-v1', null, JSON.stringify(parsed.error.issues.slice(0, 3)));
     if (!isSpecType.ListToolsResult(list)) refuse('typescript', null, 'the list is refused');
-    // One for all schemas of a list, as a client has it: to make one takes longer than a schema.
+    // One for all schemas of a list, as in a client, because making one takes longer than a schema.
     const ajv = new Ajv({ strict: false, validateFormats: false, logger: false });
     const client = new AjvJsonSchemaValidator();
     for (const tool of list.tools) {
@@ -32,7 +32,7 @@ for await (const file of createInterface({ input: process.stdin })) {
             try {
                 ajv.compile(tool[place]);
                 ajv.removeSchema(tool[place]);
-                // The client's own validator, for each list, of the answers' schemas.
+                // The client's own validator for output schemas, for each list.
                 if (place === 'outputSchema') client.getValidator(tool[place]);
             } catch (error) {
                 refuse('ajv', tool.name, `${place}: ${error.message}`);

@@ -1,4 +1,4 @@
-"""The OpenAPI documents that npm packages bring, in pinned versions: each is fetched once, and its text is checked."""
+"""OpenAPI documents in npm packages of pinned versions; each is fetched once and verified."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Unavailable(Exception):
 
 
 def install(home: Path) -> dict[str, Path]:
-    """The documents by their names, PACKAGE/PATH; what is not below `home` yet is fetched."""
+    """The documents by name, PACKAGE/PATH. Fetches those missing below `home`."""
     documents = {}
     for package in json.loads((HERE / "packages.json").read_text()):
         directory = home / package["package"]
@@ -35,7 +35,7 @@ def install(home: Path) -> dict[str, Path]:
 
 
 def fetch(package: dict, directory: Path) -> None:
-    """The package alone, without what it depends on: only its documents are used."""
+    """Without dependencies, because only the documents are used."""
     shutil.rmtree(directory, ignore_errors=True)
     name = f"{package['package']}@{package['version']}"
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,7 +1,6 @@
-//! Checks against Shoal's demo pool.
+//! Checks of Shoal's demo pool.
 //!
-//! One file, though a long one: every check is a few lines, and they stand in the order in which the clients of the other
-//! languages make them, so that they can be read side by side.
+//! One long file: each check has a few lines, in the same order as in other languages, so that they can be compared.
 #![expect(
     deprecated,
     reason = "subscriptions and logging of older revisions are to be checked"
@@ -47,21 +46,21 @@ const TOOLS: &[&str] = &[
     "fail",
 ];
 const COUNTER: &str = "demo://counter";
-/// How long to listen for something that must not come.
+/// How long to listen for a message that must not come.
 const QUIET_TIME: Duration = Duration::from_millis(300);
 
 /// A connected client.
 pub struct Demo {
     /// The client.
     pub client: RunningService<RoleClient, Peer>,
-    /// Its other half.
+    /// The client's handlers.
     pub peer: Peer,
-    /// Whether it speaks 2026-07-28.
+    /// Whether the client uses 2026-07-28.
     pub modern: bool,
 }
 
 impl Demo {
-    /// Runs every check, in this order.
+    /// Runs every check in order.
     pub async fn run(&self, runner: &mut Runner) {
         runner.run("list_tools", self.list_tools()).await;
         runner.run("echo", self.echo()).await;
@@ -133,12 +132,12 @@ impl Demo {
 
     async fn progress(&self) -> Result<()> {
         self.peer.state().progress.clear();
-        // The SDK puts a progress token into every request by itself.
+        // The SDK adds a progress token to every request.
         let text = self
             .text("long_job", json!({ "steps": 5, "interval_ms": 20 }))
             .await?;
         equal("text", text.as_str(), "done after 5 steps")?;
-        // Notifications and results are handled side by side: the last of them may come late.
+        // Notifications and results are handled concurrently, so the last notification may come late.
         self.peer
             .wait_for("all progress", |state| state.progress.len() >= 5)
             .await?;

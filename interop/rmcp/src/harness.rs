@@ -1,14 +1,14 @@
-//! Runs named checks one after the other and prints a line for each.
+//! Runs named checks in order and prints a line for each.
 
 use std::{error::Error, fmt, future::Future, process::ExitCode, time::Duration};
 
 use anyhow::{Result, ensure};
 use tokio::time::timeout;
 
-/// How long one check may take before it counts as failed.
+/// Timeout of one check.
 const CHECK_TIME: Duration = Duration::from_secs(30);
 
-/// The SDK or the era has no way to do what the check asks for.
+/// The SDK or the era does not support the check.
 #[derive(Debug)]
 pub struct Skip(pub &'static str);
 
@@ -20,7 +20,7 @@ impl fmt::Display for Skip {
 
 impl Error for Skip {}
 
-/// Counts what the checks found.
+/// Counts the checks' results.
 pub struct Runner {
     only: Vec<String>,
     failed: u32,
@@ -32,7 +32,7 @@ impl Runner {
         Self { only, failed: 0 }
     }
 
-    /// Runs one check and returns what it gave, unless it failed.
+    /// Runs one check and returns its value, unless it failed.
     pub async fn run<T>(
         &mut self,
         name: &str,
@@ -60,7 +60,7 @@ impl Runner {
         None
     }
 
-    /// The status that the checks deserve.
+    /// The checks' exit status.
     pub fn exit_code(&self) -> ExitCode {
         if self.failed > 0 {
             ExitCode::FAILURE

@@ -1,4 +1,4 @@
-//! The client's side of a conversation: answers what servers ask, records what they send.
+//! The client's side of a conversation: answers questions, records notifications.
 #![expect(
     deprecated,
     reason = "sampling, roots and logging are what is to be checked"
@@ -24,14 +24,14 @@ use rmcp::{
 use serde_json::Value;
 use tokio::{sync::Notify, time::timeout};
 
-/// What the model says, whatever it is asked.
+/// The model's answer to everything.
 pub const SAMPLED: &str = "a sampled text";
-/// Where the client works.
+/// The client's roots.
 pub const ROOTS: [&str; 2] = ["file:///workspace/one", "file:///workspace/two"];
 
 const ARRIVAL_TIME: Duration = Duration::from_secs(10);
 
-/// Answers from scripted values and remembers every question and notification.
+/// Gives scripted answers, and records all questions and notifications.
 #[derive(Clone)]
 pub struct Peer {
     version: ProtocolVersion,
@@ -39,15 +39,15 @@ pub struct Peer {
     news: Arc<Notify>,
 }
 
-/// What the peer will say and what it has heard.
+/// The peer's answers and records.
 pub struct State {
     /// The answer to the next form.
     pub form_answer: ElicitResult,
-    /// The schemas of the forms that it was shown.
+    /// The schemas of the received forms.
     pub forms: Vec<Value>,
-    /// The pages that it was sent to.
+    /// The received URLs.
     pub urls: Vec<String>,
-    /// What its model was asked.
+    /// The requests to the model.
     pub samples: Vec<CreateMessageRequestParams>,
     /// The log messages.
     pub logs: Vec<LoggingMessageNotificationParam>,
@@ -60,7 +60,7 @@ pub struct State {
 }
 
 impl Peer {
-    /// A peer that asks for `version`.
+    /// A peer that requests `version`.
     pub fn new(version: ProtocolVersion) -> Self {
         let state = State {
             form_answer: ElicitResult::new(ElicitationAction::Cancel),
@@ -79,7 +79,7 @@ impl Peer {
         }
     }
 
-    /// What it will say and what it has heard.
+    /// The answers and records.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,9 @@
-//! The ledger over stdio, as an author serves it with the official Rust SDK alone.
+//! The ledger over stdio, with the official Rust SDK alone.
 
 use anyhow::Result;
 use rmcp::{ServiceExt as _, transport::stdio};
 
-// Shoal serves the same file: nothing of it changes.
+// Shoal serves the same file, unchanged.
 #[path = "../../../../crates/shoal/examples/ledger/server.rs"]
 mod server;
 

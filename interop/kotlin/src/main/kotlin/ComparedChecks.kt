@@ -10,15 +10,18 @@ import kotlin.time.toJavaDuration
 import shoal.interop.CuttingProxy.Cut
 import shoal.interop.Report.that
 
-/** When a call counts as lost. It takes one second and a half where nothing is. */
+/** When a call counts as lost; without a loss it takes 1.5 seconds. */
 private val GIVES_UP = 8.seconds
 
-/** What may depend on the SDK: nothing may be worse through Shoal than at a server of the Go SDK that keeps its events. */
+/**
+ * Checks that may depend on the SDK: compared with a server of the Go SDK that keeps its events, nothing may be worse
+ * through Shoal.
+ */
 class ComparedChecks(private val shoal: URI, private val direct: URI, private val report: Report) {
     private val threads = Executors.newCachedThreadPool()
 
     fun run() {
-        // Side by side: what the SDK cannot do is waited for each time.
+        // Concurrently, because unsupported checks time out.
         val found = linkedMapOf<String, Future<String>>()
         for (how in Cut.entries) {
             found["stream_${how.name.lowercase()}"] = compare { url, patience -> loseConnections(url, how, patience) }
@@ -43,7 +46,7 @@ class ComparedChecks(private val shoal: URI, private val direct: URI, private va
         }
     }
 
-    /** What works directly has all the time that it needs through Shoal. */
+    /** Scenarios that succeed directly get all the time that they need through Shoal. */
     private fun compare(scenario: (URI, Duration) -> Seen): Future<String> = threads.submit<String> {
         val directly = scenario(direct, GIVES_UP)
         val through = scenario(shoal, if (directly.answered) PATIENCE else GIVES_UP)

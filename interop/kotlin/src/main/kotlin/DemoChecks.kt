@@ -17,7 +17,7 @@ import shoal.interop.Report.that
 
 private const val COUNTER = "demo://counter"
 
-/** What a client can do with the demo pool. */
+/** Checks of the demo pool. */
 class DemoChecks(url: String, private val report: Report) {
     private val peer = Peer(url)
 

@@ -33,7 +33,7 @@ import kotlinx.serialization.json.put
 
 val PATIENCE = 30.seconds
 
-/** A client that answers what it is asked and keeps what it is told. */
+/** A client that answers questions and records notifications. */
 class Peer(url: String, private val patience: Duration = PATIENCE) : AutoCloseable {
     val progress = LinkedBlockingQueue<Double>()
     val logged = LinkedBlockingQueue<LoggingMessageNotification>()

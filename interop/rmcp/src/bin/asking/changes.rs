@@ -1,4 +1,4 @@
-//! A resource that changes, and those who follow it in the way of either era.
+//! A resource that changes, and its subscribers of both eras.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 pub(crate) const COUNTER: &str = "asking://counter";
 
-/// How often the resource has changed.
+/// The number of changes.
 #[derive(Default)]
 pub(crate) struct Changes {
     count: watch::Sender<u64>,
@@ -26,7 +26,7 @@ impl Changes {
         self.count()
     }
 
-    /// Tells a stream of 2026-07-28 of every change, until it ends.
+    /// Reports every change to a stream of 2026-07-28, until the stream ends.
     pub(crate) async fn tell(&self, stream: &SubscriptionContext) {
         let mut changes = self.count.subscribe();
         loop {
@@ -46,7 +46,7 @@ impl Changes {
     }
 }
 
-/// Whether a session of an earlier revision follows the resource.
+/// Whether a session of an earlier revision has subscribed.
 #[derive(Default)]
 pub(crate) struct Following(Mutex<Option<AbortHandle>>);
 

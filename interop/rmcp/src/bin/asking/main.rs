@@ -254,7 +254,7 @@ async fn over_http(
         let (stream, _) = listener.accept().await?;
         let service = TowerToHyperService::new(service.clone());
         let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        // A client that hangs up is no error.
+        // A client that disconnects is no error.
         tokio::spawn(async move { drop(connection.await) });
     }
 }

@@ -1,4 +1,4 @@
-//! A tool that takes a while.
+//! A slow tool.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) struct Job {
     label: String,
 }
 
-/// Works step by step and says how far it is, until it is told to stop.
+/// Works in steps with progress, until it is cancelled.
 pub(crate) async fn run(job: Job, ctx: RequestContext<RoleServer>) -> Result<String, ErrorData> {
     let Job { steps, label } = job;
     record(&format!("started {label}"))?;
@@ -41,7 +41,7 @@ pub(crate) async fn run(job: Job, ctx: RequestContext<RoleServer>) -> Result<Str
     Ok(format!("worked {steps} steps"))
 }
 
-/// Leaves a line where the test looks for it, since a process that is killed remembers nothing.
+/// Writes to a file, because a killed process loses its memory.
 fn record(what: &str) -> Result<(), ErrorData> {
     let path = std::env::var_os("INTEROP_RECORD").unwrap_or_default();
     let mut options = std::fs::File::options();

@@ -36,7 +36,7 @@ public final class Server {
                 .build();
     }
 
-    /** Its class is another one from 1.0 on. */
+    /** The class has another name from 1.0 on. */
     private static McpJsonMapper mapper() throws ReflectiveOperationException {
         try {
             var defaults = Class.forName("io.modelcontextprotocol.json.McpJsonDefaults");

@@ -29,7 +29,7 @@ import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
 import reactor.core.publisher.Mono;
 
-/** What a client can do with the demo pool. */
+/** Checks of the demo pool. */
 final class DemoChecks {
     private static final String COUNTER = "demo://counter";
 
@@ -132,7 +132,7 @@ final class DemoChecks {
         while (seen.size() < 5) {
             seen.add(next("progress", peer.progress));
         }
-        // The SDK handles notifications side by side.
+        // The SDK handles notifications concurrently.
         Collections.sort(seen);
         same("progress", List.of(1.0, 2.0, 3.0, 4.0, 5.0), seen);
         return null;
@@ -155,7 +155,7 @@ final class DemoChecks {
         return null;
     }
 
-    /** The notification comes on the standalone stream, and so does the next. */
+    /** These notifications and the next ones come on the standalone stream. */
     private String toolsListChanged() throws InterruptedException {
         for (var times = 0; times < 2; times++) {
             peer.call("toggle_bonus_tool", Map.of());
@@ -164,7 +164,7 @@ final class DemoChecks {
         return null;
     }
 
-    /** With the asynchronous client, because the synchronous one of 0.17 has no handler for it. */
+    /** Uses the asynchronous client, because the synchronous one of 0.17 has no handler for this. */
     private String resourceUpdated() throws Exception {
         var updated = new LinkedBlockingQueue<List<ResourceContents>>();
         var client = McpClient.async(transport.to(url))

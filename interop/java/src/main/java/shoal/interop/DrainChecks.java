@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 
-/** Tells an edge to end while clients over each transport wait there for an answer. */
+/** Shuts an edge down while clients over each transport wait there for an answer. */
 final class DrainChecks {
     private final URI url;
     private final String process;

@@ -20,11 +20,11 @@ import java.util.regex.Pattern;
 import shoal.interop.CuttingProxy.Cut;
 
 /**
- * What a client makes of lost connections and sessions, directly at a server of the Go SDK that keeps
- * its events, and through Shoal: nothing may be worse through Shoal.
+ * Compares lost connections and sessions at a server of the Go SDK that keeps its events, and through Shoal. Nothing
+ * may be worse through Shoal.
  */
 final class LossChecks {
-    /** When a client gives a call up. It takes one second and a half where nothing is lost. */
+    /** When a client gives up a call, which takes 1.5 seconds without a loss. */
     private static final Duration GIVES_UP = Duration.ofSeconds(4);
 
     private static final Predicate<String> LISTENS =
@@ -46,7 +46,7 @@ final class LossChecks {
     }
 
     void run() {
-        // Side by side: a client that never resumes is waited for each time.
+        // Concurrently, because clients that do not resume time out.
         try {
             var cuts = new EnumMap<Cut, Future<String>>(Cut.class);
             for (var how : Cut.values()) {
@@ -61,7 +61,7 @@ final class LossChecks {
         }
     }
 
-    /** What works directly has all the time that it needs through Shoal. */
+    /** Scenarios that succeed directly get all the time that they need through Shoal. */
     private static String compare(Scenario directly, Scenario throughShoal) throws Exception {
         var direct = directly.run(GIVES_UP);
         var shoal = throughShoal.run(direct.answered ? PATIENCE : GIVES_UP);
@@ -106,7 +106,7 @@ final class LossChecks {
             var answer = java.net.http.HttpClient.newHttpClient()
                     .send(delete.build(), HttpResponse.BodyHandlers.discarding());
             that(answer.statusCode() / 100 == 2, "DELETE: " + answer.statusCode());
-            // Whether the client repeats the call that finds out is a race within the SDK.
+            // Whether the client repeats the call that detects the loss is a race in the SDK.
             server.echoes(peer);
             var next = server.echoes(peer);
             return new Seen(next, false, next, false);
@@ -126,7 +126,7 @@ final class LossChecks {
         Seen run(Duration patience) throws Exception;
     }
 
-    /** What came of a loss. */
+    /** The effects of a loss. */
     private record Seen(boolean answered, boolean resumed, boolean next, boolean listens) {
         @Override
         public String toString() {

@@ -21,7 +21,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** A client that answers what it is asked and keeps what it is told. */
+/** A client that answers questions and records notifications. */
 final class Peer implements AutoCloseable {
     static final Duration PATIENCE = Duration.ofSeconds(30);
     static final Implementation INFO = new Implementation("shoal-interop-java", "0");

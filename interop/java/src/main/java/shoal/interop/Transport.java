@@ -5,7 +5,7 @@ import io.modelcontextprotocol.spec.McpClientTransport;
 import java.net.URI;
 import org.springframework.web.reactive.function.client.WebClient;
 
-/** The transports of Streamable HTTP that the SDK and Spring have. */
+/** The transports for Streamable HTTP of the SDK and of Spring. */
 enum Transport {
     HttpClient {
         @Override
@@ -29,7 +29,7 @@ enum Transport {
 
     abstract McpClientTransport to(URI url) throws ReflectiveOperationException;
 
-    /** It moved from the SDK to Spring AI with version 1.0 of the SDK. */
+    /** The class moved from the SDK to Spring AI with version 1.0 of the SDK. */
     private static String webClientTransport() {
         var name = "WebClientStreamableHttpTransport";
         var moved = "org.springframework.ai.mcp.client.webflux.transport." + name;

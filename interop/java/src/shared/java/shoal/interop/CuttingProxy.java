@@ -18,17 +18,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
-/** Passes bytes on to a server until it is told to cut streams. It notes the head of each request. */
+/** Forwards bytes to a server until it is told to cut streams. Records the head of each request. */
 public final class CuttingProxy implements AutoCloseable {
     private static final Pattern SESSION = Pattern.compile("(?i)mcp-session-id: *(\\S+)");
     private static final Pattern METHOD = Pattern.compile("POST |GET |DELETE ");
     private static final byte[] LAST_CHUNK = "0\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
 
-    /** How a stream ends before its answer has come. */
+    /** How a stream ends before its answer. */
     public enum Cut {
         /** The connection breaks, as when a process or a machine dies. */
         BROKEN,
-        /** The response ends as HTTP says, as when a server or a proxy shuts down in order. */
+        /** The response ends normally, as when a server or a proxy shuts down in order. */
         ENDED
     }
 
@@ -49,7 +49,7 @@ public final class CuttingProxy implements AutoCloseable {
         return URI.create("http://127.0.0.1:" + listener.getLocalPort() + server.getPath());
     }
 
-    /** @return the id of the session that was opened last */
+    /** @return the id of the last opened session */
     public String session() {
         return session;
     }
@@ -65,8 +65,8 @@ public final class CuttingProxy implements AutoCloseable {
     }
 
     /**
-     * Cuts the connections whose answer is a stream. Others stay: that a client resumes on a connection of its pool which is being
-     * closed too is a race that it may lose.
+     * Cuts the connections whose answer is a stream. Others stay open, because a client that resumes on a closing
+     * connection of its pool may fail.
      */
     public void cut(Cut how) {
         for (var connection : List.copyOf(open)) {
@@ -151,7 +151,7 @@ public final class CuttingProxy implements AutoCloseable {
                     }
                 }
             } catch (IOException broken) {
-                // The other direction ends with it.
+                // Ends the other direction too.
             }
             cut(Cut.BROKEN);
         }
@@ -165,7 +165,7 @@ public final class CuttingProxy implements AutoCloseable {
                     client.getOutputStream().write(LAST_CHUNK);
                 }
             } catch (IOException gone) {
-                // It is closed all the same.
+                // Closed in any case.
             }
         }
     }

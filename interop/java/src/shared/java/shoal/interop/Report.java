@@ -36,7 +36,7 @@ public final class Report {
         }
     }
 
-    /** A check fails by an exception. It may return a remark on what it found. */
+    /** A check fails with an exception. It may return a remark. */
     public interface Check {
         String run() throws Exception;
     }

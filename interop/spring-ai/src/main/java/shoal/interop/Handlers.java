@@ -18,7 +18,7 @@ import org.springframework.ai.mcp.annotation.McpSampling;
 import org.springframework.ai.mcp.annotation.McpToolListChanged;
 import org.springframework.stereotype.Component;
 
-/** Answers what the connection is asked, and keeps what it is told. */
+/** Answers the connection's questions, and records notifications. */
 @Component
 public class Handlers {
     final BlockingQueue<Double> progress = new LinkedBlockingQueue<>();

@@ -16,7 +16,7 @@ import org.springframework.ai.mcp.SyncMcpToolCallbackProvider;
 import org.springframework.ai.tool.ToolCallback;
 import org.springframework.ai.tool.execution.ToolExecutionException;
 
-/** What an application does with the tools of a connection. */
+/** Checks of an application that uses a connection's tools. */
 final class ToolChecks {
     private final SyncMcpToolCallbackProvider provider;
     private final Handlers handlers;
