@@ -22,10 +22,8 @@ use crate::print::print;
 type Files = BTreeMap<String, Vec<u8>>;
 
 const AUTHORITY: &str = "authority";
-/// For edges and session nodes.
 const NODES: &str = "nodes";
 
-/// For workers of any pool.
 const ANY_POOL: &str = "any-pool";
 
 const CERTIFICATE: &str = "tls.crt";
@@ -125,7 +123,6 @@ fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, 
 }
 
 impl Place {
-    /// Opens the authority, or makes one if there are no certificates yet.
     async fn authority(&self, wanted: &[Wanted]) -> anyhow::Result<Authority> {
         let place = self.describe(AUTHORITY);
         let found = self.read(AUTHORITY).await?;

@@ -57,7 +57,6 @@ impl BoundCluster {
         })
     }
 
-    /// The address that other processes dial.
     pub(crate) fn advertised(&self, settings: &Settings) -> String {
         let advertised = settings.cluster.advertise.clone();
         advertised.unwrap_or_else(|| self.address.to_string())

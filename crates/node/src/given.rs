@@ -128,7 +128,6 @@ async fn fails(typed: Typed, workers: &[Arc<WorkerRuntime>]) -> Failure {
     Failure::new(typed.code, message)
 }
 
-/// Logs which callers share server processes.
 pub(crate) fn tell_isolation(settings: &Settings) {
     for (pool, backend) in settings
         .pools

@@ -16,7 +16,6 @@ const LOOKS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(5
 const SOON: Duration = Duration::from_secs(5);
 
 pub(crate) struct Narrator {
-    /// Whether a person reads the output.
     at_terminal: bool,
     began: Instant,
 }
@@ -108,7 +107,6 @@ impl Narrator {
         }
     }
 
-    /// Reports a failure before the shutdown.
     pub(crate) fn failed(&self, failure: &mut Failure) {
         match self.at_terminal {
             true => failure.tell(),

@@ -51,7 +51,6 @@ impl ServiceManager {
         tokio::join!(self.tell_readiness(readiness), self.tell_life());
     }
 
-    /// Sends keep-alives during the shutdown.
     pub(crate) async fn living<T>(&self, work: impl Future<Output = T>) -> T {
         tokio::select! {
             done = work => done,

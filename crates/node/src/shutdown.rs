@@ -28,7 +28,6 @@ pub(crate) struct Sockets {
     pub(crate) operators: HttpServer,
 }
 
-/// Shuts down a node with sockets.
 pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     let deadlines = node.settings.shutdown.clone();
 
@@ -258,7 +257,6 @@ async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     answered(watch, limit).await;
 }
 
-/// Waits up to `limit` until all requests are answered.
 async fn answered(watch: &Watch, limit: Duration) {
     let deadline = Instant::now() + limit;
     while watch.unanswered() > 0 && Instant::now() < deadline {

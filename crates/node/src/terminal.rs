@@ -18,7 +18,6 @@ const CLEAR: &str = "\r\x1b[K";
 /// Prints to standard error, because standard output carries the result.
 pub(crate) struct Terminal {
     shows: bool,
-    /// Whether the user can answer.
     asks: bool,
     answers: Answers,
     drawn: bool,

@@ -85,7 +85,7 @@ impl Readiness {
         self.notes.push(note);
     }
 
-    /// Adds the store's health. An outage leaves the node ready, because all nodes would leave the
+    /// Adds the store's health. An outage leaves nodes ready, because all of them would leave the
     /// balancer otherwise.
     pub fn see_store(&mut self, health: StoreHealth) {
         self.notes.extend(health.trouble.clone());

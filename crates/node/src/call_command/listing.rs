@@ -29,7 +29,6 @@ pub(super) fn of_pools(pools: &Map<String, Value>) -> String {
     lines.collect()
 }
 
-/// Sorts required arguments first.
 fn arguments(schema: &Value) -> Vec<String> {
     let required = |name: &str| {
         let names = schema["required"].as_array();

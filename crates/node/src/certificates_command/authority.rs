@@ -20,7 +20,6 @@ const VALID_FOR: Duration = Duration::from_secs(3650 * 24 * 3600);
 /// How far other machines' clocks may be behind.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
 const SUBJECT: &str = "Shoal cluster authority";
-/// Only the DNS names count.
 const PROCESS: &str = "Shoal process";
 
 pub(super) struct Authority {

@@ -24,7 +24,6 @@ const ANSWER_BYTES: usize = 4 << 20;
 
 pub(super) struct Secrets {
     client: Client,
-    /// The Secret's name follows.
     url: String,
     token: String,
     prefix: String,

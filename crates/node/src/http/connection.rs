@@ -37,7 +37,6 @@ use super::{HttpLimits, LAST_REQUEST, RequestService};
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Time between reads of a connection that has sent part of [`PREFACE`].
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// Silent HTTP/2 connections are pinged.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 const LEAST_BUFFER: usize = 8192;

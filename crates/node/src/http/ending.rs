@@ -26,7 +26,6 @@ pub(super) struct Ending(Arc<EndingInner>);
 struct EndingInner {
     draining: CancellationToken,
     closing: CancellationToken,
-    /// HTTP/1.1 connections between requests.
     idle: AtomicUsize,
     fewer: Notify,
 }

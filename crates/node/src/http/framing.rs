@@ -12,13 +12,10 @@ const CODING: &[u8] = b"transfer-encoding";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A line ends in LF alone.
     BareLineFeed,
-    /// Both `Content-Length` and `Transfer-Encoding`.
     LengthAndCoding,
     LengthTwice,
     CodingTwice,
-    /// A transfer coding other than `chunked`.
     UnknownCoding,
     /// The request follows a body with an uncertain end.
     Unclear,
@@ -41,7 +38,6 @@ enum Next {
     /// Remaining bytes, with the line end.
     Chunk(u64),
     Trailer,
-    /// Shoal cannot tell where the next request begins.
     Unclear,
 }
 
@@ -137,7 +133,6 @@ impl Framing {
             }
             Next::Size => match chunk_size(line).filter(|_| whole_end) {
                 Some(0) => self.then(Next::Trailer),
-                // With the line end.
                 Some(size) => self.then(Next::Chunk(size.saturating_add(2))),
                 None => Some(Fault::Unclear),
             },
@@ -168,7 +163,6 @@ impl Framing {
 impl Head {
     fn line(&mut self, line: &[u8]) {
         if !self.begun {
-            // The request line.
             self.begun = true;
             return;
         }

@@ -22,7 +22,6 @@ const LAST_LOOK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct HalfClosed {
     timer: Pin<Box<Sleep>>,
-    /// `None` before the interim response.
     pause: Option<Duration>,
 }
 

@@ -17,7 +17,6 @@ pub(super) enum Refusal {
     Fault(Fault),
     Malformed,
     TargetTooLong,
-    /// Plain HTTP on a TLS port.
     NoTls,
     HeadTooLarge {
         headers: usize,

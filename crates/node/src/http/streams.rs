@@ -37,7 +37,6 @@ struct UnsentBytes {
 
 impl UnsentBytes {
     fn add(&self, bytes: usize) {
-        // The time without progress begins now.
         if self.bytes.fetch_add(bytes, Ordering::AcqRel) == 0 {
             self.writing.progressed();
         }

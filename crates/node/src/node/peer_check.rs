@@ -23,7 +23,6 @@ const NAMED: usize = 3;
 pub(super) struct PeerCheck {
     tls: Tls,
     links: LinkConfig,
-    /// Present if the node shares its store.
     members: Option<Members>,
     joins: OnceLock<Weak<WorkerJoins>>,
     asked: AtomicBool,
@@ -31,11 +30,9 @@ pub(super) struct PeerCheck {
 
 pub(super) enum Verdict {
     Good,
-    /// The first peers have not been dialled yet.
     Unasked,
     /// TLS fails with these peers, which does not cut this process off.
     Partly(String),
-    /// TLS fails with every peer.
     CutOff(String),
 }
 

@@ -38,7 +38,6 @@ pub(crate) struct Watch {
     roles: Vec<Role>,
     discovers: bool,
     leaving: AtomicBool,
-    /// Whether the node was ready once.
     served: AtomicBool,
     joins: OnceLock<Weak<WorkerJoins>>,
     oauth: OnceLock<Weak<OAuth>>,
@@ -128,7 +127,6 @@ impl Watch {
         &self.roles
     }
 
-    /// Makes the node unready.
     pub(crate) fn leave(&self) {
         self.leaving.store(true, Ordering::Relaxed);
     }
@@ -169,7 +167,6 @@ impl Watch {
         })
     }
 
-    /// What keeps the node from its work.
     pub(crate) fn wants(&self) -> Readiness {
         let leaving = self.leaving.load(Ordering::Relaxed);
         let mut wants = {
@@ -240,7 +237,6 @@ impl Watch {
         self.storage.health(unwritten)
     }
 
-    /// Whether the node knows all pools' tools.
     fn is_open(&self) -> bool {
         let shared = self.shared_membership();
         shared.is_none_or(|membership| membership.members.is_open())

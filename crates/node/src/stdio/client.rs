@@ -59,7 +59,6 @@ pub(crate) struct Client {
     deadline: Instant,
     modern: bool,
     last_id: u64,
-    /// The timeout of each request about a task.
     limit: Duration,
     tasks: tasks::Tasks,
 }

@@ -13,7 +13,6 @@ use tokio_util::codec::Decoder as _;
 const LINES: usize = 256;
 const READ_BUFFER: usize = 64 << 10;
 
-/// Reads lines of at most `limit` bytes.
 pub(super) fn read_lines<R>(input: R, limit: usize) -> mpsc::Receiver<Line>
 where
     R: io::Read + Send + 'static,

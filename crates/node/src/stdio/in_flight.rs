@@ -26,7 +26,6 @@ struct All {
 }
 
 struct RequestEntry {
-    /// Distinguishes requests with the same id.
     number: u64,
     cancelled: CancellationToken,
 }
@@ -110,7 +109,6 @@ impl InFlightRequests {
 }
 
 impl InFlightRequest {
-    /// Fires when the client cancels the request.
     pub(super) fn cancelled(&self) -> &CancellationToken {
         &self.cancelled
     }

@@ -214,7 +214,6 @@ impl Legacy {
         }
     }
 
-    /// The standalone stream, or any stream after an event.
     fn listening(&self, after: Option<&str>) -> Outgoing {
         let mut headers: HeaderMap = self.session.headers();
         headers.insert(

@@ -15,7 +15,6 @@ const DECLINE: &str = "/decline";
 pub(super) type Answers = BTreeMap<String, String>;
 
 pub(super) trait Person {
-    /// Whether the user can answer.
     fn is_there(&self) -> bool;
 
     fn tell(&mut self, line: &str);
@@ -25,7 +24,6 @@ pub(super) trait Person {
 }
 
 enum Unanswered {
-    /// The user is gone or cannot answer.
     Gone,
     Declined,
 }

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::print::plain;
 
 const BAR: usize = 24;
-/// The line must fit 80 columns.
 const MESSAGE: usize = 36;
 
 pub(super) fn line(params: &Value) -> String {

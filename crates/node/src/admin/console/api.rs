@@ -17,14 +17,11 @@ use super::connect::{self, ClientEndpoint};
 use super::guard::{By, Guard, around_api};
 use super::tools::{self, OperatorCalls};
 
-/// Items of a list: the default, and the maximum.
 const USUALLY: usize = 200;
 const MOST: usize = 500;
-/// Maximum characters of a filter, an id and a reason.
 const LONGEST_FILTER: usize = 128;
 const LONGEST_ID: usize = 128;
 const LONGEST_REASON: usize = 200;
-/// Maximum bytes of a request's body.
 const LONGEST_BODY: usize = 4 * 1024;
 const REASON: &str = "cancelled by an operator";
 

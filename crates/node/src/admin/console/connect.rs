@@ -13,7 +13,6 @@ use super::super::answer;
 use crate::client_config::{ClientSetup, setups};
 use crate::config::{AuthMode, Settings};
 
-/// The URL in snippets if the endpoint is unknown.
 const UNKNOWN: &str = "https://mcp.example.com/mcp";
 const LONGEST_HOST: usize = 255;
 
@@ -25,7 +24,6 @@ pub struct ClientEndpoint {
 
 #[derive(Serialize)]
 struct Shown {
-    /// `null` if the endpoint is unknown.
     url: Option<String>,
     credential: &'static str,
     clients: Vec<ClientSetup>,

@@ -93,7 +93,6 @@ fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
     });
 }
 
-/// Guards the page and the API.
 pub(super) async fn around_all(
     State(guard): State<Arc<Guard>>,
     request: Request,

@@ -17,9 +17,7 @@ const POLL_INTERVAL_MS: u64 = 1000;
 #[derive(Default)]
 pub(super) struct Tasks {
     pub(super) are_offered: bool,
-    /// Whether the client declares support.
     pub(super) are_declared: bool,
-    /// The latest notification about the task.
     pub(super) told: Option<Value>,
     listening: Option<u64>,
 }

@@ -14,7 +14,6 @@ use super::{BodyError, Exchange, Outgoing, Reply, SendError};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Servers and balancers close idle connections later than this.
 const POOL_IDLE: Duration = Duration::from_secs(15);
-/// Detects that a silent stream's other end is gone.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 pub(in crate::stdio) struct RemoteExchange {

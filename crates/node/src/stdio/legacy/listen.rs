@@ -36,7 +36,6 @@ impl Legacy {
                     self.hear(Events::of(reply.into_body()), &mut cursor).await;
                 }
                 Ok(reply) => match reply.status() {
-                    // Reopening starts a new listener.
                     StatusCode::NOT_FOUND => {
                         if key.is_some() {
                             self.reopen(key).await;

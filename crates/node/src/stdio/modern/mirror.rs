@@ -69,7 +69,6 @@ pub(super) struct ListPage {
 }
 
 impl ListPage {
-    /// The first page, with the `_meta` of `request`.
     pub(super) fn first(request: &Request) -> Self {
         let meta = request.params.as_ref().and_then(RawObject::of);
         let meta = meta.and_then(|params| RawObject::of(&params.get("_meta")?));
