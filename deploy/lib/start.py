@@ -1,9 +1,9 @@
-"""Starts an unpacked image and tells how long it takes to be ready.
+"""Starts an unpacked image and prints how long it takes to be ready.
 
     start.py ROOT [--user UID:GID]
 
-Runs the entry point in a root directory of its own, as its user: by chroot for root, otherwise in a user namespace.
-Of this machine there are three devices and not even /proc; every container runtime gives more.
+Runs the entry point in the root directory ROOT, as its user: by chroot for root, otherwise in a user namespace. The image
+gets only three devices of this machine, not even /proc; container runtimes give more.
 """
 
 import json

@@ -39,11 +39,11 @@ const context = await browser.newContext({ viewport: SIZES.wide, colorScheme: 'l
 const page = await context.newPage();
 page.setDefaultTimeout(SOON);
 
-/** What the page must never do. */
+/** Errors of the page, which must not occur. */
 const wrong = [];
 page.on('pageerror', error => wrong.push(`error: ${error.message}`));
 page.on('console', message => {
-    // What the browser says of an answer that is no success is part of the checks with a token.
+    // The checks with a token cause the browser's messages about refused requests.
     const refusal = message.text().includes('401');
     if (message.type() === 'error' && !refusal) wrong.push(`console: ${message.text()}`);
 });
@@ -195,7 +195,7 @@ async function withoutToken() {
         expect((await outcome('done')).includes('42'), 'the sum is not shown');
         const schema = await rows(page, 'arguments');
         expect(schema.length === 2 && schema.every(row => row[0].endsWith(' *')), `the schema is ${schema}`);
-        // What a form cannot say is typed as JSON.
+        // A form cannot express this, so type JSON.
         await tabBackTo(page, '#tools [data-does="as-json"]');
         await page.keyboard.press('Enter');
         const text = page.locator('#tools .toolcall textarea');
@@ -203,7 +203,7 @@ async function withoutToken() {
         await text.fill('{"a": 1, ');
         await page.locator('#tools [data-does="call"]').press('Enter');
         await until('it says what is wrong', async () => (await page.locator('#tools .toolcall .wrong').first().textContent()) !== '');
-        // The page would pass on another number.
+        // JavaScript's numbers would change this one.
         await text.fill('{"a": 9007199254740993, "b": 2, "text": "9007199254740993"}');
         await page.locator('#tools [data-does="call"]').press('Enter');
         await until('it says which number is too long', async () =>
@@ -267,7 +267,7 @@ async function withoutToken() {
         await shootEverywhere('hostile');
         await openTool('fails');
         await page.locator('#tools [data-does="call"]').press('Enter');
-        // It does not say that it is safe.
+        // The tool is not marked as safe.
         await sayYes(page);
         expect((await outcome('failed')).includes(HOSTILE), 'what it says is not shown');
         await openView(page, 'errors');
@@ -367,7 +367,7 @@ async function withoutToken() {
         for (const view of ['overview', 'sessions', 'calls', 'tools', 'errors', 'connect']) {
             await openView(page, view);
             await page.setViewportSize(SIZES.narrow);
-            // A table that goes on behind the edge has a shadow there.
+            // A table that continues beyond the edge has a shadow there.
             const cut = await page.locator(`#${view} .scroll:visible`).evaluateAll(all => all
                 .filter(scroll => scroll.scrollWidth > scroll.clientWidth)
                 .every(scroll => getComputedStyle(scroll).backgroundImage.split('linear-gradient').length === 5));
@@ -386,7 +386,7 @@ async function withoutToken() {
         await until('the page says so', async () => (await page.locator('#state').textContent()).startsWith('Paused'));
         const before = await page.locator('#state').textContent();
         await Session.open(values.url, 'unseen-client');
-        // Longer than two refreshes would take.
+        // Longer than two refreshes take.
         await page.waitForTimeout(5_000);
         expectEqual(await page.locator('#state').textContent(), before, 'the state');
         await page.keyboard.press('Enter');
@@ -394,7 +394,7 @@ async function withoutToken() {
     });
 }
 
-/** Changes what the page gets from the node. */
+/** Changes the node's answers to the page. */
 function answering(path, change) {
     return page.route(path, async route => {
         const answer = await route.fetch();
@@ -404,7 +404,7 @@ function answering(path, change) {
     });
 }
 
-/** Streams in the row of a client's session. */
+/** The streams in the row of a client's session. */
 async function streamsOf(client) {
     await openView(page, 'sessions');
     const row = await until('its session is shown', async () =>
@@ -424,7 +424,7 @@ async function openTool(name) {
     await until('its details are shown', async () => (await page.locator('#tools .detail h2').textContent()) === name);
 }
 
-/** What is said of a call that has ended so. */
+/** The result of a call that has ended in this state. */
 async function outcome(state) {
     const element = page.locator(`#tools .outcome[data-outcome="${state}"]`);
     await element.waitFor({ timeout: SOON });

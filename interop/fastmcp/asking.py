@@ -45,7 +45,7 @@ async def list_roots(ctx: Context) -> str:
     return "\n".join(str(root.uri) for root in (await ctx.session.list_roots()).roots)
 
 
-# Each round calls it from the beginning, so it must be safe to repeat.
+# Each round runs the tool from the start, so it must be safe to repeat.
 @server.tool(output_schema=None, annotations=types.ToolAnnotations(idempotent_hint=True))
 async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
     """Asks for a name by its result."""

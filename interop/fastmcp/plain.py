@@ -1,4 +1,4 @@
-"""A plain server on FastMCP over Streamable HTTP and HTTP+SSE, for interop/odd/clients.py. It prints its port."""
+"""A plain server on FastMCP over Streamable HTTP and HTTP+SSE, for interop/odd/clients.py. Prints its port."""
 
 from __future__ import annotations
 

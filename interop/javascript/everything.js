@@ -8,9 +8,9 @@ const LONG = 'trigger-long-running-operation';
 const DOCUMENT = 'demo://resource/dynamic/text/7';
 
 /**
- * The checks in the order in which they run; each takes a session and its peer.
+ * The checks in order; each gets a session and its peer.
  *
- * @param ownProcess whether the server's process serves nobody else
+ * @param ownProcess whether the server's process is not shared
  */
 export const everything = ownProcess => ({
     async list_tools(session) {

@@ -262,7 +262,7 @@ ROWS: dict[str, Row] = {
     "initialized-with-id": first(initialize(), message("notifications/initialized", id=1), LIST),
     "initialized-bare": first(initialize(), notice("initialized"), LIST),
     "ping-first": first(initialize(), PING),
-    # Notifications and answers that nobody waits for.
+    # Notifications, and answers to no request.
     "notification-unknown": one(notice("notifications/odd", {"x": 1})),
     "notification-foreign": one(notice("$/setTrace", {"value": "off"})),
     "notification-with-id": one(message("notifications/odd", {"x": 1}, id=5)),

@@ -52,7 +52,7 @@ class Refused(Exception):
 
 @dataclass
 class Response:
-    """What is answered over HTTP."""
+    """An HTTP answer."""
 
     status: int = 202
     body: bytes = b""
@@ -77,7 +77,7 @@ def event(data: bytes) -> bytes:
 
 
 class Plain:
-    """Nothing is odd."""
+    """A server without oddities."""
 
     transports: ClassVar[tuple[str, ...]] = ("stdio", "http")
     eras: ClassVar[tuple[str, ...]] = (LEGACY, MODERN)

@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Read:
-    """What a client has read from an answer."""
+    """The messages that a client has read from an answer."""
 
     messages: list[Any]
     last_id: str | None = None

@@ -8,7 +8,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 
 const POLL_MS = 10;
 
-/** What the arguments of each tool say: the key, and whether the run goes on only when the gate is open. */
+/** The arguments of each tool: the key, and whether the run waits for the gate. */
 const READ = {
     echo: ({ message }) => [message.replace('gated ', ''), message.startsWith('gated ')],
     'get-sum': ({ a, b }) => [a, b === 1]

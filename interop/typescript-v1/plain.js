@@ -1,5 +1,5 @@
-// A plain server on the TypeScript SDK 1.x over Streamable HTTP and HTTP+SSE, for interop/odd/clients.py: as its own
-// examples are written. It prints its port.
+// A plain server on the TypeScript SDK 1.x over Streamable HTTP and HTTP+SSE, for interop/odd/clients.py, written like the
+// SDK's examples. Prints its port.
 
 import { randomUUID } from 'node:crypto';
 

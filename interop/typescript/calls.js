@@ -1,5 +1,5 @@
-// Calls tools as it is told, with the official TypeScript SDK 2.x: `node calls.js --url URL --era legacy|modern`.
-// What it reads and says is told in ../python/calls.py.
+// Calls tools on command, with the official TypeScript SDK 2.x: `node calls.js --url URL --era legacy|modern`.
+// ../python/calls.py describes its input and output.
 
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';

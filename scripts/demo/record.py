@@ -2,8 +2,8 @@
 
     python3 scripts/demo/record.py --shoal PATH --output docs/demo.svg
 
-It starts a Redis, an edge, two session nodes and a worker in a network of its own, so that no port of this machine is taken. Needs
-redis-server, and root or user namespaces.
+Starts a Redis, an edge, two session nodes and a worker in their own network, so that they take no port of this machine.
+Needs redis-server, and root or user namespaces.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Box:
     note: str
 
     def border(self, x: float, y: float) -> tuple[float, float]:
-        """Where the line from the centre to this point leaves the box."""
+        """The point at which the line from the centre to this point leaves the box."""
         across, down = x - self.x, y - self.y
         scale = min(
             (WIDTH / 2 + 3) / abs(across) if across else float("inf"),

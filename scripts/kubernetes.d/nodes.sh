@@ -8,7 +8,7 @@ containerd_config() {
 version = 2
 root = "$WORK/disk/$1/containerd"
 state = "/run/$1/containerd"
-# It would write to /opt.
+# This plugin would write to /opt.
 disabled_plugins = ["io.containerd.internal.v1.opt"]
 [grpc]
 address = "/run/$1/containerd.sock"

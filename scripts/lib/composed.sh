@@ -31,7 +31,7 @@ suite_composed() {
         esac
     done < <(grep -E '^(ok|FAIL) ' "$log")
     if ! grep -qE '^(ok|FAIL) ' "$log" || [[ $status -ne 0 ]] && ! grep -q '^FAIL ' "$log"; then
-        # It ended before the first server, or between servers.
+        # The program ended before the first server, or between servers.
         fail "$name" "$(reason "$name" "$status" "$COMPOSED_SECONDS")"
         show_log "$name"
     fi

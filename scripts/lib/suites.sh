@@ -125,7 +125,7 @@ cargo_tests() {
     elif [[ $status -eq 0 ]]; then
         fail "$name" "no tests were run"
     else
-        # It ended before the first test, or crashed during one.
+        # The run ended before the first test, or crashed during one.
         fail "$name" "$(reason "$name" "$status" "$UNIT_SECONDS")"
     fi
     grep -E '^test .* \.\.\. FAILED$|^error' "$log" | head -n 50 | sed 's/^/      | /' || true

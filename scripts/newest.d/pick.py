@@ -20,7 +20,7 @@ import tempfile
 
 
 def run(*words: str, cwd: pathlib.Path) -> str:
-    """What the command prints; ends this program if it fails."""
+    """Runs a command and returns its output; ends this program if it fails."""
     return subprocess.run(words, cwd=cwd, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

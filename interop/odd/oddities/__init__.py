@@ -1,4 +1,4 @@
-"""What servers in the field do. A new report is a new class in one of these modules, and nothing else."""
+"""Oddities of servers in the field. To add a report, add a class in one of these modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALL: dict[str, type[Plain]] = {_name(kind): kind for kind in _all(Plain) if kind
 
 
 def rows(kind: type[Plain]) -> list[tuple[str, str]]:
-    """The transports and eras in which a server is driven: all, but for what lists and results hold, which passes through either of both."""
+    """The transports and eras to test a server with: all, except for lists and results, which are the same in each."""
     crossed = [(transport, era) for transport in kind.transports for era in kind.eras]
     if kind.__module__ not in _DIAGONAL or len(crossed) < 4:
         return crossed

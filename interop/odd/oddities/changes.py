@@ -8,7 +8,7 @@ from plain import TOOLS, Json, Plain
 
 
 class ChangedAfterList(Plain):
-    """`list_changed` follows each list, which never changes."""
+    """`list_changed` follows each list, although it does not change."""
 
     watched = True
 

@@ -248,7 +248,7 @@ class LogsOdd(Plain):
 
 
 class CancelsUnknown(Plain):
-    """Ahead of each answer the server cancels a request that it never sent."""
+    """Ahead of each answer the server cancels a request that it did not send."""
 
     def before(self, message: Json) -> list[Json]:
         return [{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "x"}}]

@@ -1,4 +1,4 @@
-"""What servers answer over HTTP, apart from events."""
+"""HTTP answers of servers, except event streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists that are refused, cut, repeated or never end."""
+"""Lists that are refused, cut, repeated or endless."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ToolsError(Plain):
 
 
 class ResourcesSilent(Plain):
-    """`resources/list` is never answered."""
+    """`resources/list` has no answer."""
 
     transports = ("stdio",)
 

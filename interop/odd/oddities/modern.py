@@ -1,4 +1,4 @@
-"""What servers of 2026-07-28 do to that revision's own members and methods."""
+"""Oddities of servers of 2026-07-28 in that revision's own members and methods."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class InitializeInvalid(_Modern):
 
 
 class InitializeSilent(_Modern):
-    """`initialize` is never answered."""
+    """`initialize` has no answer."""
 
     transports = ("stdio",)
 

@@ -1,4 +1,4 @@
-"""What servers write to standard output and standard error."""
+"""The standard output and standard error of servers."""
 
 from __future__ import annotations
 

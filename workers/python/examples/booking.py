@@ -1,4 +1,4 @@
-"""A tool that asks its user something before it answers. It works for clients of both eras."""
+"""A tool that asks its user before it answers. It works for clients of both eras."""
 
 from __future__ import annotations
 
