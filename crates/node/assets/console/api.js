@@ -1,11 +1,11 @@
-// The node's answers.
+// Requests to the node.
 
 const TOKEN = 'shoal-admin-token';
 const PATIENCE_MS = 8_000;
-/// Tells that it is this page that asks.
+/// Proves that the request comes from this page.
 const ACTION = { 'X-Shoal-Console': '1' };
 
-/// An answer that is no success.
+/// An unsuccessful answer.
 export class Refused extends Error {
     constructor(status, message) {
         super(message);
@@ -17,7 +17,6 @@ export function get(path) {
     return ask(path, { method: 'GET' });
 }
 
-/// Does something.
 export function post(path, body) {
     const text = body === undefined ? undefined : JSON.stringify(body);
     return ask(path, { method: 'POST', headers: ACTION, body: text });
@@ -27,12 +26,13 @@ export function keepToken(token) {
     sessionStorage.setItem(TOKEN, token);
 }
 
-/// Sends a request of MCP and gives its response; `heard` gets what is said until then. Waits until `signal` ends it.
+/// Sends an MCP request and returns its response. Passes earlier messages to `heard`. Waits until `signal`
+/// aborts.
 export async function call(path, body, signal, heard) {
     const answer = await send(path, { method: 'POST', headers: ACTION, body: JSON.stringify(body) }, signal);
     const streamed = answer.headers.get('Content-Type')?.startsWith('text/event-stream');
     const response = streamed ? await lastOf(answer, heard) : await answer.json().catch(() => ({}));
-    // What did not come so far is no response of MCP.
+    // The last message is no MCP response.
     if (response.jsonrpc === undefined) throw refused(answer, response);
     return response;
 }

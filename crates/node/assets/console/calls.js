@@ -1,4 +1,4 @@
-// Calls in flight, and how they are stopped.
+// Calls in flight, which operators can stop.
 
 import { get, post } from './api.js';
 import { announce, byId, confirm, h, say } from './dom.js';
@@ -54,7 +54,7 @@ export class Calls {
     }
 }
 
-/// Says which nodes a list leaves out.
+/// Names the nodes that a list leaves out.
 export function unseen() {
     const element = h('p', { class: 'unseen', role: 'status', hidden: true });
     return {

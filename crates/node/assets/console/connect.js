@@ -28,7 +28,7 @@ export class Connect {
     async refresh() {
         const found = await get('connect');
         const text = JSON.stringify(found);
-        // What does not change is not drawn again, so that a selection stays.
+        // Do not redraw the same text, so that a selection stays.
         if (text === this.shown) return;
         this.shown = text;
         const { url, credential, clients } = found;
@@ -50,7 +50,7 @@ function clientPanel({ name, command, place, text }) {
         h('p', { class: 'quiet' }, 'Or print it: ', h('code', {}, command)));
 }
 
-/// Copies a text, or selects it where the browser does not let pages copy.
+/// Copies a text, or selects it if the browser does not let pages copy.
 function copyButton(what, of) {
     const button = h('button', { type: 'button', class: 'small', 'aria-label': `Copy ${what}` }, 'Copy');
     button.addEventListener('click', async () => {

@@ -1,13 +1,13 @@
-// Makes elements. What is shown goes in as text, never as markup: it may be anybody's.
+// Makes elements. Inserts contents as text and not as markup, because anyone may have written them.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/// An element with attributes and children; children that are not elements become text.
+/// Makes an element with attributes and children; other children become text.
 export function h(tag, attributes = {}, ...children) {
     return fill(document.createElement(tag), attributes, children);
 }
 
-/// The same, of a drawing.
+/// The same for SVG.
 export function s(tag, attributes = {}, ...children) {
     return fill(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -22,12 +22,12 @@ function fill(element, attributes, children) {
     return element;
 }
 
-/// A text without what cannot be seen: control characters, and those that turn the direction of others.
+/// Removes invisible characters: control characters, and those that change the text's direction.
 function plain(text) {
     return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, '');
 }
 
-/// Sets a text if it differs, so that screen readers read only what changes.
+/// Sets a text if it differs, so that screen readers read only changes.
 export function say(element, text) {
     const shown = plain(text);
     if (element.textContent !== shown) element.textContent = shown;
@@ -42,7 +42,7 @@ export function announce(text) {
     byId('said').textContent = text;
 }
 
-/// Asks before something is done that cannot be undone, and returns whether to do it. The safe answer has the focus.
+/// Asks before an action that cannot be undone, and returns whether to do it. The safe answer has the focus.
 export function confirm(title, text, yes, no = 'Cancel') {
     const dialog = byId('confirm');
     say(byId('confirm-title'), title);

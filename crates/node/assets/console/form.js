@@ -1,14 +1,15 @@
-// Forms made of JSON Schema. What no form can say is typed as JSON; what a schema says is shown as text.
+// Forms made of JSON Schema. Values that no form can express are typed as JSON; a schema's texts are shown as
+// text.
 
 import { h, say } from './dom.js';
 
-/// Schemas are anybody's: one that goes on and on is typed as JSON.
+/// Deeper values are typed as JSON, because anyone may have written the schema.
 const DEEPEST = 5;
 const MOST_FIELDS = 200;
 
 let made = 0;
 
-/// What has been typed is no value.
+/// The typed text is not a valid value.
 export class Invalid extends Error {
     constructor(message, control) {
         super(message);
@@ -33,7 +34,7 @@ export class Form {
         this.#show();
     }
 
-    /// The value; throws what is wrong with it.
+    /// Returns the value; throws `Invalid`.
     read() {
         return this.asJson ? this.json.read() ?? {} : collect(this.fields);
     }
@@ -43,7 +44,7 @@ export class Form {
             try {
                 this.json.control.value = JSON.stringify(collect(this.fields), null, 2);
             } catch {
-                // What is not finished is typed anew.
+                // Incomplete JSON is typed anew.
             }
         }
         this.asJson = !this.asJson;
@@ -57,7 +58,7 @@ export class Form {
     }
 }
 
-/// A schema without references to other parts of the same document, and without the choice of being null.
+/// A schema with references inside the document resolved, and without the choice of null.
 export function resolved(schema, context, depth = 0) {
     if (!isMap(schema) || depth > DEEPEST) return {};
     if (typeof schema.$ref === 'string') {
@@ -75,7 +76,7 @@ export function resolved(schema, context, depth = 0) {
     return schema;
 }
 
-/// What `#/…` refers to.
+/// The target of the reference `#/…`.
 function at(root, reference) {
     if (!reference.startsWith('#')) return {};
     return reference.slice(1).split('/').filter(Boolean).reduce((part, name) => {
@@ -92,13 +93,13 @@ function decodePart(name) {
     }
 }
 
-/// The first of its types that is not null.
+/// The first type other than null.
 export function typeOf(schema) {
     const types = [schema.type].flat().filter((type) => typeof type === 'string' && type !== 'null');
     return types.length > 1 ? undefined : types[0] ?? (isMap(schema.properties) ? 'object' : undefined);
 }
 
-/// The values to choose from, as [{ value, text }]; nothing where anything else may be said.
+/// The allowed values as [{ value, text }]; undefined if other values are allowed.
 export function choices(schema) {
     if (Object.hasOwn(schema, 'const')) return [{ value: schema.const, text: shown(schema.const) }];
     if (Array.isArray(schema.enum)) {
@@ -139,10 +140,10 @@ function members(schema, context, depth) {
     return fields;
 }
 
-/// An object of what is said; what is left empty is left out.
+/// Makes an object of the fields; empty ones are left out.
 function collect(fields) {
     const said = fields.map(({ name, read }) => [name, read()]).filter(([, value]) => value !== undefined);
-    // Whatever its name, a member stays one.
+    // Also keeps members with names such as `__proto__`.
     return Object.fromEntries(said);
 }
 
@@ -161,7 +162,6 @@ function field(name, schema, required, context, depth) {
     return labelled(name, schema, required, asJson(name, ''));
 }
 
-/// Text and numbers.
 function line(name, schema, required, type) {
     const number = type !== 'string';
     const kind = { email: 'email', uri: 'url', date: 'date' }[schema.format] ?? 'text';
@@ -175,19 +175,19 @@ function line(name, schema, required, type) {
         if (number) expectExact(control.value, name, control);
         if (control.value !== '') return number ? Number(control.value) : control.value;
         if (!required) return undefined;
-        // An empty text is one.
+        // An empty text is a value.
         if (number || schema.minLength > 0) throw new Invalid(`${name} is needed.`, control);
         return '';
     };
     return labelled(name, schema, required, { control, read });
 }
 
-/// A limit, where a schema has one that is a number.
+/// A schema's limit, if it is a number.
 function bound(limit) {
     return typeof limit === 'number' ? limit : undefined;
 }
 
-/// Numbers of this page have 53 bits: a longer one would reach the tool as another.
+/// Numbers of this page have 53 bits; a longer one would reach the tool changed.
 function expectExact(text, name, control) {
     const outside = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
     const long = outside.match(/(?<![\d.eE])-?\d+(?![\d.eE])/g)?.find((digits) => !Number.isSafeInteger(Number(digits)));
@@ -215,7 +215,7 @@ function group(name, schema, required, context, depth) {
     return { element, read: () => (required ? collect(fields) : whole(fields)) };
 }
 
-/// An object that may be left out: it is if nothing is said, whatever it would need.
+/// An optional object: left out if all its fields are empty, even required ones.
 function whole(fields) {
     try {
         const said = collect(fields);
@@ -304,7 +304,7 @@ function note(schema) {
     return typeof schema.description === 'string' ? h('p', { class: 'quiet' }, schema.description) : null;
 }
 
-/// Says what is wrong, where somebody looks and listens.
+/// Shows an error at its field, and announces it.
 export function tellWrong(element, error) {
     if (!(error instanceof Invalid)) throw error;
     say(element, error.message);

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Numbers and times for people.
 
 const whole = new Intl.NumberFormat('en');
 const absolute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
@@ -24,13 +24,13 @@ export function duration(ms) {
     return `${Math.floor(s / 86_400)} d`;
 }
 
-/// "3 s ago", with the time itself for whoever points at it.
+/// "3 s ago", with the time as tooltip.
 export function ago(at) {
     const ms = Math.max(0, Date.now() - at);
     return { text: ms < 1000 ? 'just now' : `${duration(ms)} ago`, title: absolute.format(at) };
 }
 
-/// How long something has lasted, with when it began.
+/// The duration since a time, with the time as tooltip.
 export function since(ms) {
     return { text: duration(ms), title: `since ${absolute.format(Date.now() - ms)}` };
 }

@@ -1,4 +1,4 @@
-// The console: views, their refresh, the theme, and what happens when a node refuses.
+// The console: views, refresh, theme, and refusals of the node.
 
 import { get, keepToken } from './api.js';
 import { byId, say } from './dom.js';
@@ -21,7 +21,8 @@ const views = {
     connect: new Connect(),
 };
 let present = 'overview';
-/// Whether the page may choose the view: until somebody has, a node without a session shows how to connect.
+/// Whether the page may choose the view. Until the user chooses, a node without a session shows how to
+/// connect.
 let unchosen = !(location.hash.slice(1) in views);
 let paused = false;
 let timer = 0;
@@ -29,7 +30,7 @@ let turn = 0;
 /// Time until which the error of a button stays visible.
 let readUntil = 0;
 
-/// Refreshes the view that is shown, now and, unless paused, again after a while.
+/// Refreshes the shown view now and, unless paused, again after a while.
 async function refresh() {
     clearTimeout(timer);
     turn += 1;
@@ -51,12 +52,12 @@ async function refresh() {
 function fine() {
     if (Date.now() >= readUntil) byId('trouble').hidden = true;
     byId('state').dataset.is = paused ? '' : 'good';
-    // Screen readers must not read it every two seconds.
+    // Keeps screen readers from reading it every two seconds.
     byId('state').setAttribute('aria-live', 'off');
     say(byId('state'), `${paused ? 'Paused, as of' : 'Up to date,'} ${time(Date.now())}`);
 }
 
-/// Shows on every view that the store is away: the node then refuses sessions, although most of its state looks well.
+/// Shows on every view that the store is unavailable, because most of the node's state looks well.
 function storeTold(store) {
     const why = store?.trouble;
     byId('store').hidden = !why;

@@ -7,7 +7,7 @@ import { Plot } from './plot.js';
 import { Table } from './table.js';
 
 const STEP_S = 5;
-/// Lost nodes that are named.
+/// Maximum named lost nodes.
 const MOST_LOST = 5;
 
 function tag(text, kind, why) {
@@ -33,7 +33,7 @@ function workerState({ worker }, nodes) {
     return tag('ready', 'good', worker.detail);
 }
 
-/// Names the nodes whose history the plots lack, and why.
+/// Names the nodes without history in the plots, and why.
 function lossesTold(lost, nodes) {
     const told = lost.slice(0, MOST_LOST).map(({ node, until }) => {
         const state = nodes.some(({ id }) => id === node) ? 'does not answer' : 'is gone';
@@ -44,7 +44,7 @@ function lossesTold(lost, nodes) {
     return told.join(' ');
 }
 
-/** Rows of what pools leave out or list in less detail. */
+/** Maximum rows of operations that pools leave out or cut. */
 const MOST_NOTES = 50;
 
 function notesOf({ name, left_out, cut }) {
@@ -131,7 +131,7 @@ export class Overview {
         );
     }
 
-    /// `status` is what the node that is asked says of itself.
+    /// `status` is the requested node's own report.
     async refresh(status) {
         const [{ me, nodes, pools, rates, lost }, { conflicts }] = await Promise.all([get('overview'), status]);
         const answered = nodes.filter((node) => !node.trouble);
@@ -162,7 +162,7 @@ export class Overview {
         for (const plot of this.plots) plot.update(rates, losses);
     }
 
-    /// Whether no client has connected lately, as far as nodes answer.
+    /// Whether no client has connected lately to the answering nodes.
     isUnused() {
         return this.used === false;
     }

@@ -1,16 +1,17 @@
-// Lines over up to fifteen minutes, drawn as SVG, and the same numbers as a table for whoever cannot see them.
+// Lines over up to fifteen minutes, drawn as SVG, with the same numbers as a table for screen readers.
 
 import { h, s, say } from './dom.js';
 import { time } from './format.js';
 
 const STEP_S = 5;
 const STEPS = 180;
-/// A node that has just begun has little to show: the plot grows with it from here.
+/// The plot of a new node begins with this width and grows.
 const LEAST_STEPS = 24;
 const WIDTH = 1000;
 const HEIGHT = 200;
 
-/// series: [{ name, hue, of: point => number | null }]; show: number => text; `whole` where only whole numbers make sense
+/// series: [{ name, hue, of: point => number | null }]; show: number => text; `whole` if only whole numbers
+/// make sense
 export class Plot {
     constructor(id, title, series, show, { whole = false } = {}) {
         this.whole = whole;
@@ -29,7 +30,7 @@ export class Plot {
         this.marks = [1, .5].map((part) => {
             const mark = h('span', { class: 'mark', 'aria-hidden': 'true' });
             mark.style.top = `${(1 - part) * 100}%`;
-            // Above the first line there is no room inside.
+            // There is no room above the first line.
             if (part === 1) mark.style.transform = 'translateY(2px)';
             return { mark, part };
         });
@@ -54,7 +55,7 @@ export class Plot {
         this.canvas.addEventListener('keydown', (event) => this.#key(event));
     }
 
-    /// Points, and the times (in seconds since 1970) from which on those of some node are missing.
+    /// Points, and the times (in seconds since 1970) since which some node's points are missing.
     update(points, losses = []) {
         this.points = points;
         const newest = points.at(-1)?.at ?? Math.floor(Date.now() / 1000);
@@ -102,7 +103,7 @@ export class Plot {
         return HEIGHT - value / this.top * HEIGHT;
     }
 
-    /// Says the numbers of a step: the newest, or the one that is pointed at.
+    /// Shows the numbers of a step: the newest, or the one under the pointer.
     #describe(point, when) {
         const all = this.series.map((series) => ({ ...series, text: point ? this.show(series.of(point)) : '–' }));
         const spoken = all.map(({ name, text }) => `${name} ${text}`).join(', ');
@@ -150,7 +151,7 @@ export class Plot {
     }
 }
 
-/// The next of 1, 2, 5, 10, …; of those whose half is whole too, where that is asked for: 2, 4, 10, 20, …
+/// The next of 1, 2, 5, 10, …; with `whole`, the next whose half is whole too: 2, 4, 10, 20, …
 function nice(value, whole) {
     if (value <= 0) return whole ? 2 : 1;
     const ten = 10 ** Math.floor(Math.log10(value));

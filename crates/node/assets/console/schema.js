@@ -1,4 +1,4 @@
-// A JSON Schema as people read it: one row for each member.
+// A JSON Schema for people: one row for each member.
 
 import { h } from './dom.js';
 import { choices, isMap, resolved, typeOf } from './form.js';
@@ -7,7 +7,7 @@ const DEEPEST = 4;
 const MOST_ROWS = 300;
 const MOST_CHOICES = 12;
 
-/// The members that a schema tells of, with all that is below them.
+/// The members of a schema, including nested ones.
 export function schemaTable(schema, caption) {
     const rows = [];
     describe(schema, { root: schema }, 0, rows);

@@ -1,4 +1,4 @@
-// Sessions: found, looked into, and ended.
+// Sessions: list, details, and ending them.
 
 import { get, post } from './api.js';
 import { announce, byId, confirm, h, say } from './dom.js';
@@ -7,7 +7,7 @@ import { Table } from './table.js';
 import { unseen } from './calls.js';
 
 const TYPED_MS = 250;
-/// How the status of a task looks.
+/// The classes for a task's status.
 const TASKS = { input_required: 'tag warn', completed: 'tag good', failed: 'tag bad' };
 
 export class Sessions {
@@ -60,7 +60,7 @@ export class Sessions {
         const filter = this.box.value.trim();
         const { items, total, unseen } = await get(`sessions?filter=${encodeURIComponent(filter)}`);
         this.table.options.empty = filter ? 'No session matches.' : 'There are no sessions.';
-        // Those that are in use would change places with every refresh otherwise.
+        // Sorts by minutes, because active sessions would otherwise change places with every refresh.
         const minutes = ({ idle_ms: idle }) => Math.floor(idle / 60_000);
         items.sort((one, other) => minutes(one) - minutes(other) || (one.id < other.id ? -1 : 1));
         this.table.update(items, total);

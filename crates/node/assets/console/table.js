@@ -22,7 +22,7 @@ export class Table {
         if (options.open) this.body.addEventListener('keydown', (event) => this.#move(event));
     }
 
-    /// Shows these items, of `total` that there are.
+    /// Shows these items of `total`.
     update(items, total = items.length) {
         const kept = new Set();
         let at = this.body.firstElementChild;
@@ -107,7 +107,7 @@ export class Table {
         }
     }
 
-    /// One row at a time can be tabbed to; arrows go on from there.
+    /// Only one row is in the tab order; arrow keys move to the others.
     #rove() {
         if (!this.options.open) return;
         const rows = [...this.body.children];
@@ -143,7 +143,7 @@ export class Table {
     }
 }
 
-/// Columns that are extra give way to the details beside the table.
+/// Extra columns are hidden while the details are open.
 function classes({ extra }, kind) {
     return [kind, extra && 'extra'].filter(Boolean).join(' ') || undefined;
 }

@@ -1,18 +1,18 @@
-// A tool that is called from here: its form, what it says on the way, what it asks, and how it ends.
+// A call of a tool: form, messages, questions, result.
 
 import { call } from './api.js';
 import { announce, confirm, h, say } from './dom.js';
 import { Form, tellWrong } from './form.js';
 import { duration } from './format.js';
 
-/// Characters of a text that are shown, and messages of one call.
+/// Maximum characters of a shown text, and messages of a call.
 const LONGEST = 100_000;
 const MOST_MESSAGES = 200;
-/// How often a tool may ask before its call is given up.
+/// Maximum rounds of questions.
 const MOST_ROUNDS = 20;
 const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
-/// Calls a tool of this definition; `ended` is told when a call is over.
+/// Calls the tool of this definition; calls `ended` after each call.
 export class ToolCall {
     constructor(definition, { annotations, off, ended }) {
         this.name = definition.name;
@@ -38,7 +38,7 @@ export class ToolCall {
             this.progress, this.messages, this.question, this.outcome);
     }
 
-    /// Ends what runs: the tool is told to stop.
+    /// Cancels the running call.
     close() {
         this.running?.abort();
     }
@@ -59,7 +59,7 @@ export class ToolCall {
 
     async #run(given) {
         this.running = new AbortController();
-        // One that is disabled would lose the focus.
+        // A disabled button would lose the focus.
         this.start.setAttribute('aria-disabled', 'true');
         this.stop.hidden = false;
         this.messages.replaceChildren();
@@ -84,7 +84,7 @@ export class ToolCall {
         }
     }
 
-    /// Calls, and calls again with the answers for as long as the tool asks.
+    /// Calls, and repeats the call with answers as long as the tool asks.
     async #rounds(given, signal) {
         const body = { arguments: given };
         for (let round = 0; round < MOST_ROUNDS; round += 1) {
@@ -120,11 +120,11 @@ export class ToolCall {
         for (const [key, request] of Object.entries(requests)) {
             answers.push([key, await this.#askOne(request, signal)]);
         }
-        // Whatever its name, a question stays one.
+        // Also keeps questions with names such as `__proto__`.
         return Object.fromEntries(answers);
     }
 
-    /// Shows a question; the answer that is given.
+    /// Shows a question; returns the answer.
     #askOne({ method, params }, signal) {
         if (method !== 'elicitation/create' || params?.mode === 'url') {
             throw new Error(`The tool asks for ${method}, which the console cannot answer.`);

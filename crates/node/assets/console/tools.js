@@ -58,7 +58,7 @@ export class Tools {
         this.unseen.update(unseen);
     }
 
-    /// Opens a tool. What is typed there stays until another is opened.
+    /// Opens a tool. Its typed values stay until another tool is opened.
     async show({ name, annotations }) {
         const { pool, definition } = await get(`tools/${encodeURIComponent(name)}`);
         const call = new ToolCall(definition, { annotations, off: this.off, ended: this.refreshSoon });

@@ -63,7 +63,7 @@ def complete(result):
 
 
 class Job:
-    """A task, which runs in a thread."""
+    """A task that runs in a thread."""
 
     def __init__(self, number, params):
         self.id = f"task-{number}"

@@ -1,4 +1,4 @@
-"""A stdio MCP server of 2025-11-25 with a few tools, as small as it can be."""
+"""A minimal stdio MCP server of 2025-11-25 with a few tools."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A stdio MCP server that appends each call, as it was written, to the file named by its argument."""
+"""A stdio MCP server that appends each call, unchanged, to the file in its argument."""
 
 import json
 import sys
