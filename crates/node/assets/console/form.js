@@ -304,7 +304,7 @@ function note(schema) {
     return typeof schema.description === 'string' ? h('p', { class: 'quiet' }, schema.description) : null;
 }
 
-/// Shows an error at its field, and announces it.
+/// Shows an error and focuses its field.
 export function tellWrong(element, error) {
     if (!(error instanceof Invalid)) throw error;
     say(element, error.message);
