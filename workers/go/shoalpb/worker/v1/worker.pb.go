@@ -701,7 +701,9 @@ type Catalog struct {
 	// Which callers see the lists.
 	Lists Catalog_Lists `protobuf:"varint,16,opt,name=lists,proto3,enum=shoal.worker.v1.Catalog_Lists" json:"lists,omitempty"`
 	// Operations that could not become tools, each with the reason, for operators.
-	LeftOut       []string `protobuf:"bytes,17,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOut []string `protobuf:"bytes,17,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// Tools whose schemas have less detail than the worker's source, each with what is missing, for operators.
+	Cut           []string `protobuf:"bytes,18,rep,name=cut,proto3" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -851,6 +853,13 @@ func (x *Catalog) GetLists() Catalog_Lists {
 func (x *Catalog) GetLeftOut() []string {
 	if x != nil {
 		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *Catalog) GetCut() []string {
+	if x != nil {
+		return x.Cut
 	}
 	return nil
 }
@@ -3262,7 +3271,7 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\acatalog\x18\x02 \x01(\v2\x18.shoal.worker.v1.CatalogR\acatalog\x12\x1b\n" +
 	"\x06detail\x18\x03 \x01(\tH\x00R\x06detail\x88\x01\x01\x12\x1a\n" +
 	"\bdraining\x18\x04 \x01(\bR\bdrainingB\t\n" +
-	"\a_detail\"\xdf\x06\n" +
+	"\a_detail\"\xf1\x06\n" +
 	"\aCatalog\x12$\n" +
 	"\vserver_info\x18\x01 \x01(\fH\x00R\n" +
 	"serverInfo\x88\x01\x01\x12'\n" +
@@ -3283,7 +3292,8 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\x0eprompts_ttl_ms\x18\x0e \x01(\x04H\x05R\fpromptsTtlMs\x88\x01\x01\x12\x18\n" +
 	"\aheaders\x18\x0f \x03(\tR\aheaders\x124\n" +
 	"\x05lists\x18\x10 \x01(\x0e2\x1e.shoal.worker.v1.Catalog.ListsR\x05lists\x12\x19\n" +
-	"\bleft_out\x18\x11 \x03(\tR\aleftOut\"3\n" +
+	"\bleft_out\x18\x11 \x03(\tR\aleftOut\x12\x10\n" +
+	"\x03cut\x18\x12 \x03(\tR\x03cut\"3\n" +
 	"\x05Lists\x12\x15\n" +
 	"\x11LISTS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLISTS_PRINCIPAL\x10\x01B\x0e\n" +

@@ -90,7 +90,7 @@ class Announce(_message.Message):
     def __init__(self, pool: _Optional[str] = ..., catalog: _Optional[_Union[Catalog, _Mapping]] = ..., detail: _Optional[str] = ..., draining: bool = ...) -> None: ...
 
 class Catalog(_message.Message):
-    __slots__ = ("server_info", "instructions", "capabilities", "tools", "resources", "resource_templates", "prompts", "tools_generation", "resources_generation", "prompts_generation", "tools_ttl_ms", "resources_ttl_ms", "resource_templates_ttl_ms", "prompts_ttl_ms", "headers", "lists", "left_out")
+    __slots__ = ("server_info", "instructions", "capabilities", "tools", "resources", "resource_templates", "prompts", "tools_generation", "resources_generation", "prompts_generation", "tools_ttl_ms", "resources_ttl_ms", "resource_templates_ttl_ms", "prompts_ttl_ms", "headers", "lists", "left_out", "cut")
     class Lists(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         LISTS_UNSPECIFIED: _ClassVar[Catalog.Lists]
@@ -114,6 +114,7 @@ class Catalog(_message.Message):
     HEADERS_FIELD_NUMBER: _ClassVar[int]
     LISTS_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    CUT_FIELD_NUMBER: _ClassVar[int]
     server_info: bytes
     instructions: str
     capabilities: bytes
@@ -131,7 +132,8 @@ class Catalog(_message.Message):
     headers: _containers.RepeatedScalarFieldContainer[str]
     lists: Catalog.Lists
     left_out: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, server_info: _Optional[bytes] = ..., instructions: _Optional[str] = ..., capabilities: _Optional[bytes] = ..., tools: _Optional[_Iterable[bytes]] = ..., resources: _Optional[_Iterable[bytes]] = ..., resource_templates: _Optional[_Iterable[bytes]] = ..., prompts: _Optional[_Iterable[bytes]] = ..., tools_generation: _Optional[int] = ..., resources_generation: _Optional[int] = ..., prompts_generation: _Optional[int] = ..., tools_ttl_ms: _Optional[int] = ..., resources_ttl_ms: _Optional[int] = ..., resource_templates_ttl_ms: _Optional[int] = ..., prompts_ttl_ms: _Optional[int] = ..., headers: _Optional[_Iterable[str]] = ..., lists: _Optional[_Union[Catalog.Lists, str]] = ..., left_out: _Optional[_Iterable[str]] = ...) -> None: ...
+    cut: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, server_info: _Optional[bytes] = ..., instructions: _Optional[str] = ..., capabilities: _Optional[bytes] = ..., tools: _Optional[_Iterable[bytes]] = ..., resources: _Optional[_Iterable[bytes]] = ..., resource_templates: _Optional[_Iterable[bytes]] = ..., prompts: _Optional[_Iterable[bytes]] = ..., tools_generation: _Optional[int] = ..., resources_generation: _Optional[int] = ..., prompts_generation: _Optional[int] = ..., tools_ttl_ms: _Optional[int] = ..., resources_ttl_ms: _Optional[int] = ..., resource_templates_ttl_ms: _Optional[int] = ..., prompts_ttl_ms: _Optional[int] = ..., headers: _Optional[_Iterable[str]] = ..., lists: _Optional[_Union[Catalog.Lists, str]] = ..., left_out: _Optional[_Iterable[str]] = ..., cut: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class OwnLists(_message.Message):
     __slots__ = ("owners", "whole")
