@@ -169,18 +169,19 @@ impl Pools {
             .collect()
     }
 
-    /// Has the pools be as `wanted` says. What takes its time goes on after this has returned. Sessions keep what is theirs for
-    /// as long as `sessions`. `rules` puts the policy rules in force that were written with them: pools that are not wanted any more
-    /// take no calls before, and other pools change after. Returns the pools that differ from what was wanted before. Dropped
-    /// before its end, it may have changed some of them.
+    /// Changes the pools to what `wanted` says. New forms of pools get ready after this has returned. Sessions keep their former
+    /// servers for as long as `sessions`. `put_in_force` is called once nothing can fail any more, and puts the quotas and policy
+    /// rules in force that were written with the pools: pools that are not wanted any more take no calls before, and other pools
+    /// change after. Returns the pools that differ from what was wanted before. Dropped before its end, it may have changed some
+    /// of them.
     ///
     /// # Errors
-    /// Those of `rules`, or when a backend cannot be made of its settings: then no pool is changed.
+    /// When a backend cannot be made of its settings. Then no pool was changed, and `put_in_force` was not called.
     pub(crate) async fn apply(
         &self,
         wanted: &BTreeMap<String, Pool>,
         sessions: Duration,
-        rules: impl Future<Output = anyhow::Result<()>>,
+        put_in_force: impl FnOnce(),
     ) -> anyhow::Result<Vec<String>> {
         let mut turn = self.0.turn.lock().await;
         let now = self.0.state.lock().wanted.clone();
@@ -188,28 +189,14 @@ impl Pools {
             .into_iter()
             .map(str::to_owned)
             .collect();
-        let removed: Vec<&String> = (changed.iter())
-            .filter(|name| !wanted.contains_key(*name))
-            .collect();
-        for name in &removed {
+        let mut made = match self.0.run_here {
+            true => self.make(&changed, wanted, &mut turn).await?,
+            false => BTreeMap::new(),
+        };
+        for name in changed.iter().filter(|name| !wanted.contains_key(*name)) {
             self.configure(name, None);
         }
-        let made = async {
-            rules.await?;
-            match self.0.run_here {
-                true => self.make(&changed, wanted, &mut turn).await,
-                false => Ok(BTreeMap::new()),
-            }
-        };
-        let mut made = match made.await {
-            Ok(made) => made,
-            Err(error) => {
-                for name in removed {
-                    self.offer_again(name, &now);
-                }
-                return Err(error);
-            }
-        };
+        put_in_force();
         if !self.0.run_here {
             let offers = changed.iter().map(|name| {
                 let settings = wanted.get(name).map(Pool::to_dispatch);
@@ -236,22 +223,6 @@ impl Pools {
         }
         self.0.state.lock().wanted = wanted.clone();
         Ok(changed)
-    }
-
-    /// Has a pool that was not wanted take calls again, since it stays.
-    fn offer_again(&self, name: &str, wanted: &BTreeMap<String, Pool>) {
-        let settings = match self.0.run_here {
-            // One that was still being started has taken none.
-            true => {
-                let state = self.0.state.lock();
-                let running = state.running.get(name);
-                running.map(|running| running.settings.clone())
-            }
-            false => wanted.get(name).cloned(),
-        };
-        if let Some(settings) = settings {
-            self.configure(name, Some(&settings));
-        }
     }
 
     /// Makes the backends of the pools that need other ones than they have.

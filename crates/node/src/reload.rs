@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use shoal_dispatch::Dispatch;
 use shoal_edge::Quotas;
-use shoal_policy::RulesInForce;
+use shoal_policy::{RulesInForce, RulesRead};
 use shoal_ports::{FileWatch, read_file};
 use shoal_telemetry::metrics::{ReloadOutcome, metrics};
 use tokio_util::task::AbortOnDropHandle;
@@ -161,28 +161,33 @@ impl Reloads {
         metrics().configuration.reloaded(outcome);
     }
 
-    /// Reads the configuration, and has the pools follow it.
+    /// Reads the configuration, and then puts it in force.
+    ///
+    /// # Errors
+    /// Why it cannot be used. Then nothing has changed.
     async fn take(&mut self) -> Result<Taken, String> {
         let next = self
             .reader
             .load_again()
             .map_err(|failure| failure.to_string())?;
+        let read = read_rules(self.rules.as_ref())
+            .await
+            .map_err(|error| format!("{error:#}"))?;
         // A pool takes no call before what was written with it is in force, and none after it was removed.
-        let before = self.quotas.as_ref().map(|(_, known)| known.clone());
-        let quotas = self.take_quotas(&next.settings.quotas);
-        let rules = reread(self.rules.clone());
-        let applied = self
-            .pools
-            .apply(&next.settings.pools, self.how.sessions.get(), rules);
-        let pools = match applied.await {
-            Ok(pools) => pools,
-            Err(error) => {
-                if let Some(before) = before {
-                    self.take_quotas(&before);
-                }
-                return Err(format!("{error:#}"));
+        let mut quotas = false;
+        let put_in_force = || {
+            quotas = take_quotas(&mut self.quotas, &next.settings.quotas);
+            if let (Some((rules, dispatch)), Some(read)) = (&self.rules, read)
+                && rules.put_in_force(read)
+            {
+                dispatch.rules_changed();
             }
         };
+        let sessions = self.how.sessions.get();
+        let applied = self
+            .pools
+            .apply(&next.settings.pools, sessions, put_in_force);
+        let pools = applied.await.map_err(|error| format!("{error:#}"))?;
         if !pools.is_empty() && self.started.settings.node.is(Role::Worker) {
             given::tell_withheld(&next.settings);
         }
@@ -193,18 +198,6 @@ impl Reloads {
             quotas,
             at_next_start: at_next_start(&self.started, &next),
         })
-    }
-
-    /// Whether the quotas are others now.
-    fn take_quotas(&mut self, next: &[QuotaConfig]) -> bool {
-        match &mut self.quotas {
-            Some((quotas, known)) if known != next => {
-                quotas.set(next);
-                *known = next.to_vec();
-                true
-            }
-            _ => false,
-        }
     }
 
     fn tell(&self, why: &'static str, taken: &Taken) -> ReloadOutcome {
@@ -226,16 +219,28 @@ impl Reloads {
     }
 }
 
-/// Reads the policy rules again.
-async fn reread(rules: Option<(Arc<RulesInForce>, Dispatch)>) -> anyhow::Result<()> {
-    let Some((rules, dispatch)) = rules else {
-        return Ok(());
-    };
-    let read = tokio::task::spawn_blocking(move || rules.try_reread()).await?;
-    if read.context("policy.file")? {
-        dispatch.rules_changed();
+/// Sets the quotas of an edge. Returns whether they are others now.
+fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaConfig]) -> bool {
+    match quotas {
+        Some((quotas, known)) if known != next => {
+            quotas.set(next);
+            *known = next.to_vec();
+            true
+        }
+        _ => false,
     }
-    Ok(())
+}
+
+/// Reads the policy rules again, which stay as they are until these are put in force.
+async fn read_rules(
+    rules: Option<&(Arc<RulesInForce>, Dispatch)>,
+) -> anyhow::Result<Option<RulesRead>> {
+    let Some((rules, _)) = rules else {
+        return Ok(None);
+    };
+    let rules = Arc::clone(rules);
+    let read = tokio::task::spawn_blocking(move || rules.read_again()).await?;
+    read.context("policy.file")
 }
 
 /// Waits until a file has changed; for ever where there is none.
@@ -245,3 +250,6 @@ pub(crate) async fn changed(watch: &mut Option<FileWatch>, every: Duration) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

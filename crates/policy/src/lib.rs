@@ -27,6 +27,6 @@ pub use config::{Effect, Hint, PolicyConfig, Rule, RulesFile};
 pub use error::{PolicyError, RuleError};
 pub use expression::ExpressionError;
 pub use policy::{Decision, Policy};
-pub use rules_in_force::RulesInForce;
+pub use rules_in_force::{RulesInForce, RulesRead};
 pub use subject::{KnownSubject, Subject};
 pub use target::{Target, TargetKind};

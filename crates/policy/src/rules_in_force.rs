@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use shoal_ports::read_text;
 use shoal_telemetry::metrics::{ReloadOutcome, metrics};
 use tokio::sync::watch;
@@ -20,9 +20,23 @@ const LONGEST_FILE: u64 = 1 << 20;
 pub struct RulesInForce {
     configured: Vec<Rule>,
     file: Option<PathBuf>,
-    current: RwLock<Arc<Policy>>,
+    /// How often the file was read. It is locked while the file is read, so a higher number has the later content.
+    readings: Mutex<u64>,
+    current: RwLock<InForce>,
     changed: watch::Sender<()>,
 }
+
+/// The rules in force, and the reading of the file that they come from.
+#[derive(Debug)]
+struct InForce {
+    policy: Arc<Policy>,
+    reading: u64,
+}
+
+/// Rules that were read from the file and can be put in force.
+#[derive(Debug)]
+#[must_use = "these rules are not in force yet"]
+pub struct RulesRead(InForce);
 
 impl RulesInForce {
     /// Reads the rules, or returns `None` if the configuration has no rules and no file.
@@ -40,14 +54,18 @@ impl RulesInForce {
         Ok(Some(Self {
             configured: config.rules.clone(),
             file: config.file.clone(),
-            current: RwLock::new(Arc::new(policy)),
+            readings: Mutex::new(0),
+            current: RwLock::new(InForce {
+                policy: Arc::new(policy),
+                reading: 0,
+            }),
             changed: watch::Sender::new(()),
         }))
     }
 
     /// Returns the rules in force, which may be empty if the file says so (`rules = []`).
     pub fn current(&self) -> Arc<Policy> {
-        self.current.read().clone()
+        self.current.read().policy.clone()
     }
 
     /// Wakes when the rules change.
@@ -55,20 +73,23 @@ impl RulesInForce {
         self.changed.subscribe()
     }
 
-    /// Reads the file again and returns whether the rules changed. Errors are logged, and the old
-    /// rules stay. Blocks.
+    /// Reads the file again and puts its rules in force. Returns whether other rules are in force now. It blocks. Rules that
+    /// cannot be used are logged, and those in force stay.
     pub fn reread(&self) -> bool {
-        self.try_reread().unwrap_or_default()
+        let read = self.read_again().ok().flatten();
+        read.is_some_and(|read| self.put_in_force(read))
     }
 
-    /// Like [`reread`](Self::reread), but returns the error.
+    /// Reads the file again and changes nothing yet. Returns `None` if there is no file. It blocks.
     ///
     /// # Errors
-    /// The rules cannot be used.
-    pub fn try_reread(&self) -> Result<bool, PolicyError> {
+    /// Rules that cannot be used, which it logs.
+    pub fn read_again(&self) -> Result<Option<RulesRead>, PolicyError> {
         let Some(file) = &self.file else {
-            return Ok(false);
+            return Ok(None);
         };
+        let mut readings = self.readings.lock();
+        *readings += 1;
         let policy = read(&self.configured, file).inspect_err(|error| {
             metrics().policy.reloaded(ReloadOutcome::Refused);
             tracing::error!(
@@ -76,16 +97,29 @@ impl RulesInForce {
                 "the policy rules cannot be used; those that were read before stay in force"
             );
         })?;
+        Ok(Some(RulesRead(InForce {
+            policy: Arc::new(policy),
+            reading: *readings,
+        })))
+    }
+
+    /// Puts rules in force, unless those in force were read from the file later. Returns whether other rules are in force now.
+    pub fn put_in_force(&self, read: RulesRead) -> bool {
+        let RulesRead(next) = read;
         let mut current = self.current.write();
-        if policy.fingerprint() == current.fingerprint() {
-            return Ok(false);
+        if next.reading < current.reading {
+            return false;
         }
-        *current = Arc::new(policy);
+        let is_other = next.policy.fingerprint() != current.policy.fingerprint();
+        *current = next;
         drop(current);
-        metrics().policy.reloaded(ReloadOutcome::Changed);
-        tracing::info!(file = %file.display(), "other policy rules are in force");
-        self.changed.send_replace(());
-        Ok(true)
+        if is_other {
+            metrics().policy.reloaded(ReloadOutcome::Changed);
+            let file = self.file.as_deref().unwrap_or(Path::new(""));
+            tracing::info!(file = %file.display(), "other policy rules are in force");
+            self.changed.send_replace(());
+        }
+        is_other
     }
 }
 

@@ -4,6 +4,8 @@
 mod cluster;
 #[path = "reload/load.rs"]
 mod load;
+#[path = "reload/refused.rs"]
+mod refused;
 #[path = "reload/removed.rs"]
 mod removed;
 #[path = "reload/setting.rs"]

@@ -72,6 +72,30 @@ fn a_changed_file_is_in_force_and_an_invalid_one_is_not() {
     assert!(!rules.reread());
 }
 
+#[test]
+fn rules_that_were_read_are_not_in_force_and_later_ones_stay() {
+    let file = TestFile::new("readings", ONE);
+    let rules = file.open(Vec::new());
+    let number = || rules.current().fingerprint();
+    let first = number();
+    let read = || rules.read_again().unwrap().unwrap();
+    file.write(&ONE.replace("allow", "deny"));
+    let earlier = read();
+    assert_eq!(number(), first);
+    file.write(&ONE.replace("one", "later"));
+    let later = read();
+    assert!(rules.put_in_force(later));
+    let newest = number();
+    assert!(!rules.put_in_force(earlier));
+    assert_eq!(number(), newest);
+    // Also where a later reading has found the rules that were in force.
+    file.write(&ONE.replace("allow", "deny"));
+    let earlier = read();
+    file.write(&ONE.replace("one", "later"));
+    assert!(!rules.reread() && !rules.put_in_force(earlier));
+    assert_eq!(number(), newest);
+}
+
 #[cfg(unix)]
 #[test]
 fn what_would_be_waited_for_is_no_file_with_rules() {
