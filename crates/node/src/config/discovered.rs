@@ -115,7 +115,8 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
 /// Checks where the headers of a pool are. `is_worker`: whether this process reads them.
 ///
 /// # Errors
-/// When they are in another directory than `file`, or are missing, which would hold up the change of all pools.
+/// When they are not in a file of their own in the directory of `file`, or are missing, which would hold up the change of all
+/// pools.
 fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String> {
     let Backend::Http(http) = &pool.backend else {
         return Ok(());
@@ -130,10 +131,34 @@ fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String
             headers.display()
         ));
     }
-    match headers.exists() || !is_worker {
-        true => Ok(()),
-        false => Err(format!("{} does not exist", headers.display())),
+    let found = match headers.canonicalize() {
+        Ok(found) => found,
+        Err(_) if !is_worker => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(format!("{} does not exist", headers.display()));
+        }
+        Err(error) => {
+            return Err(format!("{} cannot be read: {error}", headers.display()));
+        }
+    };
+    // A symbolic link could lead elsewhere too. Those that Kubernetes makes in a volume stay in it.
+    let directory = match file.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    if !(directory.canonicalize()).is_ok_and(|directory| found.starts_with(directory)) {
+        return Err(format!(
+            "backend.http.headers_file: {} is a link that leads out of the directory of this file",
+            headers.display()
+        ));
     }
+    if headers == file || file.canonicalize().is_ok_and(|file| file == found) {
+        return Err(format!(
+            "backend.http.headers_file: {} is this file itself: put the headers into one of their own",
+            headers.display()
+        ));
+    }
+    Ok(())
 }
 
 fn finding(file: &Path, pool: &str, problem: String) -> Finding {
@@ -223,6 +248,61 @@ mod tests {
             assert!(told.contains(word), "{word}: {told}");
         }
         assert_eq!(left_out.len(), 10, "{told}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_headers_file_that_is_a_link_stays_in_the_directory_and_is_not_the_file_itself() {
+        use std::os::unix::fs::symlink;
+
+        // As the kubelet mounts a Secret: it replaces `..data` to change all files at once.
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::create_dir(at("..2026")).unwrap();
+        symlink("..2026", at("..data")).unwrap();
+        let pool = |name: &str, file: &str| {
+            let file = at(file);
+            format!(
+                "[pools.{name}]\nbackend.http = {{ url = 'http://x.team.svc/mcp', headers_file = '{}' }}\n",
+                file.display()
+            )
+        };
+        let files = [
+            ("own", "own.headers"),
+            ("out", "out.headers"),
+            ("up", "up.headers"),
+            ("gone", "gone.headers"),
+            ("itself", "pools.toml"),
+            ("alias", "alias.headers"),
+        ];
+        let text: String = files.map(|(name, file)| pool(name, file)).concat();
+        std::fs::write(at("..2026/pools.toml"), text).unwrap();
+        std::fs::write(at("..2026/own.headers"), "A: b\n").unwrap();
+        for name in ["pools.toml", "own.headers"] {
+            symlink(format!("..data/{name}"), at(name)).unwrap();
+        }
+        symlink("/etc/hostname", at("out.headers")).unwrap();
+        symlink("..", at("up.headers")).unwrap();
+        symlink("nowhere", at("gone.headers")).unwrap();
+        symlink("..data/pools.toml", at("alias.headers")).unwrap();
+        let mut settings = Settings::default();
+        settings.node.roles = vec![Role::Worker];
+        settings.discovery.file = Some(at("pools.toml"));
+        let left_out = add_to(&mut settings).unwrap();
+        let names: Vec<&str> = settings.pools.keys().map(String::as_str).collect();
+        assert_eq!(names, ["own"]);
+        let told: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        for (name, why) in [
+            ("out", "leads out of the directory"),
+            ("up", "leads out of the directory"),
+            ("gone", "does not exist"),
+            ("itself", "is this file itself"),
+            ("alias", "is this file itself"),
+        ] {
+            let is_told =
+                |told: &String| told.contains(&format!("pools.{name}: ")) && told.contains(why);
+            assert!(told.iter().any(is_told), "{name}: {told:?}");
+        }
     }
 
     #[test]
