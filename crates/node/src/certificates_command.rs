@@ -16,6 +16,7 @@ use self::directory::Directory;
 use self::secrets::Secrets;
 use self::standing::Standing;
 use crate::cli;
+use crate::config::check_pool_name;
 use crate::exit::Failure;
 use crate::print::print;
 
@@ -106,12 +107,9 @@ fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, 
         wanted.insert(ANY_POOL.to_owned(), names);
     }
     for pool in &command.pools {
-        let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
-        if pool.is_empty() || !pool.bytes().all(letter) {
-            let reason = "a pool's name is made of a-z, 0-9, - and _";
-            return Err(Failure::usage(format!("--pool {pool}: {reason}")));
-        }
-        // Names of Secrets cannot contain underscores.
+        check_pool_name(pool)
+            .map_err(|reason| Failure::usage(format!("--pool {pool}: {reason}")))?;
+        // No name of a Secret has an underscore.
         let certificate = format!("pool-{}", pool.replace('_', "-"));
         let names = vec![member.clone(), format!("{pool}.pool.{member}")];
         if wanted.insert(certificate, names).is_some() {

@@ -157,17 +157,26 @@ fn executable() -> String {
     )
 }
 
-/// Derives a pool name from a program's name.
+/// Characters of a pool's name at most.
+const LONGEST_POOL: usize = 63;
+
+/// A program's name, of the characters that the name of a pool may have.
 fn pool_name(program: &str) -> String {
     let mut name = String::with_capacity(program.len());
     for c in program.to_ascii_lowercase().chars() {
         match c {
-            'a'..='z' | '0'..='9' | '-' => name.push(c),
-            _ if name.ends_with('_') => {}
+            'a'..='z' | '0'..='9' => name.push(c),
+            // A name begins with a letter or digit.
+            _ if name.is_empty() || c != '-' && name.ends_with('_') => {}
+            '-' => name.push('-'),
             _ => name.push('_'),
         }
     }
-    name
+    name.truncate(LONGEST_POOL);
+    match name.is_empty() {
+        true => "server".to_owned(),
+        false => name,
+    }
 }
 
 #[cfg(test)]
@@ -223,5 +232,8 @@ mod tests {
         assert_eq!(pool.concurrency, usual.concurrency);
         assert_eq!(program.handler.unwrap().pool, "acme_tools_v2");
         assert_eq!(pool_name("a.b-c"), "a_b-c");
+        assert_eq!(pool_name("-_a_-"), "a_-");
+        assert_eq!(pool_name("\u{e4}"), "server");
+        assert_eq!(pool_name(&"a".repeat(70)), "a".repeat(63));
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use shoal_ports::read_text;
+use shoal_protocol::is_unseen;
 use toml::{Table, Value};
 
 use super::finding::Finding;
@@ -13,6 +14,10 @@ use super::{Backend, LONGEST_FILE, Loaded, Pool, Role, Settings, rules};
 
 /// The settings of `backend.http` that the file may have.
 const HTTP: [&str; 2] = ["url", "headers_file"];
+
+/// Characters of a pool's name, and of a problem, that are logged.
+const LONGEST_NAME: usize = 80;
+const LONGEST_PROBLEM: usize = 1000;
 
 /// Adds the pools of the file to those of the configuration.
 ///
@@ -164,15 +169,32 @@ fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String
 fn finding(file: &Path, pool: &str, problem: String) -> Finding {
     let setting = match pool {
         "" => "discovery.file".to_owned(),
-        pool => format!("pools.{pool}"),
+        pool => format!("pools.{}", escaped(pool, LONGEST_NAME)),
     };
     Finding {
         setting,
         origin: Source::File(file.to_owned()),
         position: None,
-        problem,
+        problem: escaped(&problem, LONGEST_PROBLEM),
         help: None,
     }
+}
+
+/// A text that quotes the file, as the log shows it: on one line, with escapes for unseen characters, and without the end of a
+/// long one. Otherwise a user who may change the file could forge a line of the log.
+fn escaped(text: &str, longest: usize) -> String {
+    let mut shown = String::new();
+    for (at, letter) in text.chars().enumerate() {
+        if at == longest {
+            shown.push('…');
+            break;
+        }
+        match is_unseen(letter) {
+            true => shown.extend(letter.escape_default()),
+            false => shown.push(letter),
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -303,6 +325,29 @@ mod tests {
                 |told: &String| told.contains(&format!("pools.{name}: ")) && told.contains(why);
             assert!(told.iter().any(is_told), "{name}: {told:?}");
         }
+    }
+
+    #[test]
+    fn a_pool_that_is_left_out_cannot_forge_a_line_of_the_log() {
+        let forged = r"a\n2026-01-01 ERROR\u001b[31m forged";
+        let text = format!(
+            "[pools.\"{forged}\"]\nbackend.http.url = 'http://x.team.svc/mcp'\n\
+             [pools.keys]\nbackend.http = {{ url = 'http://x.team.svc/mcp', \"{forged}\" = 1 }}\n\
+             [pools.{}]\nbackend.http.url = 'http://x.team.svc/mcp'\n",
+            "x".repeat(300)
+        );
+        let (settings, left_out) = added(Some(&text));
+        assert_eq!(settings.pools.len(), 1);
+        let left_out = left_out.unwrap();
+        assert_eq!(left_out.len(), 3);
+        for finding in left_out {
+            let told = finding.to_string();
+            assert!(!told.contains(|c: char| c.is_control()), "{told:?}");
+            assert!(told.contains(r"a\n2026") || told.contains("xxx…"), "{told}");
+        }
+        let (_, whole) = added(Some(&format!("\"{forged}\" = 1\n")));
+        let told = whole.unwrap_err().to_string();
+        assert!(told.contains(r"a\n2026"), "{told}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::{AuthMode, Backend, Pool, Role, Settings};
 mod auth;
 mod cluster;
 pub(super) mod limits;
-mod pools;
+pub(super) mod pools;
 mod server;
 
 /// Checks settings that go together, and what they name outside of the configuration. A rule about tables that were `misread` is

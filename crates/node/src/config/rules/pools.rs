@@ -9,6 +9,8 @@ use super::{Backend, Broken, Settings};
 const LONGEST_NAME: usize = 128;
 /// Leaves room for the backend's own names.
 const LONGEST_PREFIX: usize = 64;
+/// Characters of a pool's name: a label of DNS, in which certificates name pools.
+const LONGEST_POOL: usize = 63;
 
 pub(super) fn pools(settings: &Settings, broken: &mut Broken) {
     for (name, config) in &settings.pools {
@@ -24,11 +26,8 @@ pub(super) fn pool(name: &str, pool: &Pool, broken: &mut Broken) {
         };
         broken.add(setting, reason);
     };
-    if !is_name(name) {
-        wrong(
-            "",
-            "a pool's name is made of a-z, 0-9, - and single _".to_owned(),
-        );
+    if let Err(reason) = check_name(name) {
+        wrong("", reason);
     }
     if pool.concurrency == 0 {
         wrong("concurrency", "must be at least 1".to_owned());
@@ -39,9 +38,22 @@ pub(super) fn pool(name: &str, pool: &Pool, broken: &mut Broken) {
     backend(&pool.backend, &mut wrong);
 }
 
-fn is_name(name: &str) -> bool {
+/// Checks the name of a pool.
+///
+/// # Errors
+/// What a name is made of.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
-    name.bytes().all(fits) && !name.contains("__") && !name.is_empty()
+    let is_name = (1..=LONGEST_POOL).contains(&name.len())
+        && name.bytes().all(fits)
+        && !name.starts_with(['-', '_'])
+        && !name.contains("__");
+    match is_name {
+        true => Ok(()),
+        false => Err(format!(
+            "a pool's name begins with a letter or digit and has at most {LONGEST_POOL} characters: a-z, 0-9, - and single _"
+        )),
+    }
 }
 
 fn is_fit(part: &str) -> bool {
@@ -151,4 +163,23 @@ fn whole_line(command: &str, args: &[String]) -> Option<String> {
             rest.join(", ")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_POOL, check_name};
+
+    #[test]
+    fn a_pool_has_a_name_that_certificates_and_logs_can_show() {
+        let longest = "x".repeat(LONGEST_POOL);
+        for name in ["a", "7", "team-a_weather", "a-", "a_", &longest] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        let longer = format!("{longest}x");
+        for name in [
+            "", "-x", "_x", "a__b", "A", "a.b", "a b", "a\nb", "\u{e4}", &longer,
+        ] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
 }
