@@ -9,6 +9,9 @@ use shoal_ports::{Period, settings};
 
 use crate::kind::Kind;
 
+/// Pools that a node takes from the file that a controller writes (`discovery.file`).
+pub const MOST_POOLS: usize = 2000;
+
 /// Every namespace, in place of a name.
 pub(crate) const EVERY_NAMESPACE: &str = "*";
 
@@ -31,7 +34,7 @@ settings! {
         pub tokens: bool = false,
         /// How often these Secrets are read again.
         pub tokens_every: Period = Period::seconds(60),
-        /// Pools at most. The oldest objects have them.
+        /// Pools at most, up to 2000. The oldest objects have them.
         pub pools: usize = 100,
         /// Pools of one namespace at most, so that no team takes the places of all others.
         pub pools_per_namespace: usize = 50,
@@ -82,6 +85,11 @@ impl KubernetesConfig {
                 return Err((setting, "must be at least 1".to_owned()));
             }
         }
+        if self.pools > MOST_POOLS {
+            let wrong =
+                format!("must be at most {MOST_POOLS}: nodes take no more from discovery.file");
+            return Err(("pools", wrong));
+        }
         Ok(())
     }
 }
@@ -105,7 +113,7 @@ fn is_part(text: &str) -> bool {
 mod tests {
     use shoal_ports::Period;
 
-    use super::KubernetesConfig;
+    use super::{KubernetesConfig, MOST_POOLS};
 
     #[test]
     fn settings_that_cannot_work_are_named() {
@@ -127,6 +135,10 @@ mod tests {
             ..usual()
         };
         assert_eq!(wrong(none), Some("pools_per_namespace"));
+        for (pools, setting) in [(MOST_POOLS, None), (MOST_POOLS + 1, Some("pools"))] {
+            let many = KubernetesConfig { pools, ..usual() };
+            assert_eq!(wrong(many), setting);
+        }
         let mixed = KubernetesConfig {
             namespaces: vec!["*".to_owned(), "team-a".to_owned()],
             ..usual()

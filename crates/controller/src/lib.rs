@@ -38,7 +38,7 @@ mod tokens;
 mod translate;
 mod watch;
 
-pub use self::config::KubernetesConfig;
+pub use self::config::{KubernetesConfig, MOST_POOLS};
 pub use self::controller::{Check, Controller};
 pub use self::kind::Kind;
 pub use self::render::POOLS_KEY;

@@ -1,9 +1,10 @@
 //! Reads `discovery.file`, which has the pools that another program found. An error in one pool affects no other pool.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
+use shoal_controller::MOST_POOLS;
 use shoal_ports::read_text;
 use shoal_protocol::is_unseen;
 use toml::{Table, Value};
@@ -38,7 +39,17 @@ fn add_to(settings: &mut Settings) -> Result<Vec<Finding>, Box<Finding>> {
     };
     let pools = read(&file).map_err(|problem| Box::new(finding(&file, "", problem)))?;
     let mut left_out = Vec::new();
-    for (name, table) in pools {
+    let pools: BTreeMap<String, Value> = pools.into_iter().collect();
+    if pools.len() > MOST_POOLS {
+        let problem = format!(
+            "it has {} pools, and Shoal takes {MOST_POOLS} from this file: the last {} by name are left out. Remove pools from the \
+             file, or put some into the configuration",
+            pools.len(),
+            pools.len() - MOST_POOLS
+        );
+        left_out.push(finding(&file, "", problem));
+    }
+    for (name, table) in pools.into_iter().take(MOST_POOLS) {
         if settings.pools.contains_key(&name) {
             let problem =
                 "the configuration has a pool of this name, which counts; this one is left out";
@@ -199,6 +210,8 @@ fn escaped(text: &str, longest: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use shoal_controller::MOST_POOLS;
+
     use super::add_to;
     use crate::config::{Backend, Finding, Pool, Role, Settings};
 
@@ -348,6 +361,32 @@ mod tests {
         let (_, whole) = added(Some(&format!("\"{forged}\" = 1\n")));
         let told = whole.unwrap_err().to_string();
         assert!(told.contains(r"a\n2026"), "{told}");
+    }
+
+    #[test]
+    fn a_file_with_more_pools_than_are_taken_adds_the_first_ones() {
+        let pool =
+            |name: &str| format!("[pools.{name}]\nbackend.http.url = 'http://x.team.svc/mcp'\n");
+        let few: String = (0..MOST_POOLS)
+            .map(|at| pool(&format!("p{at:04}")))
+            .collect();
+        let (settings, left_out) = added(Some(&few));
+        assert_eq!(settings.pools.len(), MOST_POOLS + 1);
+        assert_eq!(left_out.unwrap().len(), 0);
+
+        let (settings, left_out) = added(Some(&[pool("z1"), few, pool("z2")].concat()));
+        assert_eq!(settings.pools.len(), MOST_POOLS + 1);
+        assert!(settings.pools.contains_key("p1999") && !settings.pools.contains_key("z1"));
+        let left_out = left_out.unwrap();
+        let told = left_out[0].to_string();
+        assert!(
+            left_out.len() == 1 && told.contains("discovery.file: it has 2002 pools"),
+            "{told}"
+        );
+        assert!(
+            told.contains("takes 2000") && told.contains("the last 2 by name"),
+            "{told}"
+        );
     }
 
     #[test]
