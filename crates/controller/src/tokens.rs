@@ -19,6 +19,8 @@ const LONGEST_TOKEN: usize = 16 << 10;
 const AT_ONCE: usize = 8;
 /// How long the API server may take for one Secret.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often in a row a key may fail that was never read, before it counts as unavailable.
+const ATTEMPTS: usize = 3;
 /// The label of a Secret that may be used.
 const LABEL: &str = "shoal.dev/token";
 
@@ -26,8 +28,10 @@ const LABEL: &str = "shoal.dev/token";
 pub(crate) struct Tokens {
     client: Client,
     every: Duration,
-    /// When each key was read.
+    /// When each key was read, or was given up.
     read: BTreeMap<SecretKey, Instant>,
+    /// How often in a row the others could not be read.
+    failures: BTreeMap<SecretKey, usize>,
     pub(crate) known: BTreeMap<SecretKey, Secret>,
     /// Why others cannot be had.
     pub(crate) missing: BTreeMap<SecretKey, String>,
@@ -39,25 +43,30 @@ impl Tokens {
             client,
             every,
             read: BTreeMap::new(),
+            failures: BTreeMap::new(),
             known: BTreeMap::new(),
             missing: BTreeMap::new(),
         }
     }
 
     /// Reads the keys that were not read for `every`. If it is dropped meanwhile, the next call reads the rest. A token that was read
-    /// stays if it cannot be read again, unless the API server forbids it.
+    /// stays if it cannot be read again, unless the API server forbids it. A key that was never read counts as missing once it
+    /// has failed [`ATTEMPTS`] times in a row.
     ///
     /// # Errors
-    /// When a key could not be read for the first time, because of the API server.
+    /// When a key that was never read has failed, and is to be tried again.
     pub(crate) async fn read(&mut self, wanted: &BTreeSet<SecretKey>) -> Result<(), String> {
         self.read.retain(|key, _| wanted.contains(key));
+        self.failures.retain(|key, _| wanted.contains(key));
         self.known.retain(|key, _| wanted.contains(key));
         self.missing.retain(|key, _| wanted.contains(key));
         let due = |key: &&SecretKey| {
             let read = self.read.get(*key);
             read.is_none_or(|read| read.elapsed() >= self.every)
         };
-        let due: Vec<SecretKey> = wanted.iter().filter(due).cloned().collect();
+        let mut due: Vec<SecretKey> = wanted.iter().filter(due).cloned().collect();
+        // Last, so that Secrets that hang do not keep others from being read.
+        due.sort_by_key(|key| self.failures.get(key).copied());
         let client = self.client.clone();
         let reading = due.into_iter().map(|key| {
             let client = client.clone();
@@ -76,13 +85,19 @@ impl Tokens {
                     self.missing.insert(key.clone(), why);
                 }
                 Err(error) if self.read.contains_key(&key) => {
-                    tracing::warn!("{error}; what was read before stays");
+                    tracing::warn!("{error}; the pool stays as it was");
                 }
                 Err(error) => {
-                    failed = Some(error);
-                    continue;
+                    let failures = self.failures.entry(key.clone()).or_default();
+                    *failures += 1;
+                    if *failures < ATTEMPTS {
+                        failed = Some(error);
+                        continue;
+                    }
+                    self.missing.insert(key.clone(), error);
                 }
             }
+            self.failures.remove(&key);
             self.read.insert(key, Instant::now());
         }
         failed.map_or(Ok(()), Err)

@@ -70,6 +70,24 @@ async fn a_secret_that_cannot_be_read_at_first_holds_up_the_turn_and_refuses_not
 }
 
 #[tokio::test]
+async fn a_secret_that_cannot_be_read_again_and_again_refuses_its_own_pool_alone() {
+    let api = Api::start().await;
+    api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+    api.put(SERVICES, service_with_token());
+    api.put(SERVICES, service("news", json!({})));
+    api.fail("GET", &format!("{SECRETS}/weather"), usize::MAX, 500);
+    let running = start(&api, "one");
+    until("the other pool", || api.workers_see("team-a_news")).await;
+    until("the event", || !api.told().is_empty()).await;
+    assert_eq!(api.told()[0][..2], ["weather", "TokenUnavailable"]);
+    assert!(!api.nodes_see("team-a_weather"));
+    api.fail("GET", &format!("{SECRETS}/weather"), 0, 500);
+    until("its own pool", || api.workers_see("team-a_weather")).await;
+    assert_eq!(api.token("team-a_weather"), "Authorization: Bearer first\n");
+    running.end().await;
+}
+
+#[tokio::test]
 async fn a_token_that_may_be_read_no_more_is_taken_away() {
     let api = Api::start().await;
     api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
