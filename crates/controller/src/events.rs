@@ -1,17 +1,21 @@
 //! Tells the owner of an object why it was refused: an Event, once for each reason.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use tokio::time::timeout;
 
 use crate::plan::{Plan, Refused};
 
 /// Events that are sent in one turn.
 const AT_ONCE: usize = 50;
+/// How long the API server may take for one Event.
+const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sends Events, and remembers the refusals that it has sent.
+/// Sends Events, and remembers the refusals that it has tried to send.
 pub(crate) struct Events {
     client: Client,
     reporter: Reporter,
@@ -32,7 +36,8 @@ impl Events {
         }
     }
 
-    /// Tells of the objects that were not refused before, or for another reason.
+    /// Tells of the objects that were not refused before, or for another reason. It tries each refusal once, also if it is
+    /// dropped meanwhile: the log and `/status` have it, and no object is worth a loop of requests.
     pub(crate) async fn tell(&mut self, plan: &Plan<'_>) {
         let now: BTreeMap<String, &Refused<'_>> = (plan.refused.iter())
             .map(|refused| (refused.object.path(), refused))
@@ -69,11 +74,18 @@ impl Events {
             };
             // A recorder sends a second Event of the same reason as a repetition of the first, with the first one's text.
             let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
-            if let Err(error) = recorder.publish(&event, &about).await {
-                tracing::warn!(object = path, "cannot make an Event: {error}");
+            self.told.insert(path.clone(), what);
+            match timeout(PATIENCE, recorder.publish(&event, &about)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(object = path, "cannot make an Event: {error}"),
+                Err(_) => {
+                    let seconds = PATIENCE.as_secs();
+                    tracing::warn!(
+                        object = path,
+                        "cannot make an Event: the API server took longer than {seconds} s"
+                    );
+                }
             }
-            // Also where it could not be told: the log and /status have it, and no object is worth a loop of requests.
-            self.told.insert(path, what);
         }
     }
 }

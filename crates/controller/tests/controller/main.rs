@@ -114,6 +114,26 @@ async fn a_refusal_is_told_once_and_concerns_no_other() {
 }
 
 #[tokio::test]
+async fn an_event_that_the_api_server_does_not_take_is_tried_once() {
+    let api = Api::start().await;
+    let nowhere = json!({ "shoal.dev/port": "nowhere" });
+    api.put(SERVICES, service("bad", nowhere.clone()));
+    api.put(SERVICES, service("good", json!({})));
+    api.hold("apis/events.k8s.io/v1/namespaces/team-a/events");
+    let running = start(&api, "one");
+    until("the first event", || api.holds() > 0).await;
+    // The next turn comes once this one has given the event up, and tries no other one again.
+    api.put(SERVICES, service("later", json!({})));
+    until("the later one", || api.nodes_see("team-a_later")).await;
+    api.hold("");
+    api.put(SERVICES, service("worse", nowhere));
+    until("its event", || !api.told().is_empty()).await;
+    let told: Vec<String> = api.told().into_iter().map(|[name, ..]| name).collect();
+    assert_eq!(told, ["worse"]);
+    running.end().await;
+}
+
+#[tokio::test]
 async fn nothing_is_taken_away_because_nothing_can_be_read() {
     let api = Api::start().await;
     api.put(SERVICES, service("weather", json!({})));
