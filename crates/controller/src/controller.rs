@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 use shoal_outbound::OutboundConfig;
 use shoal_telemetry::metrics::{ReconcileOutcome, metrics};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toml::Table;
 
 use crate::config::KubernetesConfig;
 use crate::events::Events;
-use crate::lease::Election;
+use crate::lease::{Election, Leadership};
 use crate::measure::observe;
 use crate::plan::Plan;
 use crate::publish::Publisher;
@@ -29,6 +29,8 @@ use crate::watch::Sources;
 const SETTLE: Duration = Duration::from_millis(300);
 /// How long the API server may take for the Secrets, the ConfigMap and the Secret of one turn.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the Events of one turn may hold up the next one.
+const EVENTS: Duration = Duration::from_secs(5);
 /// How often the leader compares the pools with what is published, at least: somebody else may have changed it.
 const COMPARE: Duration = Duration::from_secs(60);
 /// How long giving up the Lease may take.
@@ -107,9 +109,12 @@ impl Controller {
         let _observed = observe(&self.report);
         let follow = Arc::clone(&self.sources).follow(self.client.clone(), self.config.retry.get());
         let mut election = Election::new(self.client.clone(), &self.config, &self.me);
+        let leadership = watch::Sender::default();
+        let seen = leadership.subscribe();
         tokio::select! {
             () = follow => {}
-            () = self.work(&mut election, taken) => {}
+            () = self.stand(&mut election, &leadership) => {}
+            () = self.work(seen, taken) => {}
             () = stop.cancelled() => {}
         }
         match timeout(GOODBYE, election.resign()).await {
@@ -119,23 +124,35 @@ impl Controller {
         }
     }
 
-    async fn work(&self, election: &mut Election, mut taken: watch::Receiver<BTreeSet<String>>) {
+    /// Takes part in the election for ever, also while a turn takes its time.
+    async fn stand(&self, election: &mut Election, leadership: &watch::Sender<Leadership>) {
+        let mut ticks = interval(election.every());
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.elect(election).await;
+            leadership.send_replace(election.leadership());
+        }
+    }
+
+    async fn work(
+        &self,
+        mut leadership: watch::Receiver<Leadership>,
+        mut taken: watch::Receiver<BTreeSet<String>>,
+    ) {
         let mut events = Events::new(self.client.clone(), &self.me);
         let mut tokens = Tokens::new(self.client.clone(), self.config.tokens_every.get());
         let publisher = Publisher::new(&self.client, &self.config);
-        let mut ticks = interval(election.every());
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut again = interval(self.config.tokens_every.get().min(COMPARE));
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Whether this controller led without a break since its last turn as the leader.
-        let mut led = false;
+        // The term of this controller's last turn as the leader.
+        let mut term = 0;
         loop {
             tokio::select! {
-                _ = ticks.tick() => {
-                    led &= election.leads();
-                    self.elect(election).await;
-                    // A new leader publishes at once. A failed turn is repeated at the next tick.
-                    let begins = election.leads() && !led;
+                Ok(()) = leadership.changed() => {
+                    let now = *leadership.borrow_and_update();
+                    // A new leader publishes at once. A failed turn is repeated with the next renewal of the Lease.
+                    let begins = now.leads() && now.term != term;
                     if !begins && self.report.lock().trouble.is_none() {
                         continue;
                     }
@@ -148,9 +165,11 @@ impl Controller {
                 continue;
             }
             let names = taken.borrow_and_update().clone();
-            let until = election.leads_until();
-            led = until.is_some();
-            self.turn(&names, until, &mut tokens, &publisher, &mut events)
+            let now = *leadership.borrow();
+            if now.leads() {
+                term = now.term;
+            }
+            self.turn(&names, &leadership, &mut tokens, &publisher, &mut events)
                 .await;
         }
     }
@@ -162,15 +181,12 @@ impl Controller {
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some("the API server did not answer in time".to_owned()),
         };
+        let leads = election.leadership().leads();
         let mut report = self.report.lock();
-        if report.leads != election.leads() {
-            tracing::info!(
-                leads = election.leads(),
-                leader = election.holder(),
-                "the leader has changed"
-            );
+        if report.leads != leads {
+            tracing::info!(leads, leader = election.holder(), "the leader has changed");
         }
-        report.leads = election.leads();
+        report.leads = leads;
         report.leader = election.holder().map(str::to_owned);
         report.election = failed.map(|failed| format!("the Lease {}: {failed}", self.config.lease));
         if let Some(failed) = &report.election {
@@ -178,11 +194,11 @@ impl Controller {
         }
     }
 
-    /// Plans, and writes if this controller leads `until` then.
+    /// Plans, and writes for as long as this controller leads.
     async fn turn(
         &self,
         taken: &BTreeSet<String>,
-        until: Option<Instant>,
+        leadership: &watch::Receiver<Leadership>,
         tokens: &mut Tokens,
         publisher: &Publisher,
         events: &mut Events,
@@ -190,27 +206,26 @@ impl Controller {
         let objects = self.sources.objects();
         let accepts = |pool: &Pool| (self.check)(&pool.name, &table(pool, None));
         let mut plan = Plan::of(&objects, &self.config, &self.outbound, taken, &accepts);
-        let Some(until) = until else {
+        if !leadership.borrow().leads() {
             self.finish(&mut plan, tokens);
             self.report.lock().trouble = None;
             return;
-        };
-        let patience = Instant::now() + PATIENCE;
+        }
         let publishing = async {
             tokens.read(&plan.tokens()).await?;
             let texts = self.finish(&mut plan, tokens);
             publisher.publish(&texts).await
         };
-        let written = timeout_at(until.min(patience), publishing).await;
-        let written = written.unwrap_or_else(|_| {
-            Err(match until < patience {
-                true => "the Lease ended before the API server had answered".to_owned(),
-                false => {
-                    let seconds = PATIENCE.as_secs();
-                    format!("the API server took longer than {seconds} s")
-                }
-            })
-        });
+        let written = tokio::select! {
+            biased;
+            () = Leadership::lost(leadership.clone()) => {
+                Err("the Lease ended before the API server had answered".to_owned())
+            }
+            written = timeout(PATIENCE, publishing) => written.unwrap_or_else(|_| {
+                let seconds = PATIENCE.as_secs();
+                Err(format!("the API server took longer than {seconds} s"))
+            }),
+        };
         metrics().discovery.reconciled(match &written {
             Ok(true) => ReconcileOutcome::Published,
             Ok(false) => ReconcileOutcome::Unchanged,
@@ -225,9 +240,13 @@ impl Controller {
             Err(trouble) => tracing::warn!("the pools could not be published: {trouble}"),
         }
         self.report.lock().published(written.err());
-        // Less than the Lease lasts, so that it can be renewed. The next turn sends what is left.
-        let until = until.min(Instant::now() + self.config.lease_duration.get() / 3);
-        let _ = timeout_at(until, events.tell(&plan)).await;
+        // The next turn sends what is left.
+        let tell = timeout(EVENTS, events.tell(&plan));
+        tokio::select! {
+            biased;
+            () = Leadership::lost(leadership.clone()) => {}
+            _ = tell => {}
+        }
     }
 
     /// Refuses the pools that have no token or no room, and returns the texts of the others.

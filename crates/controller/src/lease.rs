@@ -9,9 +9,38 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::PostParams;
 use kube::{Api, Client, Resource as _};
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use crate::config::KubernetesConfig;
+
+/// Whether a controller writes now, as its turns see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Leadership {
+    /// How often this controller has become the leader.
+    pub(crate) term: u64,
+    until: Option<Instant>,
+}
+
+impl Leadership {
+    pub(crate) fn leads(self) -> bool {
+        self.until.is_some_and(|until| until > Instant::now())
+    }
+
+    /// Waits until the Lease is another controller's, or has ended without a renewal.
+    pub(crate) async fn lost(mut leadership: watch::Receiver<Self>) {
+        loop {
+            let Some(until) = leadership.borrow_and_update().until else {
+                return;
+            };
+            tokio::select! {
+                biased;
+                Ok(()) = leadership.changed() => {}
+                () = sleep_until(until) => return,
+            }
+        }
+    }
+}
 
 /// A controller's part in the election.
 pub(crate) struct Election {
@@ -25,6 +54,7 @@ pub(crate) struct Election {
     /// The last holder that was seen, when it renewed by its own clock, and when this was seen by ours.
     seen: Option<(String, Option<MicroTime>, Instant)>,
     renewed: Option<Instant>,
+    term: u64,
 }
 
 impl Election {
@@ -38,6 +68,7 @@ impl Election {
             duration: config.lease_duration.get(),
             seen: None,
             renewed: None,
+            term: 0,
         }
     }
 
@@ -46,16 +77,14 @@ impl Election {
         self.duration / 3
     }
 
-    /// Whether this controller writes now.
-    pub(crate) fn leads(&self) -> bool {
-        self.leads_until().is_some()
-    }
-
-    /// Until when this controller writes, if it does. It counts from before the request that renewed the Lease, so it ends before
-    /// others take the Lease over.
-    pub(crate) fn leads_until(&self) -> Option<Instant> {
-        let until = self.renewed?.checked_add(self.duration)?;
-        (until > Instant::now()).then_some(until)
+    /// Whether this controller writes now, and until when. The time counts from before the request that renewed the Lease, so it
+    /// ends before others take the Lease over.
+    pub(crate) fn leadership(&self) -> Leadership {
+        let renewed = self.renewed;
+        Leadership {
+            term: self.term,
+            until: renewed.and_then(|renewed| renewed.checked_add(self.duration)),
+        }
     }
 
     /// Returns the holder of the Lease, as far as this controller knows.
@@ -70,6 +99,7 @@ impl Election {
     /// When the API server does not let it.
     pub(crate) async fn take_part(&mut self) -> Result<(), kube::Error> {
         let began = Instant::now();
+        let led = self.leadership().leads();
         let found = self.leases.get_opt(&self.name).await?;
         let is_there = found.is_some();
         let mut lease = match found {
@@ -108,6 +138,7 @@ impl Election {
             Ok(_) => {
                 self.seen = Some((self.me.clone(), now, began));
                 self.renewed = Some(began);
+                self.term += u64::from(!led);
                 Ok(())
             }
             // Another one was quicker.

@@ -229,6 +229,15 @@ impl Api {
         holder.map(str::to_owned)
     }
 
+    /// When the holder of the Lease says that it has renewed it.
+    pub(crate) fn lease_renewed(&self) -> Option<Value> {
+        let lease = self.get(
+            "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
+            "shoal-controller",
+        )?;
+        Some(lease["spec"]["renewTime"].clone())
+    }
+
     /// The uid of the object with which the Lease is deleted.
     pub(crate) fn owner_of_the_lease(&self) -> Option<String> {
         let lease = self.get(

@@ -69,6 +69,31 @@ async fn a_turn_ends_with_the_leadership() {
 }
 
 #[tokio::test]
+async fn a_turn_that_takes_longer_than_the_lease_does_not_lose_it() {
+    const OWN: &str = "api/v1/namespaces/shoal/configmaps";
+    let api = Api::start().await;
+    api.put(SERVICES, service("weather", json!({})));
+    let config = KubernetesConfig {
+        lease_duration: Period::seconds(1),
+        ..config()
+    };
+    let running = start_with(&api, "one", config);
+    until("the pool", || api.workers_see("team-a_weather")).await;
+    api.hold(&format!("{OWN}/shoal-discovered"));
+    api.put(SERVICES, service("news", json!({})));
+    until("its turn", || api.holds() > 0).await;
+    // The Lease lasts for three renewals.
+    for _ in 0..6 {
+        let before = api.lease_renewed();
+        until("a renewal", || api.lease_renewed() != before).await;
+    }
+    assert_eq!(api.holds(), 1, "the same turn goes on");
+    api.hold("");
+    until("what it wrote", || api.nodes_see("team-a_news")).await;
+    running.end().await;
+}
+
+#[tokio::test]
 async fn one_of_two_controllers_writes_and_the_other_follows() {
     let api = Api::start().await;
     api.put(SERVICES, service("weather", json!({})));
