@@ -7,14 +7,25 @@ use serde_json::Value;
 
 use crate::kind::Kind;
 use crate::target::LONGEST_URL;
+use crate::translate::{LONGEST_KEY, LONGEST_PATH, LONGEST_PREFIX};
 
 /// The prefix of Shoal's labels and annotations.
 const PREFIX: &str = "shoal.dev/";
-/// The annotations that say something, without the prefix.
-const ANNOTATIONS: [&str; 5] = ["path", "port", "prefix", "token-secret", "transport"];
-/// Bytes of a text that are kept: more than a URL or an annotation may have, also where the last character is left out, so that a text
-/// that was cut is refused.
-const LONGEST_TEXT: usize = LONGEST_URL + 4;
+/// The annotations that say something, without the prefix, and the bytes that each may have.
+const ANNOTATIONS: [(&str, usize); 5] = [
+    ("path", LONGEST_PATH),
+    ("port", LONGEST_WORD),
+    ("prefix", LONGEST_PREFIX),
+    ("token-secret", LONGEST_SUBDOMAIN + 1 + LONGEST_KEY),
+    ("transport", LONGEST_WORD),
+];
+/// Bytes of the name of a Secret at most, as Kubernetes has it.
+const LONGEST_SUBDOMAIN: usize = 253;
+/// Bytes of a name of a port, of its protocols and of a transport: none that is used is longer.
+const LONGEST_WORD: usize = 63;
+/// Bytes of a text that are kept beyond those that it may have, also where the last character is left out, so that a text that was
+/// cut is refused.
+const BEYOND: usize = 4;
 /// Ports of a Service that are kept.
 const MOST_PORTS: usize = 100;
 
@@ -70,11 +81,11 @@ impl Object {
         let metadata = &object.metadata;
         let labels = metadata.labels.as_ref();
         let server = labels.and_then(|labels| labels.get("shoal.dev/server"));
-        let said =
+        let all =
             (metadata.annotations.as_ref()).filter(|_| kind != Kind::Service || server.is_some());
-        let kept = |name: &&'static str| {
-            let value = said?.get(&format!("{PREFIX}{name}"))?;
-            Some((*name, cut(value, LONGEST_TEXT).to_owned()))
+        let said = |(name, longest): &(&'static str, usize)| {
+            let value = all?.get(&format!("{PREFIX}{name}"))?;
+            Some((*name, bounded(value, *longest)))
         };
         let created = metadata.creation_timestamp.as_ref();
         Some(Self {
@@ -86,9 +97,10 @@ impl Object {
             created: created.map(|time| time.0.to_string()).unwrap_or_default(),
             leaving: metadata.deletion_timestamp.is_some(),
             server: server.cloned(),
-            annotations: ANNOTATIONS.iter().filter_map(kept).collect(),
+            annotations: ANNOTATIONS.iter().filter_map(said).collect(),
             what: match kind {
-                Kind::Service => What::Service(Service::of(&object.data["spec"])),
+                // Of Services without the label, only whether they can be reached is asked.
+                Kind::Service => What::Service(Service::of(&object.data["spec"], server.is_some())),
                 Kind::McpLifecycleOperator => {
                     What::Published(text(&object.data["status"]["address"]["url"]))
                 }
@@ -100,6 +112,27 @@ impl Object {
     /// An annotation of Shoal, without the prefix.
     pub(crate) fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.get(name).map(String::as_str)
+    }
+
+    /// The bytes that it takes in memory, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = [
+            &self.api_version,
+            &self.namespace,
+            &self.name,
+            &self.uid,
+            &self.created,
+        ];
+        let texts = texts
+            .into_iter()
+            .chain(&self.server)
+            .chain(self.annotations.values());
+        let what = match &self.what {
+            What::Service(service) => service.ports.iter().map(Port::bytes).sum(),
+            What::Published(url) => url.as_ref().map_or(0, String::len),
+        };
+        let texts: usize = texts.map(String::len).sum();
+        size_of::<Self>() + self.annotations.len() * size_of::<(&str, String)>() + texts + what
     }
 
     /// As people write it.
@@ -114,9 +147,10 @@ impl Object {
 }
 
 impl Service {
-    fn of(spec: &Value) -> Self {
-        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let ports = spec["ports"].as_array().into_iter().flatten();
+    fn of(spec: &Value, with_ports: bool) -> Self {
+        let word = |value: &Value| bounded(value.as_str().unwrap_or_default(), LONGEST_WORD);
+        let ports = spec["ports"].as_array().filter(|_| with_ports);
+        let ports = ports.into_iter().flatten();
         Self {
             external: spec["type"].as_str() == Some("ExternalName"),
             selects: spec["selector"]
@@ -134,9 +168,21 @@ impl Service {
     }
 }
 
+impl Port {
+    fn bytes(&self) -> usize {
+        let texts = [&self.name, &self.protocol, &self.app_protocol];
+        size_of::<Self>() + texts.map(String::len).iter().sum::<usize>()
+    }
+}
+
 fn text(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.is_empty());
-    text.map(|text| cut(text, LONGEST_TEXT).to_owned())
+    text.map(|text| bounded(text, LONGEST_URL))
+}
+
+/// A text that may have `longest` bytes, as it is kept.
+fn bounded(text: &str, longest: usize) -> String {
+    cut(text, longest + BEYOND).to_owned()
 }
 
 /// The first bytes of a text, `most` at most.

@@ -1,5 +1,6 @@
 //! All objects become pools, within the limits. An error in one object affects no other object.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_outbound::OutboundConfig;
@@ -40,13 +41,14 @@ pub(crate) type Accepts<'a> = &'a dyn Fn(&Pool) -> Result<(), String>;
 impl<'a> Plan<'a> {
     /// Plans the pools of these objects. The configuration's pools have the names in `taken`, which no object gets.
     pub(crate) fn of(
-        objects: &'a [Object],
+        objects: &'a [impl Borrow<Object>],
         config: &KubernetesConfig,
         outbound: &OutboundConfig,
         taken: &BTreeSet<String>,
         accepts: Accepts<'_>,
     ) -> Self {
-        let services = objects.iter().filter_map(|object| match &object.what {
+        let mut senior: Vec<&Object> = objects.iter().map(Borrow::borrow).collect();
+        let services = senior.iter().filter_map(|object| match &object.what {
             What::Service(service) => Some(((&*object.namespace, &*object.name), service)),
             What::Published(_) => None,
         });
@@ -56,7 +58,6 @@ impl<'a> Plan<'a> {
             outbound,
             cluster_domain: &config.cluster_domain,
         };
-        let mut senior: Vec<&Object> = objects.iter().collect();
         senior.sort_by_key(|object| object.seniority());
         let mut plan = Self::default();
         let mut names: BTreeMap<String, &Object> = BTreeMap::new();

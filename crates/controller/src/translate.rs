@@ -9,11 +9,11 @@ use crate::object::{Object, Port, Service, What, cut};
 use crate::target::Reach;
 
 /// Characters of a prefix at most, as the configuration has it.
-const LONGEST_PREFIX: usize = 64;
+pub(crate) const LONGEST_PREFIX: usize = 64;
 /// Characters of a path at most.
-const LONGEST_PATH: usize = 1024;
+pub(crate) const LONGEST_PATH: usize = 1024;
 /// Characters of a key of a Secret at most.
-const LONGEST_KEY: usize = 253;
+pub(crate) const LONGEST_KEY: usize = 253;
 
 /// Bytes of a message at most. The API server takes 1024 in an Event.
 const LONGEST_MESSAGE: usize = 1000;

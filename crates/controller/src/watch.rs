@@ -21,6 +21,10 @@ use crate::object::Object;
 
 /// Objects that are kept of one kind and namespace, so that the objects of one namespace push out those of no other.
 const MOST_OBJECTS: usize = 2000;
+/// Bytes of all objects of one kind that are kept. Some 40,000 Services take them.
+const MOST_BYTES: usize = 16 << 20;
+/// Objects of one answer to a list: an object may have 1.5 MiB.
+const PAGE: u32 = 50;
 /// How often the API server may refuse to list a kind before a controller that starts goes on without it.
 const REFUSALS: usize = 3;
 
@@ -31,8 +35,21 @@ pub(crate) struct Sources {
     pub(crate) changed: Notify,
 }
 
-/// Objects by namespace and name.
-type Objects = BTreeMap<String, BTreeMap<String, Object>>;
+/// Objects by namespace and name, and the bytes that they take.
+#[derive(Default)]
+struct Objects {
+    known: BTreeMap<String, BTreeMap<String, Arc<Object>>>,
+    bytes: usize,
+}
+
+/// Why an object is not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum LeftOut {
+    /// Its namespace has too many.
+    Namespace(String),
+    /// Those of its kind take too many bytes.
+    Kind,
+}
 
 /// The objects of one kind, in one namespace or in all.
 #[derive(Default)]
@@ -44,8 +61,8 @@ struct Source {
     /// How often in a row the kind was not there, and how often the API server refused to list it.
     missing: usize,
     refused: usize,
-    /// A namespace with more objects than are kept.
-    left_out: Option<String>,
+    /// Why an object was left out last.
+    left_out: Option<LeftOut>,
     trouble: Option<String>,
 }
 
@@ -101,7 +118,8 @@ impl Sources {
         loop {
             for resource in kind.resources() {
                 let api = api(&client, &id.1, &resource);
-                let events = watcher(api, watcher::Config::default()).default_backoff();
+                let events =
+                    watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
                 self.change(&id, |source| {
                     source.version = resource.version.clone();
                     false
@@ -112,9 +130,9 @@ impl Sources {
                 source.missing += 1;
                 // An API server that starts may not have the kind for a moment.
                 let gone = source.missing > 1 || !source.listed;
-                let other = gone && !(source.listed && source.objects.is_empty());
+                let other = gone && !(source.listed && source.objects.known.is_empty());
                 if gone {
-                    source.objects.clear();
+                    source.objects = Objects::default();
                     source.listed = true;
                 }
                 source.trouble = None;
@@ -135,9 +153,12 @@ impl Sources {
         let mut listing = None;
         while let Some(event) = events.next().await {
             match event {
-                Ok(event) => self.change(id, |source| {
-                    source.see((id.0, api_version), event, &mut listing)
-                }),
+                Ok(event) => {
+                    let room = self.room(id);
+                    self.change(id, |source| {
+                        source.see((id.0, api_version), event, &mut listing, room)
+                    });
+                }
                 Err(error) => {
                     if code(&error) == Some(404) {
                         return Missing;
@@ -160,6 +181,16 @@ impl Sources {
         Missing
     }
 
+    /// The bytes that the objects of a source may take, beside those of the same kind in other namespaces.
+    fn room(&self, id: &(Kind, String)) -> usize {
+        let known = self.known.lock();
+        let others = known
+            .iter()
+            .filter(|(other, _)| other.0 == id.0 && *other != id);
+        let taken: usize = others.map(|(_, source)| source.objects.bytes).sum();
+        MOST_BYTES.saturating_sub(taken)
+    }
+
     /// `change` says whether there is something else to publish now.
     fn change(&self, id: &(Kind, String), change: impl FnOnce(&mut Source) -> bool) {
         if self.known.lock().get_mut(id).is_some_and(change) {
@@ -173,9 +204,11 @@ impl Sources {
     }
 
     /// The objects as they are now.
-    pub(crate) fn objects(&self) -> Vec<Object> {
+    pub(crate) fn objects(&self) -> Vec<Arc<Object>> {
         let known = self.known.lock();
-        let namespaces = known.values().flat_map(|source| source.objects.values());
+        let namespaces = known
+            .values()
+            .flat_map(|source| source.objects.known.values());
         let objects = namespaces.flat_map(BTreeMap::values);
         objects.cloned().collect()
     }
@@ -188,11 +221,18 @@ impl Sources {
                 kind: *kind,
                 namespace: namespace.clone(),
                 version: source.version.clone(),
-                objects: source.objects.values().map(BTreeMap::len).sum(),
+                objects: source.objects.known.values().map(BTreeMap::len).sum(),
                 missing: source.missing > 0,
                 trouble: source.trouble.clone().or_else(|| {
-                    let namespace = source.left_out.as_ref()?;
-                    Some(format!("objects are left out: the namespace {namespace} has more than {MOST_OBJECTS}"))
+                    Some(match source.left_out.as_ref()? {
+                        LeftOut::Namespace(namespace) => {
+                            format!("objects are left out: the namespace {namespace} has more than {MOST_OBJECTS}")
+                        }
+                        LeftOut::Kind => {
+                            let most = MOST_BYTES >> 20;
+                            format!("objects are left out: those of this kind take more than {most} MiB. Name fewer namespaces")
+                        }
+                    })
                 }),
             });
         report.collect()
@@ -200,23 +240,30 @@ impl Sources {
 }
 
 impl Source {
-    /// `listing` is what a list has brought so far, which replaces all at its end. Returns whether other objects are known now.
+    /// `listing` is what a list has brought so far, which replaces all at its end. The objects may take the bytes of `room`. Returns
+    /// whether other objects are known now.
     fn see(
         &mut self,
         (kind, api_version): (Kind, &str),
         event: Event<DynamicObject>,
         listing: &mut Option<Objects>,
+        room: usize,
     ) -> bool {
         match event {
             Event::Init => {
-                *listing = Some(BTreeMap::new());
+                *listing = Some(Objects::default());
                 self.left_out = None;
                 return false;
             }
             Event::InitApply(object) => {
                 let object = Object::of(kind, api_version, &object);
                 if let (Some(listing), Some(object)) = (listing, object) {
-                    keep(listing, object, &mut self.left_out);
+                    // One that is as it was is kept once, also while all are listed again.
+                    let object = self
+                        .objects
+                        .get_same(&object)
+                        .unwrap_or_else(|| object.into());
+                    self.left_out = listing.keep(object, room).err().or(self.left_out.take());
                 }
                 return false;
             }
@@ -228,34 +275,59 @@ impl Source {
             }
             Event::Apply(object) => {
                 if let Some(object) = Object::of(kind, api_version, &object) {
-                    keep(&mut self.objects, object, &mut self.left_out);
+                    let left_out = self.objects.keep(object.into(), room).err();
+                    self.left_out = left_out.or(self.left_out.take());
                 }
                 self.trouble = None;
             }
             Event::Delete(object) => {
                 let metadata = object.metadata;
                 let (namespace, name) = (metadata.namespace, metadata.name);
-                let namespace = namespace.unwrap_or_default();
-                if let Some(objects) = self.objects.get_mut(&namespace) {
-                    objects.remove(&name.unwrap_or_default());
-                    if objects.is_empty() {
-                        self.objects.remove(&namespace);
-                    }
-                }
+                let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
+                self.objects.remove(&namespace, &name);
             }
         }
         true
     }
 }
 
-/// Keeps an object if its namespace has room. If not, the namespace is `left_out`.
-fn keep(all: &mut Objects, object: Object, left_out: &mut Option<String>) {
-    let objects = all.entry(object.namespace.clone()).or_default();
-    if objects.len() >= MOST_OBJECTS && !objects.contains_key(&object.name) {
-        *left_out = Some(object.namespace);
-        return;
+impl Objects {
+    /// The object that is known, if it is the same.
+    fn get_same(&self, object: &Object) -> Option<Arc<Object>> {
+        let known = self.known.get(&object.namespace)?.get(&object.name)?;
+        (**known == *object).then(|| Arc::clone(known))
     }
-    objects.insert(object.name.clone(), object);
+
+    /// Keeps an object in place of the one of its name, if all fit into `room` bytes.
+    ///
+    /// # Errors
+    /// Why it was left out.
+    fn keep(&mut self, object: Arc<Object>, room: usize) -> Result<(), LeftOut> {
+        self.remove(&object.namespace, &object.name);
+        let bytes = object.bytes();
+        if self.bytes + bytes > room {
+            return Err(LeftOut::Kind);
+        }
+        let objects = self.known.entry(object.namespace.clone()).or_default();
+        if objects.len() >= MOST_OBJECTS {
+            return Err(LeftOut::Namespace(object.namespace.clone()));
+        }
+        objects.insert(object.name.clone(), object);
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    fn remove(&mut self, namespace: &str, name: &str) {
+        let Some(objects) = self.known.get_mut(namespace) else {
+            return;
+        };
+        if let Some(removed) = objects.remove(name) {
+            self.bytes -= removed.bytes();
+        }
+        if objects.is_empty() {
+            self.known.remove(namespace);
+        }
+    }
 }
 
 fn api(client: &Client, namespace: &str, resource: &ApiResource) -> Api<DynamicObject> {
@@ -278,11 +350,15 @@ fn code(error: &watcher::Error) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use kube::core::{ApiResource, DynamicObject};
     use kube::runtime::watcher::Event;
 
-    use super::{MOST_OBJECTS, Source};
+    use super::{LeftOut, MOST_BYTES, MOST_OBJECTS, Source, Sources};
+    use crate::config::KubernetesConfig;
     use crate::kind::Kind;
+    use crate::object::Object;
 
     #[test]
     fn a_namespace_with_many_objects_pushes_out_those_of_no_other() {
@@ -290,17 +366,99 @@ mod tests {
         let mut source = Source::default();
         let mut see = |namespace: &str, name: &str| {
             let object = DynamicObject::new(name, resource).within(namespace);
-            source.see((Kind::Service, "v1"), Event::Apply(object), &mut None);
+            source.see(
+                (Kind::Service, "v1"),
+                Event::Apply(object),
+                &mut None,
+                MOST_BYTES,
+            );
         };
         for at in 0..=MOST_OBJECTS {
             see("team-a", &format!("s{at}"));
         }
         see("team-b", "weather");
-        assert_eq!(source.objects["team-a"].len(), MOST_OBJECTS);
-        assert!(source.objects["team-b"].contains_key("weather"));
-        assert_eq!(source.left_out.as_deref(), Some("team-a"));
+        let known = &source.objects.known;
+        assert_eq!(known["team-a"].len(), MOST_OBJECTS);
+        assert!(known["team-b"].contains_key("weather"));
+        assert_eq!(
+            source.left_out,
+            Some(LeftOut::Namespace("team-a".to_owned()))
+        );
         let gone = DynamicObject::new("weather", resource).within("team-b");
-        source.see((Kind::Service, "v1"), Event::Delete(gone), &mut None);
-        assert!(!source.objects.contains_key("team-b"));
+        source.see(
+            (Kind::Service, "v1"),
+            Event::Delete(gone),
+            &mut None,
+            MOST_BYTES,
+        );
+        assert!(!source.objects.known.contains_key("team-b"));
+    }
+
+    fn service(namespace: &str, name: &str, annotation: usize) -> DynamicObject {
+        let resource: &ApiResource = &Kind::Service.resources()[0];
+        let mut object = DynamicObject::new(name, resource).within(namespace);
+        let label = ("shoal.dev/server".to_owned(), "true".to_owned());
+        object.metadata.labels = Some([label].into());
+        let long = ("shoal.dev/path".to_owned(), "x".repeat(annotation));
+        object.metadata.annotations = Some([long].into());
+        object
+    }
+
+    #[test]
+    fn the_objects_of_a_kind_take_so_many_bytes_in_all_namespaces() {
+        let one = Object::of(Kind::Service, "v1", &service("team-a", "s0", 500)).unwrap();
+        let sources = Sources::of(&KubernetesConfig {
+            namespaces: ["team-a", "team-b"].map(str::to_owned).to_vec(),
+            ..KubernetesConfig::default()
+        });
+        let id = |namespace: &str| (Kind::Service, namespace.to_owned());
+        let see = |namespace: &str, object: DynamicObject| {
+            let room = sources.room(&id(namespace)).min(one.bytes() * 3);
+            sources.change(&id(namespace), |source| {
+                source.see((Kind::Service, "v1"), Event::Apply(object), &mut None, room)
+            });
+        };
+        let names = || {
+            sources
+                .objects()
+                .iter()
+                .map(|it| it.name.clone())
+                .collect::<Vec<_>>()
+        };
+        for name in ["s0", "s1", "s2", "s3"] {
+            see("team-a", service("team-a", name, 500));
+        }
+        assert_eq!(names(), ["s0", "s1", "s2"]);
+        // One that has grown does not stay as it was.
+        see("team-a", service("team-a", "s1", 600));
+        assert_eq!(names(), ["s0", "s2"]);
+        see("team-a", service("team-a", "s1", 500));
+        assert_eq!(names(), ["s0", "s1", "s2"]);
+        let all = one.bytes() * 3;
+        assert_eq!(sources.room(&id("team-b")), MOST_BYTES - all);
+        assert_eq!(sources.room(&id("team-a")), MOST_BYTES);
+        let left_out = sources.report().into_iter().find_map(|it| it.trouble);
+        assert!(left_out.unwrap().contains("take more than 16 MiB"));
+        let long = Object::of(Kind::Service, "v1", &service("team-a", "s4", 10_000_000));
+        assert!(long.unwrap().bytes() < 2_000, "an annotation is cut");
+    }
+
+    #[test]
+    fn an_object_that_is_as_it_was_is_kept_once_while_all_are_listed_again() {
+        let mut source = Source::default();
+        let mut listing = None;
+        let mut list = |source: &mut Source| {
+            for event in [
+                Event::Init,
+                Event::InitApply(service("team-a", "same", 1)),
+                Event::InitDone,
+            ] {
+                source.see((Kind::Service, "v1"), event, &mut listing, MOST_BYTES);
+            }
+            Arc::clone(&source.objects.known["team-a"]["same"])
+        };
+        let (first, second) = (list(&mut source), list(&mut source));
+        assert!(Arc::ptr_eq(&first, &second));
+        assert_eq!(source.objects.bytes, first.bytes());
     }
 }

@@ -34,6 +34,8 @@ struct Stored {
     version: u64,
     /// Whether nothing can be listed.
     failing: bool,
+    /// The most objects that an answer to a list had.
+    longest_page: usize,
     /// The pools that nodes were to see, one after the other.
     written: Vec<String>,
     /// The requests that made or changed an Event, one after the other.
@@ -93,6 +95,11 @@ impl Api {
     pub(crate) fn fail(&self, method: &str, path: &str, times: usize, code: u16) {
         let key = (method.to_owned(), path.to_owned());
         (self.state.lock().unwrap().failing_at).insert(key, (times, code));
+    }
+
+    /// The most objects that an answer to a list had.
+    pub(crate) fn longest_page(&self) -> usize {
+        self.state.lock().unwrap().longest_page
     }
 
     /// From now on requests for this path wait for the next call of this.
@@ -253,14 +260,22 @@ impl Api {
         self.state.lock().unwrap().objects.get(&key).cloned()
     }
 
-    fn list(&self, collection: &str) -> Response {
-        let state = self.state.lock().unwrap();
+    fn list(&self, collection: &str, query: &BTreeMap<String, String>) -> Response {
+        let mut state = self.state.lock().unwrap();
         let of = |((at, _), object): (&(String, String), &Value)| {
             (at == collection).then(|| object.clone())
         };
-        let items: Vec<Value> = state.objects.iter().filter_map(of).collect();
-        let version = state.version.to_string();
-        let list = json!({ "kind": "List", "apiVersion": "v1", "metadata": { "resourceVersion": version }, "items": items });
+        let number = |name: &str| query.get(name).and_then(|text| text.parse::<usize>().ok());
+        let (begin, limit) = (number("continue").unwrap_or(0), number("limit"));
+        let mut items: Vec<Value> = state.objects.iter().filter_map(of).skip(begin).collect();
+        let mut metadata = json!({ "resourceVersion": state.version.to_string() });
+        if let Some(limit) = limit.filter(|limit| *limit < items.len()) {
+            items.truncate(limit);
+            metadata["continue"] = json!((begin + limit).to_string());
+        }
+        state.longest_page = state.longest_page.max(items.len());
+        let list =
+            json!({ "kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items });
         axum::Json(list).into_response()
     }
 
@@ -324,7 +339,7 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
             match query.contains_key("watch") {
                 _ if api.state.lock().unwrap().failing => status(500, "InternalError"),
                 true => api.watch(&path, query["resourceVersion"].parse().unwrap()),
-                false => api.list(&path),
+                false => api.list(&path, &query),
             }
         }
         "GET" => match api.get(parent, name) {

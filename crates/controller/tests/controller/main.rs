@@ -44,6 +44,22 @@ async fn servers_come_change_and_go() {
 }
 
 #[tokio::test]
+async fn many_objects_are_listed_in_small_pages() {
+    let api = Api::start().await;
+    for at in 0..120 {
+        let plain = json!({ "metadata": { "name": format!("plain-{at}") }, "spec": { "selector": { "app": "x" } } });
+        api.put(SERVICES, plain);
+    }
+    api.put(SERVICES, service("weather", json!({})));
+    let running = start(&api, "one");
+    until("the pool", || api.nodes_see("team-a_weather")).await;
+    let sources = (running.report)().sources;
+    assert_eq!(sources.iter().map(|it| it.objects).sum::<usize>(), 121);
+    assert_eq!(api.longest_page(), 50);
+    running.end().await;
+}
+
+#[tokio::test]
 async fn a_kind_that_appears_is_found() {
     let api = Api::start().await;
     let running = start(&api, "one");
