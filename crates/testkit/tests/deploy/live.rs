@@ -79,6 +79,7 @@ fn substituted(expr: &str) -> String {
 fn alerts_pass_promtool() {
     promtool(&["check", "rules", path(&deploy("alerts.yaml"))], "").unwrap();
     promtool(&["check", "config", path(&deploy("prometheus.yml"))], "").unwrap();
+    promtool(&["test", "rules", path(&deploy("alerts.test.yaml"))], "").unwrap();
 }
 
 #[tokio::test]
