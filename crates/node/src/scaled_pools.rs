@@ -31,8 +31,9 @@ pub(crate) struct ScaledPools {
     told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
     /// The removed pools that it was told to forget.
     forgotten: BTreeSet<Arc<str>>,
+    /// The pools that offer too much to be remembered.
     too_large: BTreeSet<Arc<str>>,
-    /// The pools whose catalog in the store cannot be decoded.
+    /// The unknown pools whose catalog in the store cannot be decoded.
     unreadable: BTreeSet<String>,
     /// Whether the last attempt to write failed.
     failing: bool,
@@ -71,7 +72,9 @@ impl ScaledPools {
     /// Asks for the pools that are not known here.
     async fn ask(&mut self) {
         let mut found = Vec::new();
-        for pool in self.dispatch.unknown_scaled_pools() {
+        let unknown = self.dispatch.unknown_scaled_pools();
+        self.unreadable.retain(|pool| unknown.contains(pool));
+        for pool in unknown {
             let asked = timeout(PATIENCE, self.store.remembered_catalog(&pool)).await;
             match asked {
                 Ok(Ok(Some(bytes))) => match decode_catalog(&bytes) {
@@ -139,6 +142,8 @@ impl ScaledPools {
         let known = self.dispatch.to_remember();
         self.told
             .retain(|pool, _| known.iter().any(|it| it.pool == *pool));
+        self.too_large
+            .retain(|pool| known.iter().any(|it| it.pool == *pool));
         for Memorable {
             pool,
             catalog,
@@ -160,6 +165,7 @@ impl ScaledPools {
                 }
                 continue;
             }
+            self.too_large.remove(&pool);
             let telling = async {
                 match replaces {
                     true => {

@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use shoal_dispatch::{Config, Dispatch, ScaleToZero};
+use shoal_dispatch::{Config, Dispatch, PoolConfig, ScaleToZero};
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{Membership, NodeId, NodeInfo, PoolCatalog, StoreError};
 use shoal_rpc::encode_catalog;
 use tokio::time::sleep;
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::set_default;
+use tracing::{Event, Level, Metadata, Subscriber};
 
-use super::{ASK_AGAIN, REMEMBERED, ScaledPools};
+use super::{ASK_AGAIN, LARGEST, REMEMBERED, ScaledPools};
 use crate::config::{Backend, Pool, Settings};
 
 /// A store whose first write fails.
@@ -94,19 +97,56 @@ impl Membership for Failing {
     }
 }
 
+/// Counts the warnings of a thread.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicUsize>);
+
+impl Warnings {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
 fn memory() -> Arc<dyn Membership> {
     let store = MemoryStore::new(MemoryLimits::default());
     store.into_store().membership
 }
 
-/// With a pool that may have no worker, of which nothing is known.
-fn dispatch() -> Dispatch {
+/// A pool that may have no worker.
+fn scaled() -> PoolConfig {
     let pool = Pool {
         scale_to_zero: Some(ScaleToZero::default()),
         ..Pool::of(Backend::Demo)
     };
+    pool.to_dispatch()
+}
+
+/// With such a pool, of which nothing is known.
+fn dispatch() -> Dispatch {
     let config = Config {
-        pools: BTreeMap::from([("scaled".to_owned(), pool.to_dispatch())]),
+        pools: BTreeMap::from([("scaled".to_owned(), scaled())]),
         ..Config::default()
     };
     Dispatch::new(config, Settings::default().state_keys.key_ring().unwrap())
@@ -132,18 +172,56 @@ async fn a_write_that_failed_is_tried_again_soon() {
     follows.abort();
 }
 
+/// Removes the pool, or adds it again.
+fn configure(dispatch: &Dispatch, pool: Option<PoolConfig>) {
+    dispatch.configure(BTreeMap::from([("scaled".to_owned(), pool)]));
+}
+
 #[tokio::test]
-async fn a_catalog_that_cannot_be_decoded_is_told_once() {
+async fn a_catalog_that_cannot_be_decoded_is_told_once_for_each_pool() {
+    let warnings = Warnings::default();
+    let _here = set_default(warnings.clone());
     let store = memory();
     let week = Duration::from_secs(600_000);
     let written = store.remember_catalog("scaled", b"\xff\xff", week).await;
     written.unwrap();
     let dispatch = dispatch();
     let mut pools = ScaledPools::recall(store, dispatch.clone()).await;
-    assert_eq!(pools.unreadable.len(), 1);
+    assert_eq!(warnings.count(), 1);
     pools.ask().await;
-    assert_eq!(pools.unreadable.len(), 1);
+    assert_eq!(warnings.count(), 1);
     assert_eq!(dispatch.unknown_scaled_pools(), ["scaled"]);
+    configure(&dispatch, None);
+    pools.ask().await;
+    assert!(pools.unreadable.is_empty());
+    configure(&dispatch, Some(scaled()));
+    pools.ask().await;
+    assert_eq!(warnings.count(), 2, "another pool of this name");
+}
+
+#[tokio::test]
+async fn a_pool_that_offers_too_much_is_told_once_for_each_pool() {
+    let warnings = Warnings::default();
+    let _here = set_default(warnings.clone());
+    let dispatch = dispatch();
+    let mut pools = ScaledPools::recall(memory(), dispatch.clone()).await;
+    let large = PoolCatalog {
+        instructions: Some("x".repeat(LARGEST + 1)),
+        ..PoolCatalog::default()
+    };
+    let large = vec![("scaled".to_owned(), Arc::new(large))];
+    dispatch.recall(large.clone());
+    for _ in 0..2 {
+        pools.write().await;
+        assert_eq!(warnings.count(), 1);
+    }
+    configure(&dispatch, None);
+    pools.write().await;
+    assert!(pools.too_large.is_empty());
+    configure(&dispatch, Some(scaled()));
+    dispatch.recall(large);
+    pools.write().await;
+    assert_eq!(warnings.count(), 2, "another pool of this name");
 }
 
 #[tokio::test]
