@@ -5,6 +5,7 @@
 mod cluster_bus;
 mod directory;
 mod event_log;
+mod intercepted;
 mod journal;
 mod membership;
 
@@ -14,6 +15,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use shoal_protocol::{EventId, RawJson, RequestId};
+
+pub use self::intercepted::Intercepted;
 
 use crate::{
     Append, Begin, Begun, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, LedgerNumber,

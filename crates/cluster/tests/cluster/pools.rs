@@ -5,84 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_cluster::PoolsHere;
-use shoal_ports::{Membership, NodeId, NodeInfo, StoreError};
+use shoal_ports::contract::Intercepted;
 
 use crate::test_cluster::{LEASE, TestCluster, TestNode};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-
-struct Slow {
-    membership: Arc<dyn Membership>,
-    asked: AtomicUsize,
-}
-
-#[async_trait]
-impl Membership for Slow {
-    async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError> {
-        self.membership.announce(node, life).await
-    }
-
-    async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.membership.withdraw(node).await
-    }
-
-    async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
-        self.membership.nodes().await
-    }
-
-    async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError> {
-        self.membership.remember_pools(pools, life).await
-    }
-
-    async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
-        match self.asked.fetch_add(1, Ordering::SeqCst) {
-            0 => std::future::pending().await,
-            _ => self.membership.remembered_pools().await,
-        }
-    }
-
-    async fn remember_catalog(
-        &self,
-        pool: &str,
-        catalog: &[u8],
-        life: Duration,
-    ) -> Result<(), StoreError> {
-        self.membership.remember_catalog(pool, catalog, life).await
-    }
-
-    async fn keep_catalog(
-        &self,
-        pool: &str,
-        catalog: &[u8],
-        life: Duration,
-    ) -> Result<(), StoreError> {
-        self.membership.keep_catalog(pool, catalog, life).await
-    }
-
-    async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError> {
-        self.membership.forget_catalog(pool).await
-    }
-
-    async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.membership.remembered_catalog(pool).await
-    }
-
-    async fn settle_names(
-        &self,
-        contested: &BTreeMap<String, String>,
-        pools: &[String],
-        life: Duration,
-    ) -> Result<BTreeMap<String, String>, StoreError> {
-        self.membership.settle_names(contested, pools, life).await
-    }
-
-    async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        self.membership.settled_names().await
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn what_the_store_remembers_is_asked_for_until_it_is_known_and_not_lost_meanwhile() {
@@ -90,10 +19,18 @@ async fn what_the_store_remembers_is_asked_for_until_it_is_known_and_not_lost_me
     let membership = cluster.store.membership.clone();
     let both = ["early", "late"].map(str::to_owned);
     membership.remember_pools(&both, HOUR).await.unwrap();
-    cluster.store.membership = Arc::new(Slow {
-        membership: membership.clone(),
-        asked: AtomicUsize::new(0),
-    });
+    // It does not say what it remembers when it is asked first.
+    let asked = AtomicUsize::new(0);
+    let hangs_first = move |step: &'static str| {
+        let hangs = step == "remembered_pools" && asked.fetch_add(1, Ordering::SeqCst) == 0;
+        async move {
+            match hangs {
+                true => std::future::pending().await,
+                false => Ok(()),
+            }
+        }
+    };
+    cluster.store.membership = Arc::new(Intercepted::new(membership.clone(), hangs_first));
     let edge = cluster.edge("a").await;
     let expected = Arc::new(Mutex::new(BTreeSet::new()));
     let known = BTreeSet::from(["early".to_owned()]);

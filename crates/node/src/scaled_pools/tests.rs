@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use shoal_dispatch::{Config, Dispatch, PoolConfig, ScaleToZero};
+use shoal_ports::contract::Intercepted;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
-use shoal_ports::{Membership, NodeId, NodeInfo, PoolCatalog, StoreError};
+use shoal_ports::{Membership, PoolCatalog, StoreError};
 use shoal_rpc::encode_catalog;
 use tokio::time::sleep;
 use tracing::span::{Attributes, Id, Record};
@@ -17,85 +17,6 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::{ASK_AGAIN, LARGEST, REMEMBERED, ScaledPools};
 use crate::config::{Backend, Pool, Settings};
-
-/// A store whose first write fails.
-struct Failing {
-    inner: Arc<dyn Membership>,
-    writes: AtomicUsize,
-}
-
-impl Failing {
-    fn write(&self) -> Result<(), StoreError> {
-        match self.writes.fetch_add(1, Ordering::SeqCst) {
-            0 => Err(StoreError::Unavailable("away".to_owned())),
-            _ => Ok(()),
-        }
-    }
-}
-
-#[async_trait]
-impl Membership for Failing {
-    async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError> {
-        self.inner.announce(node, life).await
-    }
-
-    async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.inner.withdraw(node).await
-    }
-
-    async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
-        self.inner.nodes().await
-    }
-
-    async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError> {
-        self.inner.remember_pools(pools, life).await
-    }
-
-    async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
-        self.inner.remembered_pools().await
-    }
-
-    async fn remember_catalog(
-        &self,
-        pool: &str,
-        catalog: &[u8],
-        life: Duration,
-    ) -> Result<(), StoreError> {
-        self.write()?;
-        self.inner.remember_catalog(pool, catalog, life).await
-    }
-
-    async fn keep_catalog(
-        &self,
-        pool: &str,
-        catalog: &[u8],
-        life: Duration,
-    ) -> Result<(), StoreError> {
-        self.write()?;
-        self.inner.keep_catalog(pool, catalog, life).await
-    }
-
-    async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError> {
-        self.inner.forget_catalog(pool).await
-    }
-
-    async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.remembered_catalog(pool).await
-    }
-
-    async fn settle_names(
-        &self,
-        contested: &BTreeMap<String, String>,
-        pools: &[String],
-        life: Duration,
-    ) -> Result<BTreeMap<String, String>, StoreError> {
-        self.inner.settle_names(contested, pools, life).await
-    }
-
-    async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        self.inner.settled_names().await
-    }
-}
 
 /// Counts the warnings of a thread.
 #[derive(Clone, Default)]
@@ -154,11 +75,17 @@ fn dispatch() -> Dispatch {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_failed_is_tried_again_soon() {
-    let inner = memory();
-    let store = Arc::new(Failing {
-        inner,
-        writes: AtomicUsize::new(0),
-    });
+    let writes = Arc::new(AtomicUsize::new(0));
+    let counted = writes.clone();
+    let first_write_fails = move |step: &'static str| {
+        let is_write = matches!(step, "remember_catalog" | "keep_catalog");
+        let fails = is_write && counted.fetch_add(1, Ordering::SeqCst) == 0;
+        std::future::ready(match fails {
+            true => Err(StoreError::Unavailable("away".to_owned())),
+            false => Ok(()),
+        })
+    };
+    let store = Arc::new(Intercepted::new(memory(), first_write_fails));
     let dispatch = dispatch();
     let pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
     dispatch.recall(vec![(
@@ -167,7 +94,7 @@ async fn a_write_that_failed_is_tried_again_soon() {
     )]);
     let follows = tokio::spawn(pools.follow());
     sleep(ASK_AGAIN * 2).await;
-    assert_eq!(store.writes.load(Ordering::SeqCst), 2);
+    assert_eq!(writes.load(Ordering::SeqCst), 2);
     assert!(store.remembered_catalog("scaled").await.unwrap().is_some());
     follows.abort();
 }

@@ -1,15 +1,15 @@
 //! One node's access to the store, which the test can cut.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use shoal_ports::contract::Intercepted;
 use shoal_ports::{
-    Claim, ClusterBus, ClusterEvent, ClusterSubscription, Directory, Epoch, Evidence, Membership,
-    NewSession, NodeId, NodeInfo, Placement, Renewal, SessionId, Store, StoreError,
+    Claim, ClusterBus, ClusterEvent, ClusterSubscription, Directory, Epoch, Evidence, NewSession,
+    NodeId, Placement, Renewal, SessionId, Store, StoreError,
 };
 
 pub(crate) struct StoreAccess {
@@ -34,9 +34,19 @@ impl StoreAccess {
     }
 
     pub(crate) fn store(self: Arc<Self>) -> Store {
+        let (inner, access) = (self.inner.membership.clone(), self.clone());
+        let membership = Intercepted::new(inner, move |step| {
+            let access = access.clone();
+            async move {
+                if step == "nodes" {
+                    access.answers().await;
+                }
+                access.here().map(drop)
+            }
+        });
         Store {
             directory: self.clone(),
-            membership: self.clone(),
+            membership: Arc::new(membership),
             bus: self.clone(),
             ..self.inner.clone()
         }
@@ -157,78 +167,6 @@ impl Directory for StoreAccess {
 
     async fn sweep(&self) -> Result<usize, StoreError> {
         self.here()?.directory.sweep().await
-    }
-}
-
-#[async_trait]
-impl Membership for StoreAccess {
-    async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError> {
-        self.here()?.membership.announce(node, life).await
-    }
-
-    async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.here()?.membership.withdraw(node).await
-    }
-
-    async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
-        self.answers().await;
-        self.here()?.membership.nodes().await
-    }
-
-    async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError> {
-        self.here()?.membership.remember_pools(pools, life).await
-    }
-
-    async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
-        self.here()?.membership.remembered_pools().await
-    }
-
-    async fn remember_catalog(
-        &self,
-        pool: &str,
-        catalog: &[u8],
-        life: Duration,
-    ) -> Result<(), StoreError> {
-        self.here()?
-            .membership
-            .remember_catalog(pool, catalog, life)
-            .await
-    }
-
-    async fn keep_catalog(
-        &self,
-        pool: &str,
-        catalog: &[u8],
-        life: Duration,
-    ) -> Result<(), StoreError> {
-        self.here()?
-            .membership
-            .keep_catalog(pool, catalog, life)
-            .await
-    }
-
-    async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError> {
-        self.here()?.membership.forget_catalog(pool).await
-    }
-
-    async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.here()?.membership.remembered_catalog(pool).await
-    }
-
-    async fn settle_names(
-        &self,
-        contested: &BTreeMap<String, String>,
-        pools: &[String],
-        life: Duration,
-    ) -> Result<BTreeMap<String, String>, StoreError> {
-        self.here()?
-            .membership
-            .settle_names(contested, pools, life)
-            .await
-    }
-
-    async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        self.here()?.membership.settled_names().await
     }
 }
 
