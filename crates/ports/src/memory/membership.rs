@@ -65,8 +65,9 @@ impl Membership for MemoryStore {
         life: Duration,
     ) -> Result<(), StoreError> {
         let now = Instant::now();
+        // One that is not there has ended.
         let mut kept =
-            (self.data.catalogs.entry(pool.to_owned())).or_insert_with(|| (catalog.to_vec(), now));
+            (self.data.catalogs.entry(pool.to_owned())).or_insert_with(|| (Vec::new(), now));
         let (known, until) = kept.value_mut();
         if *until <= now {
             *known = catalog.to_vec();
