@@ -34,9 +34,9 @@ settings! {
         pub tokens: bool = false,
         /// How often these Secrets are read again.
         pub tokens_every: Period = Period::seconds(60),
-        /// Pools at most, up to 2000. The oldest objects have them.
+        /// Maximum number of pools, up to 2000. If there are more servers, the oldest objects have the pools.
         pub pools: usize = 100,
-        /// Pools of one namespace at most, so that no team takes the places of all others.
+        /// Maximum number of pools of one namespace, so that one team cannot use up `pools`.
         pub pools_per_namespace: usize = 50,
         /// The ConfigMap that edges and session nodes mount. It must exist.
         pub config_map: String = "shoal-discovered".to_owned(),
