@@ -109,7 +109,7 @@ fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, 
     for pool in &command.pools {
         check_pool_name(pool)
             .map_err(|reason| Failure::usage(format!("--pool {pool}: {reason}")))?;
-        // No name of a Secret has an underscore.
+        // Names of Secrets cannot contain underscores.
         let certificate = format!("pool-{}", pool.replace('_', "-"));
         let names = vec![member.clone(), format!("{pool}.pool.{member}")];
         if wanted.insert(certificate, names).is_some() {

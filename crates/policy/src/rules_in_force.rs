@@ -33,7 +33,7 @@ struct InForce {
     reading: u64,
 }
 
-/// Rules that were read from the file and can be put in force.
+/// Valid rules that were read from the file.
 #[derive(Debug)]
 #[must_use = "these rules are not in force yet"]
 pub struct RulesRead(InForce);
@@ -73,17 +73,16 @@ impl RulesInForce {
         self.changed.subscribe()
     }
 
-    /// Reads the file again and puts its rules in force. Returns whether other rules are in force now. It blocks. Rules that
-    /// cannot be used are logged, and those in force stay.
+    /// Reads the file again and returns whether the rules changed. Errors are logged, and the old rules stay. Blocks.
     pub fn reread(&self) -> bool {
         let read = self.read_again().ok().flatten();
         read.is_some_and(|read| self.put_in_force(read))
     }
 
-    /// Reads the file again and changes nothing yet. Returns `None` if there is no file. It blocks.
+    /// Reads the file again without putting its rules in force. Returns `None` without a file. Blocks.
     ///
     /// # Errors
-    /// Rules that cannot be used, which it logs.
+    /// The rules cannot be used. The error is logged.
     pub fn read_again(&self) -> Result<Option<RulesRead>, PolicyError> {
         let Some(file) = &self.file else {
             return Ok(None);
@@ -103,7 +102,7 @@ impl RulesInForce {
         })))
     }
 
-    /// Puts rules in force, unless those in force were read from the file later. Returns whether other rules are in force now.
+    /// Puts rules in force, unless those in force were read later. Returns whether the rules changed.
     pub fn put_in_force(&self, read: RulesRead) -> bool {
         let RulesRead(next) = read;
         let mut current = self.current.write();

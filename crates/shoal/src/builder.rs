@@ -157,10 +157,10 @@ fn executable() -> String {
     )
 }
 
-/// Characters of a pool's name at most.
+/// Maximum characters of a pool's name.
 const LONGEST_POOL: usize = 63;
 
-/// A program's name, of the characters that the name of a pool may have.
+/// Derives a pool name from a program's name.
 fn pool_name(program: &str) -> String {
     let mut name = String::with_capacity(program.len());
     for c in program.to_ascii_lowercase().chars() {
