@@ -39,11 +39,11 @@ class RecordTest(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_reader_hears_of_the_end_of_questions_that_it_has(self) -> None:
         unread = self.ask()
-        self.record.close_ask(unread)
+        self.record.withdraw_ask(unread)
         self.assertIsNone(self.sent(self.reader))
         had = self.ask()
         self.sent(self.reader)
-        self.record.close_ask(had)
+        self.record.withdraw_ask(had)
         self.assert_withdrawn(had, self.reader)
 
     async def test_a_later_reader_hears_of_the_end_of_an_earlier_ones_question(self) -> None:
@@ -51,19 +51,19 @@ class RecordTest(unittest.IsolatedAsyncioTestCase):
             had = self.ask()
             self.sent(self.reader)
             later = self.attach(self.record.last - (not reads_on))
-            self.record.close_ask(had)
+            self.record.withdraw_ask(had)
             self.assert_withdrawn(had, later)
             self.reader = later
 
     async def test_questions_that_are_given_up_take_no_room_before_a_reader_that_stalls(self) -> None:
         for _ in range(100):
-            self.record.close_ask(self.ask())
+            self.record.withdraw_ask(self.ask())
         self.assertEqual(self.record.bytes, 0)
 
-    async def test_a_request_to_the_session_is_closed_in_silence(self) -> None:
+    async def test_a_request_to_the_session_is_withdrawn_in_silence(self) -> None:
         state, _ = self.record.ask("state", worker_pb2.Event.State(), 0, state=True)
         self.sent(self.reader)
-        self.record.close_ask(state)
+        self.record.withdraw_ask(state)
         self.assertIsNone(self.sent(self.reader))
 
 

@@ -170,8 +170,8 @@ class Record:
         waiting.set_result(outcome)
         return True
 
-    def close_ask(self, ask: int) -> None:
-        """Drops an open question, and tells a node that has asked the client."""
+    def withdraw_ask(self, ask: int) -> None:
+        """Takes back a question that nobody waits for any more. A node that has a question to the client is told."""
         if self._asks.pop(ask, None) is None:
             return
         event = self._forget_ask(ask)

@@ -153,7 +153,7 @@ async def _answered(record: Record, kind: str, message: Any, payload: int) -> An
     try:
         outcome: rpc_pb2.Outcome = await answer
     finally:
-        record.close_ask(ask)
+        record.withdraw_ask(ask)
     if outcome.HasField("error"):
         raise errors.RpcError.of_proto(outcome.error)
     return json.loads(outcome.result)
