@@ -92,7 +92,12 @@ func dialLink(ctx context.Context, r *runtime, address string, files *TLS, up fu
 	up(l)
 	defer l.end()
 	go l.write(stream, cancel)
-	go l.tick(ctx, cancel)
+	// First, since a node that knows the tools and no capacity refuses calls.
+	load := r.load()
+	if err := l.report(ctx, load); err != nil {
+		return cause(ctx, err)
+	}
+	go l.tick(ctx, cancel, load)
 	if err := l.announce(ctx); err != nil {
 		return cause(ctx, err)
 	}
@@ -231,16 +236,20 @@ func (l *link) announce(ctx context.Context) error {
 	return l.send(ctx, 0, &workerv1.WorkerFrame{Frame: &workerv1.WorkerFrame_Announce{Announce: said}})
 }
 
-// tick reports changes of the load, and checks whether the node is alive.
-func (l *link) tick(ctx context.Context, cancel context.CancelCauseFunc) {
+// report says how busy the worker is, and how much it can run.
+func (l *link) report(ctx context.Context, load *workerv1.Load) error {
+	return l.put(ctx, &workerv1.WorkerFrame{Frame: &workerv1.WorkerFrame_Load{Load: load}})
+}
+
+// tick reports the load when it has changed, and looks whether the node is alive.
+func (l *link) tick(ctx context.Context, cancel context.CancelCauseFunc, reported *workerv1.Load) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	var reported *workerv1.Load
 	asked, last := false, time.Now()
 	for {
-		if load := l.runtime.load(); reported == nil || !proto.Equal(load, reported) {
+		if load := l.runtime.load(); !proto.Equal(load, reported) {
 			reported = load
-			if l.put(ctx, &workerv1.WorkerFrame{Frame: &workerv1.WorkerFrame_Load{Load: load}}) != nil {
+			if l.report(ctx, load) != nil {
 				return
 			}
 		}

@@ -134,6 +134,23 @@ class LinkTest(unittest.TestCase):
         serving.join(SOON)
         self.assertFalse(serving.is_alive(), "the worker ends")
 
+    def test_a_node_knows_the_capacity_before_the_tools(self) -> None:
+        kinds = []
+        self.addCleanup(self.worker.stop)
+        serving = threading.Thread(target=lambda: asyncio.run(self.worker.serve(self.node.address, drain=1)))
+        serving.start()
+        while "announce" not in kinds:
+            frame = self.node.frames.get(timeout=SOON)
+            kinds.append(frame.WhichOneof("frame"))
+            if kinds[-1] == "load":
+                self.assertGreater(frame.load.capacity, 0)
+        self.assertEqual(kinds, ["hello", "load", "announce"])
+        self.worker.stop()
+        self.node.wait_for("goodbye")
+        self.node.close()
+        serving.join(SOON)
+        self.assertFalse(serving.is_alive(), "the worker ends")
+
     def test_a_tool_that_blocks_its_loop_stops_no_link(self) -> None:
         begun, release = threading.Event(), threading.Event()
         self.addCleanup(release.set)

@@ -140,7 +140,10 @@ class Link:
             await stream.code()
             raise Broken(f"the first frame is no welcome: {await stream.details()}")
         self._welcome(first.welcome)
-        helpers = [asyncio.create_task(self._write(stream)), asyncio.create_task(self._tick(stream))]
+        # First, since a node that knows the tools and no capacity refuses calls.
+        load = self.runtime.load()
+        await self.send(0, load=load)
+        helpers = [asyncio.create_task(self._write(stream)), asyncio.create_task(self._tick(stream, load))]
         try:
             await self.announce()
             while (frame := await stream.read()) is not grpc.aio.EOF:
@@ -170,9 +173,9 @@ class Link:
         )
         await self.send(0, announce=said)
 
-    async def _tick(self, stream: Any) -> None:
-        """Reports changes of the load, and checks whether the node is alive."""
-        reported, asked, last = None, False, time.monotonic()
+    async def _tick(self, stream: Any, reported: worker_pb2.Load) -> None:
+        """Reports the load when it has changed, and looks whether the node is alive."""
+        asked, last = False, time.monotonic()
         while True:
             load = self.runtime.load()
             if load != reported:
