@@ -16,18 +16,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use parking_lot::Mutex;
 use reqwest::{RequestBuilder, Response, Url};
 use shoal_outbound::{
     Client, ClientSettings, Identity, MOST_REDIRECTS, Named, Outbound, Redirects, whole_story,
 };
-use shoal_ports::{Caller, read_text};
+use shoal_ports::{Caller, read_text, shown};
 use tokio::time::Instant;
 
 use self::client_credentials::ClientCredentials;
 use self::headers::{Headers, forwarded, of_caller};
 use self::token_exchange::TokenExchange;
+use crate::upstream::Throttle;
 
 mod body;
 mod cached_token;
@@ -51,6 +52,8 @@ pub(crate) use self::token_endpoint::NoToken;
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// Characters of a server's words for a refusal that are passed on or logged.
+pub(crate) const SAID: usize = 300;
 /// Bytes of a file with a secret at most.
 const SECRET_BYTES: u64 = 64 * 1024;
 
@@ -65,6 +68,8 @@ pub(crate) struct HttpClient {
     credentials: Option<ClientCredentials>,
     exchange: Option<TokenExchange>,
     client: Mutex<Option<Built>>,
+    /// Keeps refusals of the operator's credentials from filling the log.
+    refusals: Throttle,
 }
 
 /// A client, and the files that it was built with.
@@ -148,6 +153,7 @@ impl HttpClient {
                 .transpose()?,
             config,
             client: Mutex::default(),
+            refusals: Throttle::default(),
         })
     }
 
@@ -286,12 +292,29 @@ impl HttpClient {
         self.exchange.is_some() || self.forwards_token() && brings_token(caller)
     }
 
-    /// Whether requests carry credentials of the operator: headers, a certificate, or a token of Shoal's own.
-    pub(crate) fn has_own_credentials(&self) -> bool {
-        self.credentials.is_some()
+    /// Whether requests carry credentials of the operator, perhaps beside the caller's: headers, a certificate, or a token of Shoal's own.
+    /// A caller's header replaces the operator's header of the same name. What a file has counts whatever its names are.
+    pub(crate) fn is_operators(&self, caller: Option<&Caller>) -> bool {
+        let is_replaced = |name: &String| {
+            let name = name.to_ascii_lowercase();
+            let is_traded = self.exchange.is_some() && name == *header::AUTHORIZATION.as_str();
+            let is_forwarded = (self.forward.iter()).any(|forwarded| **forwarded == *name);
+            caller.is_some_and(|caller| {
+                is_traded || is_forwarded && caller.headers.get(&name).is_some()
+            })
+        };
+        self.own_credentials(caller).is_some()
             || self.config.tls.certificate.is_some()
-            || !self.config.headers.is_empty()
             || self.config.headers_file.is_some()
+            || self.config.headers.keys().any(|name| !is_replaced(name))
+    }
+
+    /// Logs that the server refuses credentials of the operator, and its words, which callers must not read.
+    pub(crate) fn log_refusal(&self, server: &str, status: StatusCode, said: &str) {
+        if let Some(kept_back) = self.refusals.admit() {
+            let said = shown(said, SAID);
+            tracing::warn!(target: "shoal::http", server, %status, said, kept_back, "the server refuses the credentials that are configured for it");
+        }
     }
 
     fn forwards_token(&self) -> bool {

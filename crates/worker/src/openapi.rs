@@ -215,12 +215,11 @@ impl OpenApiBackend {
         if answer.status() == StatusCode::UNAUTHORIZED {
             let http = &self.service.http;
             http.not_accepted(Some(&call.caller));
-            let are_own = http.has_own_credentials() || !credentials.is_empty();
-            if are_own && !http.is_callers(&call.caller) {
+            if http.is_operators(Some(&call.caller)) || !credentials.is_empty() {
+                let status = answer.status();
                 let (told, said) = answer::unauthorized(answer).await;
-                if let Some(kept_back) = self.service.complaints.admit() {
-                    tracing::warn!(target: "shoal::openapi", said, kept_back, "the service refuses the credentials that are configured for it");
-                }
+                let server = api.base.host_str().unwrap_or_default();
+                http.log_refusal(server, status, &said);
                 return Ok(CallOutcome::Result(told));
             }
         }

@@ -359,17 +359,15 @@ impl Channel {
         let refused = Refused {
             in_callers_name,
             // Nobody is told how a message ends that has no answer.
-            in_operators_name: id.is_some() && !in_callers_name && http.has_own_credentials(),
+            in_operators_name: id.is_some() && http.is_operators(caller),
             id,
             is_call: id.is_some_and(|id| self.link.pending.is_call(id)),
             in_session: self.in_session(),
         };
         let status = answer.status();
         let (refusal, for_operator) = refusal::read(answer, refused).await;
-        if let Some(said) = for_operator
-            && let Some(kept_back) = self.link.complaints.admit()
-        {
-            tracing::warn!(target: "shoal::http", server = self.link.name(), %status, said, kept_back, "the server refuses the credentials that are configured for it");
+        if let Some(said) = for_operator {
+            http.log_refusal(self.link.name(), status, &said);
         }
         match refusal {
             Refusal::Outcome(outcome) => return outcome,

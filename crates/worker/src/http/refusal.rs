@@ -10,7 +10,7 @@ use shoal_ports::CallFailure;
 use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code, shown};
 
 use super::stream::has_media_type;
-use crate::http_client::{LATER, redirect_target, retry_after};
+use crate::http_client::{LATER, SAID, redirect_target, retry_after};
 use crate::upstream::{Denied, RequestOutcome, readable};
 
 /// Bytes of a refusal that are read.
@@ -36,14 +36,12 @@ pub(super) struct Refused {
     pub(super) is_call: bool,
     /// Whether it was sent within a session.
     pub(super) in_session: bool,
-    /// Whether it carried a caller's token instead of Shoal's own credentials.
+    /// Whether it carried a caller's token, or one that this was traded for.
     pub(super) in_callers_name: bool,
-    /// Whether it carried credentials that the operator has set, and no caller's token.
+    /// Whether it carried credentials that the operator has set, perhaps beside a caller's token. Their refusal may quote them.
     pub(super) in_operators_name: bool,
 }
 
-/// Characters of what a body says that are passed on.
-const SAID: usize = 300;
 /// Members of a JSON body by which servers say what is wrong.
 const WORDS: [&str; 4] = ["error_description", "message", "detail", "error"];
 
@@ -64,7 +62,8 @@ fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<St
     (!said.is_empty()).then_some(said)
 }
 
-/// Reads a refusal. Returns beside it the words of the server that are for the operator alone.
+/// Reads a refusal. If it may be of the operator's credentials, returns beside it the server's words, which are for the operator alone, and
+/// empty where the server has none.
 pub(super) async fn read(answer: Response, refused: Refused) -> (Refusal, Option<String>) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     if let Some(target) = redirect_target(&answer) {
@@ -88,8 +87,8 @@ fn judge(
     let said = words(headers, &body, json.as_ref());
     let is_of_credentials = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status);
     if is_of_credentials && refused.in_operators_name {
-        let outcome = denied(status, false, None);
-        return (Refusal::Outcome(outcome), said);
+        let outcome = denied(status, refused.in_callers_name, None);
+        return (Refusal::Outcome(outcome), Some(said.unwrap_or_default()));
     }
     let said = said.as_deref();
     let meaning = meaning(status, headers, json.as_ref(), said, refused);
@@ -314,20 +313,25 @@ mod tests {
 
     #[test]
     fn what_a_server_says_of_the_operators_credentials_is_for_the_operator() {
-        let refused = Refused {
+        let refused = |in_callers_name| Refused {
             id: Some(3),
             is_call: true,
             in_session: false,
-            in_callers_name: false,
+            in_callers_name,
             in_operators_name: true,
         };
         let answered =
             r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"key abc expired"}}"#;
-        for body in [answered, r#"{"error":"key abc expired"}"#] {
+        let bodies = [answered, r#"{"error":"key abc expired"}"#];
+        for (body, with_callers) in bodies.into_iter().flat_map(|it| [(it, false), (it, true)]) {
             for (status, is_kept_back) in [(401, true), (403, true), (400, false), (500, false)] {
                 let status = StatusCode::from_u16(status).unwrap();
-                let (refusal, for_operator) =
-                    judge(status, &HeaderMap::new(), body.into(), refused);
+                let (refusal, for_operator) = judge(
+                    status,
+                    &HeaderMap::new(),
+                    body.into(),
+                    refused(with_callers),
+                );
                 let Refusal::Outcome(outcome) = refusal else {
                     panic!("{status}");
                 };
@@ -338,6 +342,14 @@ mod tests {
                 );
             }
         }
+        // The log has also a refusal without words.
+        let (_, for_operator) = judge(
+            StatusCode::FORBIDDEN,
+            &HeaderMap::new(),
+            "".into(),
+            refused(false),
+        );
+        assert_eq!(for_operator.as_deref(), Some(""));
     }
 
     #[test]

@@ -21,7 +21,6 @@ use crate::BackendState;
 use crate::http_client::{
     EqualServers, HttpClient, NoToken, Reachability, Unanswered, check_url, modified, send,
 };
-use crate::upstream::Throttle;
 
 /// One service, and what is known of it.
 pub(super) struct OpenApiService {
@@ -30,8 +29,6 @@ pub(super) struct OpenApiService {
     pub(super) reachability: Reachability,
     pub(super) closing: CancellationToken,
     pub(super) restarts: AtomicU64,
-    /// Keeps refusals of the operator's credentials from filling the log.
-    pub(super) complaints: Throttle,
     choice: ToolChoice,
     source: DocumentSource,
     /// Goes where only the document leads.
@@ -71,7 +68,6 @@ impl OpenApiService {
             is_first,
             reachability: others.at(0),
             closing: CancellationToken::new(),
-            complaints: Throttle::default(),
             restarts: AtomicU64::new(0),
             api: RwLock::default(),
             config,

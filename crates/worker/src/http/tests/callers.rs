@@ -271,6 +271,41 @@ async fn a_caller_whose_token_is_refused_is_told_so() {
     }
 }
 
+/// They may name the key, or show a part of it.
+#[tokio::test]
+async fn words_about_the_operators_credentials_are_for_the_operator() {
+    for (header, token, is_kept_back) in [
+        ("X-Key", Some("bad"), true),
+        ("X-Key", None, true),
+        ("Authorization", None, true),
+        // The caller's replaces it.
+        ("Authorization", Some("bad"), false),
+    ] {
+        let server = Server::start(&[]).await;
+        let mut config = server.config();
+        let own = (header.to_owned(), Secret::new("abc"));
+        config.headers.extend([own]);
+        config.forward = vec!["Authorization".to_owned()];
+        config.callers_without_token = CallersWithoutToken::Service;
+        let running = server.backend_of(config).await;
+        for status in [401, 403] {
+            let refusal = json!({ "status": status, "said": "abc has expired" });
+            server.order(refusal).await;
+            let caller = client("a", token);
+            let refused = error(running.call(&caller, "echo", json!({ "text": "x" })).await);
+            let whose = if token.is_some() { "caller" } else { "Shoal" };
+            assert!(refused.message.contains(whose), "{}", refused.message);
+            let told = refused.message.contains("abc");
+            assert_eq!(
+                told, !is_kept_back,
+                "{header} {token:?}: {}",
+                refused.message
+            );
+            server.order(json!({ "status": null })).await;
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_is_told_before_anything_starts() {
     let refused = |change: &dyn Fn(&mut HttpConfig)| {

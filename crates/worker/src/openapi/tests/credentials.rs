@@ -83,13 +83,17 @@ async fn words_about_the_operators_credentials_are_for_the_operator() {
     config.callers_without_token = CallersWithoutToken::Service;
     let (client, token) = (Client::named("a"), [("authorization", "Bearer a")]);
     let callers = Client::named("b").bringing(&token);
-    for has_own in [false, true] {
-        if has_own {
-            let own = ("X-Key".to_owned(), Secret::new("operator"));
-            config.headers.extend([own]);
-        }
+    for (own, goes_with_callers) in [
+        (None, false),
+        // The caller's replaces it.
+        (Some("Authorization"), false),
+        (Some("X-Key"), true),
+    ] {
+        config.headers = (own.into_iter())
+            .map(|name| (name.to_owned(), Secret::new("operator")))
+            .collect();
         let running = service.backend_of(config.clone()).await;
-        for (client, is_kept_back) in [(&client, has_own), (&callers, false)] {
+        for (client, is_kept_back) in [(&client, own.is_some()), (&callers, goes_with_callers)] {
             let refused = running.call(client, "status", json!({ "code": 401 })).await;
             let told = told(refused);
             assert!(told.starts_with("401 Unauthorized: the service does not accept"));
