@@ -81,14 +81,28 @@ impl TokenExchange {
     }
 
     async fn trade(&self, client: &Client, subject: &str) -> Result<Token, NoToken> {
+        let secret = match &self.config.client_secret_file {
+            // Read each time: it may have been changed.
+            Some(file) => Some(read_secret(file).await.map_err(NoToken::Away)?),
+            None => None,
+        };
+        let secret = secret.as_deref().map(str::trim);
         let asked = Asked {
-            hidden: &[(subject, "(the token)")],
+            hidden: &[
+                (subject, "(the token)"),
+                (secret.unwrap_or_default(), "(the secret)"),
+            ],
             refusal: "does not trade the caller's token",
         };
-        ask(self.request(client, subject).await?, asked).await
+        ask(self.request(client, subject, secret)?, asked).await
     }
 
-    async fn request(&self, client: &Client, subject: &str) -> Result<RequestBuilder, NoToken> {
+    fn request(
+        &self,
+        client: &Client,
+        subject: &str,
+        secret: Option<&str>,
+    ) -> Result<RequestBuilder, NoToken> {
         let config = &self.config;
         let mut members = vec![
             ("grant_type", GRANT),
@@ -107,12 +121,8 @@ impl TokenExchange {
             }
         }
         let mut request = post(client, &self.endpoint)?;
-        match &config.client_secret_file {
-            // Read each time: it may have been changed.
-            Some(file) => {
-                let secret = read_secret(file).await.map_err(NoToken::Away)?;
-                request = basic_auth(request, &config.client_id, secret.trim());
-            }
+        match secret {
+            Some(secret) => request = basic_auth(request, &config.client_id, secret),
             None if !config.client_id.is_empty() => members.push(("client_id", &config.client_id)),
             None => {}
         }

@@ -306,6 +306,23 @@ async fn words_about_the_operators_credentials_are_for_the_operator() {
     }
 }
 
+#[tokio::test]
+async fn a_secret_that_the_token_endpoint_repeats_is_hidden() {
+    let server = Server::start(&[]).await;
+    let secret = scratch("secret");
+    std::fs::write(&*secret, "open sesame\n").unwrap();
+    let mut config = trading(&server);
+    config.token_exchange.client_secret_file = Some(secret.to_path_buf());
+    let running = server.backend_of(config).await;
+    let body = json!({ "error": "invalid_client", "error_description": "not open sesame" });
+    let refusal = json!({ "status": 401, "body": body });
+    server.order(json!({ "refusal": refusal })).await;
+    let caller = client("a", Some("one"));
+    let refused = running.call(&caller, "echo", json!({ "text": "x" })).await;
+    let told = error(refused).message;
+    assert!(told.contains("invalid_client: not (the secret)"), "{told}");
+}
+
 #[test]
 fn what_cannot_be_is_told_before_anything_starts() {
     let refused = |change: &dyn Fn(&mut HttpConfig)| {
