@@ -186,6 +186,13 @@ impl Placement {
         }
     }
 
+    /// A process takes no further call. It is retired by the plan that finds it idle.
+    pub(super) fn retire(&mut self, id: SlotId) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
+            slot.retiring = true;
+        }
+    }
+
     /// Gives up a process that its owner has not used for this long; it is retired by the next plan. How long it may be idle
     /// yet, if it has an owner.
     pub(super) fn give_up_idle(&mut self, id: SlotId, idle: Duration) -> Option<Duration> {

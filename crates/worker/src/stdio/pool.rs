@@ -339,6 +339,16 @@ impl Lead for Arc<ProcessPool> {
         deserted
     }
 
+    fn replaces(&self, process: &Arc<Connection>) {
+        {
+            let mut state = self.state.lock();
+            let is_it = |(_, other): &(&SlotId, &Process)| Arc::ptr_eq(&other.connection, process);
+            let slot = state.processes.iter().find(is_it).map(|(id, _)| *id);
+            slot.into_iter().for_each(|id| state.placement.retire(id));
+        }
+        self.proceed();
+    }
+
     fn wanted(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             while self.state.lock().waiters.is_empty() {

@@ -45,6 +45,9 @@ pub(crate) trait Lead: Send + Sync + 'static {
         Box::pin(std::future::pending())
     }
 
+    /// The lead connection takes no further call, and is retired once its calls have ended.
+    fn replaces(&self, _connection: &Arc<Connection>) {}
+
     /// Returns once a call needs it.
     fn wanted(&self) -> BoxFuture<'_, ()>;
 }
@@ -53,7 +56,7 @@ pub(crate) trait Lead: Send + Sync + 'static {
 pub(crate) struct Supervisor {
     launcher: Arc<Launcher>,
     modern_side: Arc<ModernSide>,
-    lead: Box<dyn Lead>,
+    lead: Arc<dyn Lead>,
     state: watch::Sender<BackendState>,
     /// What was read last; the generations survive restarts.
     catalog: Option<PoolCatalog>,
@@ -100,7 +103,7 @@ impl Supervisor {
         Self {
             launcher,
             modern_side,
-            lead: Box::new(lead),
+            lead: Arc::new(lead),
             state,
             catalog: None,
             told: BTreeSet::new(),
@@ -231,10 +234,18 @@ impl Supervisor {
         pace.was_read(true, lists.missing());
         self.lead.joins(&connection);
         let over = connection.over();
+        let lead = self.lead.clone();
+        let replaced = &connection;
         let learning = async {
             let more = match early {
                 Ok(more) => more,
-                Err(_) => has_more.await,
+                Err(_) => {
+                    let more = has_more.await;
+                    if !was_asked && modern_side.has_switched() {
+                        lead.replaces(replaced);
+                    }
+                    more
+                }
             };
             more && modern_side.learn(link).await
         };
@@ -242,7 +253,13 @@ impl Supervisor {
         let mut learns = true;
         loop {
             tokio::select! {
-                () = over.cancelled() => return self.ended(&connection),
+                () = over.cancelled() => {
+                    if learns && connection.is_retired() {
+                        // What the next lead lists too.
+                        learning.await;
+                    }
+                    return self.ended(&connection);
+                }
                 Some(list) = answers.next() => {
                     lists.take(link, list);
                     // What the connection's end has cut off is no news.

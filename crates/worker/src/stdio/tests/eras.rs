@@ -6,7 +6,9 @@ use serde_json::json;
 use shoal_ports::{Call, CallFailure, CallOutcome, Repeat, ResourceUpdated};
 use shoal_protocol::{Method, RawJson};
 
-use super::harness::{Client, SOON, Scratch, TestBackend, failure, fixture, scratch, signal, text};
+use super::harness::{
+    Client, SOON, Scratch, TestBackend, eventually, failure, fixture, scratch, signal, text,
+};
 use crate::{EraChoice, Isolation, StdioBackend, StdioConfig};
 
 #[tokio::test]
@@ -176,6 +178,23 @@ async fn a_server_that_was_asked_for_the_other_era_may_ask_by_requests() {
     let client = Client::askable("a");
     let answer = text(&running.call(&client, "greet", json!({})).await);
     assert_eq!(answer["action"], "accept", "{answer}");
+}
+
+/// Its process takes calls by then.
+#[tokio::test]
+async fn a_server_that_says_late_that_it_has_the_other_era_may_ask_by_requests() {
+    let (mut config, trace) = dual();
+    let late = ["--switch", "--late", "1.5"].map(str::to_owned);
+    config.args.extend(late);
+    let running = TestBackend::start(config).await;
+    running.catalog_where(|_| true).await;
+    let starts = || traced(&trace).len();
+    eventually("another process", || starts() == 3).await;
+    assert_eq!(traced(&trace), ["legacy", "modern", "legacy"]);
+    let client = Client::askable("a");
+    let answer = text(&running.call(&client, "greet", json!({})).await);
+    assert_eq!(answer["action"], "accept", "{answer}");
+    assert_eq!(running.0.restarts(), 0);
 }
 
 #[tokio::test]
