@@ -13,6 +13,10 @@ use super::error::StartError;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
+/// How many times as long as it may say nothing to `initialize` a server is waited for that answers `server/discover` first, and lists legacy
+/// versions.
+const SLOW: u32 = 4;
+
 /// Characters of a server's versions that are shown.
 const SHOWN: usize = 200;
 
@@ -202,6 +206,7 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
         },
         answer = discover.outcome() => answer,
     };
+    let is_dual = lists_legacy(&answer);
     match (judge(answer), refused) {
         // Both are refused: what it says to the older one is about the server, not about the method.
         (Err(StartError::NotModern | StartError::Rejected(_)), Some(refused)) => Err(refused),
@@ -209,6 +214,14 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
         (Err(StartError::NotModern), None) if waits => {
             let late = initialize.outcome().await;
             settle_legacy(link, late).await
+        }
+        // It may take its time to open a session, and its requests to clients exist only there.
+        (Ok(modern), None) if waits && is_dual => {
+            let patience = patience.saturating_mul(SLOW);
+            match tokio::time::timeout(patience, initialize.outcome()).await {
+                Ok(late) => settle_legacy(link, late).await.or(Ok(modern)),
+                Err(_) => Ok(modern),
+            }
         }
         (judged, _) => judged,
     }
@@ -279,6 +292,15 @@ fn busy(failure: &CallFailure) -> StartError {
     StartError::Refused(RpcError::new(code::OVERLOADED, failure.to_string()))
 }
 
+/// Whether the answer to `server/discover` lists a legacy version too.
+fn lists_legacy(answer: &RequestOutcome) -> bool {
+    let RequestOutcome::Answered(Outcome::Result(result)) = answer else {
+        return false;
+    };
+    let versions = result.member("supportedVersions");
+    versions.is_some_and(|versions| speaks(&offered(&versions), Era::Legacy))
+}
+
 /// What the answer to `server/discover` tells.
 fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     let result = match answer {
@@ -322,17 +344,18 @@ fn judge_error(error: RpcError) -> StartError {
 
 fn judge_versions(versions: &RawJson) -> Result<(), StartError> {
     let offered = offered(versions);
-    let speaks = |era: Era| {
-        let mut known = offered.iter().filter_map(|v| v.parse::<Revision>().ok());
-        known.any(|revision| revision.era() == era)
-    };
-    if speaks(Era::Modern) {
+    if speaks(&offered, Era::Modern) {
         Ok(())
-    } else if speaks(Era::Legacy) {
+    } else if speaks(&offered, Era::Legacy) {
         Err(StartError::NotModern)
     } else {
         Err(unsupported(&offered))
     }
+}
+
+fn speaks(offered: &[String], era: Era) -> bool {
+    let mut known = offered.iter().filter_map(|v| v.parse::<Revision>().ok());
+    known.any(|revision| revision.era() == era)
 }
 
 fn offered(versions: &RawJson) -> Vec<String> {

@@ -198,6 +198,17 @@ async fn a_server_that_says_late_that_it_has_the_other_era_may_ask_by_requests()
 }
 
 #[tokio::test]
+async fn a_server_of_both_eras_that_is_slow_to_open_a_session_may_ask_by_requests() {
+    let (mut config, _trace) = dual();
+    config.probe_timeout = Duration::from_millis(500).into();
+    config.args.extend(["--slow", "1"].map(str::to_owned));
+    let running = TestBackend::start(config).await;
+    let client = Client::askable("a");
+    let answer = text(&running.call(&client, "greet", json!({})).await);
+    assert_eq!(answer["action"], "accept", "{answer}");
+}
+
+#[tokio::test]
 async fn a_server_of_both_eras_may_ask_by_requests() {
     let (config, trace) = dual();
     let running = TestBackend::start(config).await;
