@@ -133,6 +133,10 @@ deploy_release() {
         skip "$name" "$(needs python); $(needs go)"
         return
     fi
+    if ! python3 -c 'import tomllib' 2>/dev/null; then
+        skip "$name" "needs Python 3.11 or later, which reads TOML: apt-get install python3"
+        return
+    fi
     if ! have helm3; then
         skip "$name" "needs Helm 3, which npm fetches: $(needs node)"
         return

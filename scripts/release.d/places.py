@@ -53,6 +53,7 @@ class Release:
             ("Cargo.toml", r'^repository = "(.*)"$'): self.repository,
             ("helm/shoal/Chart.yaml", r"^home: (.*)$"): self.repository,
             ("helm/shoal/Chart.yaml", r'^appVersion: "(.*)"$'): self.version,
+            ("deploy/compose.yaml", r"SHOAL_IMAGE:-shoal:([^}]*)}"): self.version,
             ("workers/python/pyproject.toml", r'^Repository = "(.*)"$'): self.repository,
             ("workers/python/pyproject.toml", r'^name = "(.*)"$'): self.python,
             ("workers/python/pyproject.toml", r'^version = "(.*)"$'): self.version,
