@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures::StreamExt as _;
 use shoal_ports::{
     Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef, SessionTransport,
 };
@@ -11,6 +12,7 @@ use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
 use super::leaving::Leave;
+use super::ownership::AT_ONCE;
 use super::patience::Patience;
 use super::places::Place;
 use super::{Node, Passive};
@@ -123,10 +125,13 @@ impl Node {
 
     pub(crate) async fn passivate_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
-        for live in self.all_live() {
+        let leaving = futures::stream::iter(self.all_live()).for_each_concurrent(AT_ONCE, |live| {
             let leave = Leave::ShutDown(patience.clone());
-            self.leave(&live, leave, None).await;
-        }
+            async move {
+                self.leave(&live, leave, None).await;
+            }
+        });
+        leaving.await;
     }
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {

@@ -5,27 +5,75 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Shared by sessions that leave together, so that an outage delays them once.
+/// How many outages of the longest duration are waited for, all in all.
+const OUTAGES: u32 = 3;
+
+/// The time that sessions which leave together share for waiting for the store: one outage delays them once, and not once each.
+/// A store that comes and goes delays them three times as long at most, however many they are.
 pub(crate) struct Patience {
     most: Duration,
-    away_since: Mutex<Option<Instant>>,
+    waited: Mutex<Waited>,
+}
+
+#[derive(Default)]
+struct Waited {
+    /// The time of the first failure since the store last answered one of the sessions.
+    away_since: Option<Instant>,
+    /// The duration of all outages before.
+    before: Duration,
 }
 
 impl Patience {
     pub(crate) fn new(most: Duration) -> Self {
         Self {
             most,
-            away_since: Mutex::default(),
+            waited: Mutex::default(),
         }
     }
 
     /// Notes a failure and returns whether to keep waiting.
     pub(super) fn lasts(&self) -> bool {
-        let mut since = self.away_since.lock();
-        since.get_or_insert_with(Instant::now).elapsed() < self.most
+        let mut waited = self.waited.lock();
+        let outage = (waited.away_since.get_or_insert_with(Instant::now)).elapsed();
+        outage < self.most && waited.before + outage < self.most * OUTAGES
     }
 
     pub(super) fn answered(&self) {
-        *self.away_since.lock() = None;
+        let mut waited = self.waited.lock();
+        if let Some(since) = waited.away_since.take() {
+            waited.before += since.elapsed();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::{OUTAGES, Patience};
+
+    const MOST: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_comes_and_goes_is_not_waited_for_without_end() {
+        let patience = Patience::new(MOST);
+        for _ in 0..2 * OUTAGES {
+            assert!(patience.lasts());
+            advance(MOST / 2).await;
+            patience.answered();
+        }
+        assert!(!patience.lasts());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_outage_is_waited_for_once() {
+        let patience = Patience::new(MOST);
+        assert!(patience.lasts());
+        advance(MOST).await;
+        assert!(!patience.lasts());
+        patience.answered();
+        assert!(patience.lasts());
     }
 }
