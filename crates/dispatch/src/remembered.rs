@@ -11,7 +11,7 @@ pub struct Memorable {
     pub pool: Arc<str>,
     /// The pool's tools, prompts and resources.
     pub catalog: Arc<PoolCatalog>,
-    /// Whether this node learnt the catalog from a worker. `false` while the catalog is only
-    /// [recalled](crate::Dispatch::recall), because other nodes may know a newer one.
-    pub is_news: bool,
+    /// Whether the catalog replaces the one in the store, because this node learnt it from a worker. False if the node
+    /// [recalled](crate::Dispatch::recall) it and no worker has announced a different one since: then other nodes may know a newer catalog.
+    pub replaces: bool,
 }

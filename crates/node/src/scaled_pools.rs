@@ -147,7 +147,7 @@ impl ScaledPools {
         for Memorable {
             pool,
             catalog,
-            is_news,
+            replaces,
         } in known
         {
             let before = self.told.get(&pool);
@@ -156,7 +156,7 @@ impl ScaledPools {
                 continue;
             }
             // Another node may have told of something newer since.
-            let replaces = is_news && before.is_none();
+            let replaces = replaces && before.is_none();
             let bytes = encode_catalog(&catalog);
             if bytes.len() > LARGEST {
                 if self.too_large.insert(pool.clone()) {

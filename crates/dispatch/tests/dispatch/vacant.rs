@@ -44,20 +44,21 @@ async fn names(setting: &Setting) -> Vec<String> {
         .collect()
 }
 
+/// The pools to remember: the name, the catalog, and whether it replaces the one in the store.
 fn remembered(setting: &Setting) -> Vec<(String, PoolCatalog, bool)> {
     let all = setting.dispatch.to_remember().into_iter();
-    all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.is_news))
+    all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.replaces))
         .collect()
 }
 
 fn tools_of(setting: &Setting) -> Vec<(String, usize, bool)> {
     let all = remembered(setting).into_iter();
-    all.map(|(pool, catalog, is_news)| (pool, catalog.tools.len(), is_news))
+    all.map(|(pool, catalog, replaces)| (pool, catalog.tools.len(), replaces))
         .collect()
 }
 
-fn zero(tools: usize, is_news: bool) -> Vec<(String, usize, bool)> {
-    vec![("zero".to_owned(), tools, is_news)]
+fn zero(tools: usize, replaces: bool) -> Vec<(String, usize, bool)> {
+    vec![("zero".to_owned(), tools, replaces)]
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,7 +66,7 @@ impl Registry {
                 Some(Memorable {
                     pool: name.clone(),
                     catalog: listed.compiled.as_ref()?.source.clone(),
-                    is_news: !listed.recalled,
+                    replaces: !listed.recalled,
                 })
             })
             .collect()
