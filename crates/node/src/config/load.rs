@@ -124,7 +124,9 @@ fn examine(layers: &Layers) -> Result<Settings, Error> {
     let broken = broken
         .into_iter()
         .flatten()
-        .map(|broken| broken.finding(layers));
+        .filter(|broken| !(deviations.iter()).any(|it| broken.may_follow_from(&it.path)))
+        .map(|broken| broken.finding(layers))
+        .collect::<Vec<_>>();
     let misfits = deviations
         .into_iter()
         .map(|deviation| finding(deviation, layers));

@@ -9,6 +9,7 @@ use shoal_ports::QuotaConfig;
 
 use super::finding::Finding;
 use super::layers::Layers;
+use super::setting_path::SettingPath;
 use super::{AuthMode, Backend, Pool, Role, Settings};
 
 mod auth;
@@ -77,6 +78,14 @@ pub(super) struct BrokenRule {
 }
 
 impl BrokenRule {
+    /// Whether it may follow from a mistake at or below its setting. A pool's own setting stands for the pool's name.
+    pub(super) fn may_follow_from(&self, mistake: &SettingPath) -> bool {
+        let mistake = mistake.to_string();
+        let below = mistake.strip_prefix(&self.setting);
+        self.setting.matches('.').count() > 1
+            && below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
+    }
+
     /// With the place where the setting was set.
     pub(super) fn finding(self, layers: &Layers) -> Finding {
         Finding::of_setting(self.setting, self.reason, layers)

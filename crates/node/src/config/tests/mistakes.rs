@@ -406,6 +406,22 @@ fn each_mistake_in_a_file_is_answered_with_its_place_and_what_to_write() {
     }
 }
 
+/// What cannot be read is left out, and its table may then break a rule.
+#[test]
+fn a_value_that_cannot_be_read_is_told_of_once() {
+    for mistake in [
+        "document = 'a.json'\nsecurity.key = { secret = 7357 }",
+        "document = 'a.json'\nsecurity.key = { secrt = 'a' }",
+        "document = 7357",
+    ] {
+        let message = in_file(&format!("[pools.a.backend.openapi]\n{mistake}\n")).refusal();
+        assert!(!message.contains("2 errors"), "{message}");
+    }
+    // The name is another mistake.
+    let message = in_file("[pools.'My Tools']\nbackend = 'demo'\nprefix = 7357\n").refusal();
+    assert!(message.contains("2 errors"), "{message}");
+}
+
 #[test]
 fn each_mistake_in_a_variable_is_answered_in_its_words() {
     for (name, value, parts) in IN_VARIABLES {
