@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `listener` | where the worker joins, and the command that starts it |
 //! | `link` | one link, as the node speaks on it: batches, fragments, pings |
+//! | `link_in_use` | the link that a check has, and leaves to the next one |
 //! | `call_reader` | one reader of one call |
 //! | `calls` | the calls that are made |
 //! | `check_failure` | why a check did not pass |
@@ -15,6 +16,7 @@ mod calls;
 mod check_failure;
 mod checks;
 mod link;
+mod link_in_use;
 mod listener;
 mod report;
 
@@ -53,6 +55,9 @@ pub async fn run(command: &WorkerCheck) -> Result<(), Failure> {
             ))),
             None => (check.run)(&mut listener).await,
         };
+        if matches!(result, Err(CheckFailure::Failed { .. })) {
+            listener.hang_up();
+        }
         report.add(check, result);
         if command.output == Output::Text {
             print(&report.last_line())?;

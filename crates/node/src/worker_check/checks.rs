@@ -1,4 +1,4 @@
-//! What is checked, in order. Each check begins with a link of its own.
+//! What is checked, in order. A check goes on with the link of the one before, if that has passed.
 
 mod asking;
 mod ending;

@@ -19,6 +19,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::check_failure::{CheckFailure, Checked};
 use super::link::{Incoming, LONGEST_MESSAGE, Link, Setting};
+use super::link_in_use::{LinkInUse, Spare};
 use crate::cli::{Output, WorkerCheck};
 use crate::exit::{Code, Failure};
 
@@ -34,6 +35,8 @@ pub(super) struct WorkerListener {
     /// How long a thing may take that is waited for.
     pub(super) patience: Duration,
     links: mpsc::Receiver<Incoming>,
+    /// The link that the last check has left.
+    spare: Spare,
     /// The worker, if it was started here.
     pub(super) process: Option<Child>,
 }
@@ -110,6 +113,7 @@ impl WorkerListener {
             address,
             patience,
             links,
+            spare: Spare::default(),
             process: None,
         })
     }
@@ -143,13 +147,33 @@ impl WorkerListener {
         }
     }
 
-    /// A new link, with the newest version that the worker speaks.
-    pub(super) async fn link(&mut self) -> Checked<Link> {
-        self.link_with(Setting::default()).await
+    /// A link, with the newest version that the worker speaks: the last one, unless that was hung up. A worker may pause for seconds
+    /// before it dials again after a link that was short.
+    pub(super) async fn link(&mut self) -> Checked<LinkInUse> {
+        let spare = self.spare.lock().take();
+        if let Some(mut link) = spare {
+            link.kept.clear();
+            if link.ping().await.is_ok() {
+                return Ok(LinkInUse::new(link, Some(&self.spare)));
+            }
+        }
+        let link = self.new_link(Setting::default()).await?;
+        Ok(LinkInUse::new(link, Some(&self.spare)))
     }
 
-    /// A new link. The one before must have been dropped.
-    pub(super) async fn link_with(&mut self, setting: Setting) -> Checked<Link> {
+    /// A new link, which ends with its check. The one before must have been dropped.
+    pub(super) async fn link_with(&mut self, setting: Setting) -> Checked<LinkInUse> {
+        self.hang_up();
+        let link = self.new_link(setting).await?;
+        Ok(LinkInUse::new(link, None))
+    }
+
+    /// Ends the link that the last check has left.
+    pub(super) fn hang_up(&mut self) {
+        self.spare.lock().take();
+    }
+
+    async fn new_link(&mut self, setting: Setting) -> Checked<Link> {
         let patience = self.patience * LONG;
         let incoming = tokio::select! {
             incoming = timeout(patience, self.links.recv()) => incoming.ok().flatten(),
@@ -167,7 +191,7 @@ impl WorkerListener {
     }
 
     /// A link with these limits of this side.
-    pub(super) async fn limited(&mut self, limits: Limits) -> Checked<Link> {
+    pub(super) async fn limited(&mut self, limits: Limits) -> Checked<LinkInUse> {
         let setting = Setting {
             limits,
             ..Setting::default()

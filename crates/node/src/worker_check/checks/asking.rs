@@ -40,7 +40,7 @@ pub(super) async fn question_again(listener: &mut WorkerListener) -> Checked {
     let call = booking(&link);
     let mut flight = link.start(&call).await?;
     let first = link.question(&mut flight).await?;
-    drop(link);
+    link.hang_up();
     let mut link = listener.link().await?;
     let mut flight = link.attach(&call, 0, 0).await?;
     let second = link.question(&mut flight).await?;
@@ -113,7 +113,7 @@ pub(super) async fn session_state_again(listener: &mut WorkerListener) -> Checke
     let call = link.call("remember", json!({ "key": "a", "value": "1" }));
     let mut flight = link.start(&call).await?;
     let (ask, first) = link.wish(&mut flight).await?;
-    drop(link);
+    link.hang_up();
     let mut link = listener.link().await?;
     // After the event, whose answer may be lost with the node that gave it.
     let mut again = link.attach(&call, flight.read, 0).await?;

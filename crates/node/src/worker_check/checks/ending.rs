@@ -64,7 +64,7 @@ pub(super) async fn deserted(listener: &mut WorkerListener) -> Checked {
     call.timeout_ms = 100_000;
     let mut flight = link.start(&call).await?;
     link.event(&mut flight, "progress").await?;
-    drop(link);
+    link.hang_up();
     let mut link = listener.link().await?;
     // Nobody attaches; the load tells when it has ended.
     let ends = async {

@@ -139,8 +139,8 @@ pub(super) async fn nodes(listener: &mut WorkerListener) -> Checked {
 pub(super) async fn redial(listener: &mut WorkerListener) -> Checked {
     let first = listener.link().await?;
     let before = first.hello.clone();
-    drop(first);
-    let after = listener.link().await?.hello;
+    first.hang_up();
+    let after = listener.link().await?.hello.clone();
     let same = (before.worker, before.incarnation) == (after.worker.clone(), after.incarnation);
     expect(same, "the same name and incarnation", format!("{after:?}"))
 }

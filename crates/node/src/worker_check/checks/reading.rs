@@ -44,7 +44,7 @@ pub(super) async fn kept_result(listener: &mut WorkerListener) -> Checked {
     let call = link.call("echo", json!({ "text": "kept" }));
     let mut flight = link.start(&call).await?;
     link.text(&mut flight).await?;
-    drop(link);
+    link.hang_up();
     let mut link = listener.link().await?;
     let mut again = link.attach(&call, 0, 0).await?;
     let text = link.text(&mut again).await?;
@@ -56,7 +56,7 @@ pub(super) async fn broken_link(listener: &mut WorkerListener) -> Checked {
     let call = link.job(10, 30);
     let mut flight = link.start(&call).await?;
     link.event(&mut flight, "progress").await?;
-    drop(link);
+    link.hang_up();
     let mut link = listener.link().await?;
     let mut again = link.attach(&call, flight.read, flight.reader).await?;
     let text = link.text(&mut again).await?;
