@@ -11,7 +11,7 @@ pub struct Memorable {
     pub pool: Arc<str>,
     /// The pool's tools, prompts and resources.
     pub catalog: Arc<PoolCatalog>,
-    /// Whether the catalog replaces the one in the store, because this node learnt it from a worker. False if the node
-    /// [recalled](crate::Dispatch::recall) it and no worker has announced a different one since: then other nodes may know a newer catalog.
+    /// Whether the catalog replaces the stored one, because a worker announced it to this node. False for a
+    /// [recalled](crate::Dispatch::recall) catalog, because other nodes may know a newer one.
     pub replaces: bool,
 }

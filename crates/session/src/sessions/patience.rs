@@ -5,11 +5,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How many outages of the longest duration are waited for, all in all.
+/// Total waiting time, as a multiple of the longest outage.
 const OUTAGES: u32 = 3;
 
-/// The time that sessions which leave together share for waiting for the store: one outage delays them once, and not once each.
-/// A store that comes and goes delays them three times as long at most, however many they are.
+/// The time for which sessions that leave together wait for the store. They share it, so that an outage delays them once and
+/// a store that comes and goes delays them [`OUTAGES`] times as long at most.
 pub(crate) struct Patience {
     most: Duration,
     waited: Mutex<Waited>,
@@ -17,9 +17,9 @@ pub(crate) struct Patience {
 
 #[derive(Default)]
 struct Waited {
-    /// The time of the first failure since the store last answered one of the sessions.
+    /// The first failure since the store last answered.
     away_since: Option<Instant>,
-    /// The duration of all outages before.
+    /// Duration of earlier outages.
     before: Duration,
 }
 

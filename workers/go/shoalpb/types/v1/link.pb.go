@@ -32,7 +32,8 @@ const (
 // side picks the highest common version and sends it in its welcome; both sides use it from then on. Without a common
 // version, the accepting side ends the RPC with FAILED_PRECONDITION and a text that names both ranges.
 //
-// Version 1: everything but batches. Version 2: batches. Version 3: `State` events on worker links.
+// Version 1: everything but the following. Version 2: batches. Version 3: `State` events on worker links. Version 4: plans
+// of edges in deliveries. Version 5: reports that the tool of a stopped call has stopped.
 type Versions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lowest supported version; at least 1.

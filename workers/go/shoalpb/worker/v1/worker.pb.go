@@ -1,12 +1,13 @@
 // The link between a worker and a node: how a process in any language runs tools for Shoal.
 //
 // A worker dials every node that it learns of and keeps one stream to each; it needs no open port. A minimal worker
-// sends `hello` and `announce`, and answers each `start` with one `event` that is `finished`. Everything else is
+// sends `hello`, `load` and `announce`, and answers each `start` with one `event` that is `finished`. Everything else is
 // optional:
 //
 //   worker                                   node
 //   hello{versions 1-4, worker "py-1"} ──▶
 //                                       ◀──  welcome{version 4, node "n7", nodes}
+//   load{capacity 8}                   ──▶
 //   announce{pool "search", catalog}   ──▶
 //                                       ◀──  start{flight 1, call}
 //   event{flight 1, sequence 1,
