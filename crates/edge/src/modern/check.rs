@@ -43,10 +43,10 @@ pub(super) fn request(
         return Err(RpcError::method_not_found(method));
     }
     let params = request.params.as_ref();
-    if let Some(named) = request.method.named() {
-        if let Some(name) = params.and_then(|params| params.member_text(named.as_str())) {
-            expect_equal("Mcp-Name", sent(headers, &names::NAME), &name)?;
-        }
+    if let Some(named) = request.method.named()
+        && let Some(name) = params.and_then(|params| params.member_text(named.as_str()))
+    {
+        expect_equal("Mcp-Name", sent(headers, &names::NAME), &name)?;
     }
     let log = meta.log_level()?;
     let tasks = offers_tasks && declares_tasks(&capabilities);
