@@ -1,6 +1,6 @@
 //! Every refusal of an edge.
 //!
-//! `docs/errors.md` documents them, and `tests/edge/refusals.rs` compares the two.
+//! `docs/errors.md` explains the codes to users, and `tests/edge/refusals/rows.md` lists all of them for the tests.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Every row of `docs/errors.md` that an edge answers, sent over a real socket.
+//! Every row of `refusals/rows.md`, sent over a real socket, and explained in `docs/errors.md`.
 
 mod everybody;
 mod headers;
@@ -14,7 +14,7 @@ use self::page::Page;
 use crate::server::{Server, rpc};
 
 #[tokio::test]
-async fn every_row_is_answered_as_the_page_says() {
+async fn every_row_is_answered_as_it_says() {
     let mut page = Page::new();
     everybody::callers(&mut page).await;
     everybody::tokens(&mut page).await;
@@ -33,6 +33,13 @@ async fn every_row_is_answered_as_the_page_says() {
     modern::outcomes(&mut page).await;
     let untested = page.untested();
     assert!(untested.is_empty(), "{untested:#?}");
+}
+
+#[test]
+fn the_page_of_errors_has_every_code_and_status() {
+    let page = Page::new();
+    let unexplained = page.unexplained();
+    assert!(unexplained.is_empty(), "{unexplained:#?}");
 }
 
 fn ping() -> String {

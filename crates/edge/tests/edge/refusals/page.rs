@@ -1,4 +1,4 @@
-//! Compares answers with `docs/errors.md`.
+//! The rows of `rows.md`, whether an answer is what its row says, and whether `docs/errors.md` explains it.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,10 @@ use serde_json::Value;
 
 use crate::server::header;
 
+const ROWS: &str = include_str!("rows.md");
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
 
+/// What is answered to one kind of wrong request.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     what: String,
@@ -17,14 +19,10 @@ pub(super) struct Row {
     message: String,
 }
 
-/// The HTTP server's tests cover these rows.
-const NOT_OF_THE_EDGE: &str = "Refused by the HTTP server\n";
-
+/// The rows of every table whose columns are what, HTTP, code and message.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    let sections = PAGE.split("\n## ");
-    let sections = sections.filter(|section| !section.starts_with(NOT_OF_THE_EDGE));
-    for line in sections.flat_map(str::lines) {
+    for line in ROWS.lines() {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [what, status, code, message] = cells[..] else {
             continue;
@@ -56,7 +54,7 @@ impl Page {
     pub(super) fn row(&mut self, what: &str) -> Row {
         assert!(self.seen.insert(what.to_owned()), "{what} is tested twice");
         let row = self.rows.iter().find(|row| row.what == what);
-        row.unwrap_or_else(|| panic!("docs/errors.md has no row {what:?}"))
+        row.unwrap_or_else(|| panic!("rows.md has no row {what:?}"))
             .clone()
     }
 
@@ -81,6 +79,15 @@ impl Page {
         body
     }
 
+    /// The rows whose code and status `docs/errors.md` does not list together.
+    pub(super) fn unexplained(&self) -> Vec<&Row> {
+        let explained: BTreeSet<(i64, u16)> = PAGE.lines().flat_map(explained).collect();
+        let rows = self.rows.iter();
+        rows.filter(|row| !explained.contains(&(row.code, row.status)))
+            .collect()
+    }
+
+    /// The rows that no test has seen.
     pub(super) fn untested(&self) -> Vec<&Row> {
         let rows = self.rows.iter();
         rows.filter(|row| !self.seen.contains(&row.what)).collect()
@@ -91,6 +98,21 @@ impl Page {
         assert_eq!(body["id"], 7, "{what}");
         body
     }
+}
+
+/// The code and statuses of a row of the page's table of codes.
+fn explained(line: &str) -> Vec<(i64, u16)> {
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+    let [code, statuses, _, _] = cells[..] else {
+        return Vec::new();
+    };
+    let Ok(code) = code.parse() else {
+        return Vec::new();
+    };
+    let statuses = statuses
+        .split(", ")
+        .filter_map(|status| status.parse().ok());
+    statuses.map(|status| (code, status)).collect()
 }
 
 pub(super) fn compare(row: &Row, status: u16, body: &Value) {

@@ -14,14 +14,12 @@ use tokio::net::TcpStream;
 use super::{SOON, all, limits};
 use crate::http::{Bound, HttpLimits, HttpServer};
 
+const ROWS: &str = include_str!("refusals.md");
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
-const SECTION: &str = "## Refused by the HTTP server";
 
-/// The rows of `docs/errors.md`: status and parts of the message.
+/// What is answered to each kind of request: its status, and the pieces of its message.
 fn rows() -> BTreeMap<&'static str, (u16, Vec<&'static str>)> {
-    let (_, section) = PAGE.split_once(SECTION).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let rows = section.lines().filter_map(|line| {
+    let rows = ROWS.lines().filter_map(|line| {
         let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [what, status, "-32600", message] = cells[..] else {
             return None;
@@ -34,6 +32,19 @@ fn rows() -> BTreeMap<&'static str, (u16, Vec<&'static str>)> {
     rows.collect()
 }
 
+#[test]
+fn the_page_of_errors_has_every_status() {
+    for (what, (status, _)) in rows() {
+        let is_explained = PAGE.lines().any(|line| {
+            let statuses = line.strip_prefix("| -32600 | ");
+            let statuses = statuses.and_then(|rest| rest.split(" | ").next());
+            statuses.is_some_and(|all| all.split(", ").any(|it| it == status.to_string()))
+        });
+        assert!(is_explained, "{what}: {status}");
+    }
+}
+
+/// Serves a POST that reads its body, and one that does not.
 fn serve() -> (SocketAddr, HttpServer) {
     let router = Router::new()
         .route(
@@ -54,7 +65,7 @@ fn serve() -> (SocketAddr, HttpServer) {
 }
 
 #[tokio::test]
-async fn every_row_is_answered_as_the_page_says() {
+async fn every_row_is_answered_as_it_says() {
     let (address, _server) = serve();
     let mut rows = rows();
     let long = "x".repeat(9000);
