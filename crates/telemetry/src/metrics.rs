@@ -76,7 +76,7 @@ pub(crate) use instrument::Factory;
 pub(crate) use prometheus::Exposition;
 
 macro_rules! areas {
-    ($($(#[$doc:meta])* $name:ident: $module:ident::$area:ident,)+) => {
+    ($($(#[$doc:meta])* $name:ident: $module:ident::$area:ident = $title:literal,)+) => {
         /// Every instrument. Each method returns at once when metrics are off.
         #[derive(Debug)]
         pub struct Metrics {
@@ -94,58 +94,61 @@ macro_rules! areas {
             }
         }
 
-        /// Returns every metric, in the order of the reference page.
+        /// The sections of the reference page: a title, and the metrics.
+        pub const AREAS: &[(&str, &[Definition])] = &[$(($title, $module::DEFINITIONS)),+];
+
+        /// The catalogue: every metric, in the order of the reference page.
         pub fn definitions() -> impl Iterator<Item = &'static Definition> {
-            [$($module::DEFINITIONS),+].into_iter().flatten()
+            AREAS.iter().flat_map(|(_, definitions)| *definitions)
         }
     };
 }
 
 areas! {
     /// Requests and sessions, by the MCP conventions.
-    mcp: mcp::McpMetrics,
+    mcp: mcp::McpMetrics = "MCP",
     /// HTTP and event streams.
-    http: http::HttpMetrics,
-    /// Legacy sessions and their owners.
-    sessions: sessions::SessionMetrics,
-    /// Streams of events and their log.
-    streams: streams::StreamMetrics,
+    http: http::HttpMetrics = "HTTP",
+    /// Legacy sessions and who holds them.
+    sessions: sessions::SessionMetrics = "Sessions",
+    /// Streams of events and the log behind them.
+    streams: streams::StreamMetrics = "Streams",
     /// Running calls.
-    journal: journal::JournalMetrics,
+    journal: journal::JournalMetrics = "Journal",
     /// Calls of modern clients that became tasks.
-    tasks: tasks::TaskMetrics,
+    tasks: tasks::TaskMetrics = "Tasks",
     /// Pools, workers and queues.
-    pools: pools::PoolMetrics,
+    pools: pools::PoolMetrics = "Pools",
     /// The workers of this process.
-    workers: workers::WorkerMetrics,
-    /// The offers of the pools.
-    catalog: catalog::CatalogMetrics,
+    workers: workers::WorkerMetrics = "Workers",
+    /// What the pools offer.
+    catalog: catalog::CatalogMetrics = "Catalog",
     /// Authentication and quotas.
-    security: security::SecurityMetrics,
-    /// Decisions of policy rules.
-    policy: policy::PolicyMetrics,
+    security: security::SecurityMetrics = "Authentication and quotas",
+    /// What the rules decide.
+    policy: policy::PolicyMetrics = "Policy",
     /// The audit trail.
-    audit: audit::AuditMetrics,
+    audit: audit::AuditMetrics = "Audit",
     /// Redis.
-    store: store::StoreMetrics,
+    store: store::StoreMetrics = "Store",
     /// Actors.
-    actors: actors::ActorMetrics,
+    actors: actors::ActorMetrics = "Actors",
     /// Nodes and leases.
-    nodes: nodes::NodeMetrics,
+    nodes: nodes::NodeMetrics = "Nodes and leases",
     /// The configuration file.
-    configuration: configuration::ConfigurationMetrics,
-    /// Servers that are Kubernetes objects.
-    discovery: discovery::DiscoveryMetrics,
-    /// Routes to the owners of sessions.
-    routes: routes::RouteMetrics,
+    configuration: configuration::ConfigurationMetrics = "Configuration",
+    /// Servers that are objects of Kubernetes.
+    discovery: discovery::DiscoveryMetrics = "Discovery",
+    /// The way to the owners of sessions.
+    routes: routes::RouteMetrics = "Routes to owners",
     /// Links between processes.
-    rpc: rpc::RpcMetrics,
-    /// The certificates of this process.
-    tls: tls::TlsMetrics,
+    rpc: rpc::RpcMetrics = "Links between processes",
+    /// The certificate that this process shows to others.
+    tls: tls::TlsMetrics = "TLS",
     /// Telemetry itself.
-    telemetry: own::OwnMetrics,
+    telemetry: own::OwnMetrics = "Telemetry",
     /// This process.
-    process: process::ProcessMetrics,
+    process: process::ProcessMetrics = "Process",
 }
 
 /// Returns the instruments of this process.

@@ -1,53 +1,81 @@
 //! Writes the reference page, `docs/metrics.md`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use shoal_telemetry::metrics::{
-    Attribute, Definition, Kind, Values, definitions, prometheus_family,
+    AREAS, Attribute, Definition, Kind, Values, definitions, prometheus_family,
 };
 use shoal_telemetry::trace::{attributes, names};
 
 const HEAD: &str = "\
 # Metrics and spans
 
-Written by `cargo run -q -p shoal-telemetry --example reference > docs/metrics.md`; a test compares it with the code.
+<!-- Written by the example `reference` of shoal-telemetry. -->
+
+Query your Prometheus by the second name of a row, for histograms with `_bucket`, `_count` or `_sum`. For example, this is the median time of your tool calls:
+
+```promql
+histogram_quantile(0.5, sum by (le) (rate(mcp_server_operation_duration_seconds_bucket{gen_ai_operation_name=\"execute_tool\"}[5m])))
+```
+
+[Telemetry](telemetry.md) shows how you collect metrics. The first name is the one of OpenTelemetry, whose up-down counters are gauges in Prometheus.
+Resource attributes are on `target_info`.
+
+Clients cannot create series, because Shoal records unknown values as `_OTHER`. Beyond `telemetry.metrics.series`, Shoal adds up a metric's series in one with
+`otel_metric_overflow=\"true\"`. Shoal leaves out attributes that do not apply.
+
+## Metrics
 ";
 
-const METRICS: &str = "
-## Metrics
+const SHARED: &str = "
+### Attributes of metrics
 
-Names are those of OpenTelemetry. Prometheus sees dots as underscores, the unit appended and counters with `_total`:
-the second line of each entry says what to query. Up-down counters and gauges are Prometheus gauges. Resource
-attributes are on `target_info`.
+These attributes have the same values in every metric:
 
-Attribute values are bounded: what a client can invent is recorded as `_OTHER`, and beyond the configured number of
-series of one metric everything is added up in one series with `otel_metric_overflow=\"true\"`. An attribute that does
-not apply to a measurement is left out.
+| attribute | values |
+|---|---|
+";
+
+const BUCKETS: &str = "
+### Buckets
+
+| upper bounds in seconds | histograms |
+|---|---|
 ";
 
 const SPANS: &str = "
 ## Spans
 
-A client's `traceparent` and `tracestate` become the parent, from the request's `_meta` before the HTTP headers. What
-is part of one trace is kept or not kept as a whole.
+The `traceparent` in your request's `_meta`, or else in its headers, is the parent. Sampling keeps or drops a whole trace.
 
-| span | kind | made in | covers |
+| span | kind | crate | meaning |
 |---|---|---|---|
 ";
 
 const ATTRIBUTES: &str = "
-### Attributes
+### Attributes of spans
 
-| attribute | says |
-|---|---|
-";
+Spans also have these attributes of metrics: ";
 
 pub(crate) fn markdown() -> String {
     let mut page = String::from(HEAD);
-    page.push_str(METRICS);
-    for definition in definitions() {
-        metric(&mut page, definition);
+    for (title, definitions) in AREAS {
+        line(&mut page, format_args!("\n### {title}\n"));
+        page.push_str("| metric | |\n|---|---|\n");
+        for definition in *definitions {
+            metric(&mut page, definition);
+        }
     }
+    page.push_str(SHARED);
+    for attribute in shared() {
+        line(
+            &mut page,
+            format_args!("| `{}` | {} |", attribute.key, values(attribute)),
+        );
+    }
+    page.push_str(BUCKETS);
+    buckets(&mut page);
     page.push_str(SPANS);
     for span in names::ALL {
         line(
@@ -59,7 +87,15 @@ pub(crate) fn markdown() -> String {
         );
     }
     page.push_str(ATTRIBUTES);
-    for (name, says) in attributes::ALL {
+    let is_shared = |name: &str| shared().any(|shared| shared.key == name);
+    let (of_metrics, own): (Vec<_>, Vec<_>) =
+        (attributes::ALL.iter()).partition(|(name, _)| is_shared(name));
+    let of_metrics: Vec<String> = (of_metrics.iter())
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
+    line(&mut page, format_args!("{}.\n", of_metrics.join(", ")));
+    page.push_str("| attribute | meaning |\n|---|---|\n");
+    for (name, says) in own {
         line(&mut page, format_args!("| `{name}` | {} |", says.trim()));
     }
     page
@@ -70,30 +106,64 @@ fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = writeln!(page, "{text}");
 }
 
+/// A row: both names and the kind, the meaning, and the attributes, with the values of those that differ between metrics.
 fn metric(page: &mut String, of: &Definition) {
-    line(page, format_args!("\n### `{}`\n", of.name));
+    let attributes: Vec<String> = of.attributes.iter().map(named).collect();
+    let attributes = match attributes.as_slice() {
+        [] => String::new(),
+        all => format!("<br>{}", all.join("<br>")),
+    };
     line(
         page,
         format_args!(
-            "{} {}, unit `{}`.\n\nPrometheus: `{}`.",
+            "| `{}`<br>`{}`<br>{} | {}{attributes} |",
+            of.name,
+            prometheus_family(of),
+            of.kind.as_str(),
             of.description,
-            capital(of.kind.as_str()),
-            of.unit,
-            prometheus_family(of)
         ),
     );
-    if let Kind::Histogram(bounds) = of.kind {
-        let bounds: Vec<String> = bounds.iter().map(f64::to_string).collect();
-        line(page, format_args!("Buckets: {}.", bounds.join(", ")));
+}
+
+fn named(attribute: &Attribute) -> String {
+    let is_shared = shared().any(|shared| shared == attribute);
+    match is_shared {
+        true => format!("`{}`", attribute.key),
+        false => format!("`{}`: {}", attribute.key, values(attribute)),
     }
-    if !of.attributes.is_empty() {
-        page.push_str("\n| attribute | values |\n|---|---|\n");
-        for attribute in of.attributes {
-            line(
-                page,
-                format_args!("| `{}` | {} |", attribute.key, values(attribute)),
-            );
+}
+
+/// The attributes that have the same values in all metrics, without those of one metric alone.
+fn shared() -> impl Iterator<Item = &'static Attribute> {
+    let mut by_key: BTreeMap<&str, Vec<&'static Attribute>> = BTreeMap::new();
+    for attribute in definitions().flat_map(|definition| definition.attributes) {
+        by_key.entry(attribute.key).or_default().push(attribute);
+    }
+    let several = by_key.into_values().filter(|all| all.len() > 1);
+    several
+        .filter(|all| all.iter().all(|attribute| *attribute == all[0]))
+        .map(|all| all[0])
+}
+
+/// Each list of buckets, with its histograms.
+fn buckets(page: &mut String) {
+    let mut lists: Vec<(&[f64], Vec<String>)> = Vec::new();
+    for definition in definitions() {
+        let Kind::Histogram(bounds) = definition.kind else {
+            continue;
+        };
+        let name = format!("`{}`", definition.name);
+        match lists.iter_mut().find(|(known, _)| *known == bounds) {
+            Some((_, names)) => names.push(name),
+            None => lists.push((bounds, vec![name])),
         }
+    }
+    for (bounds, names) in lists {
+        let bounds: Vec<String> = bounds.iter().map(f64::to_string).collect();
+        line(
+            page,
+            format_args!("| {} | {} |", bounds.join(", "), names.join(", ")),
+        );
     }
 }
 
@@ -106,15 +176,7 @@ fn values(attribute: &Attribute) -> String {
             }
             texts.join(", ")
         }
-        Values::Configured(which) => format!("{which}; anything else is `_OTHER`"),
+        Values::Configured(which) => format!("{which}, else `_OTHER`"),
         Values::Code(which) => which.to_owned(),
-    }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => String::new(),
     }
 }

@@ -8,13 +8,13 @@ area! {
     ActorMetrics {
         /// How many actors run, by kind.
         pub observe_alive: UpDownCounter(u64) [kind: ActorKind]
-            = "shoal.actor.alive", "{actor}", "Actors that run.";
+            = "shoal.actor.alive", "{actor}", "Running actors.";
         /// How many messages wait, by the kind of actor.
         pub observe_mailbox: UpDownCounter(u64) [kind: ActorKind]
-            = "shoal.actor.mailbox", "{message}", "Messages that wait in the mailboxes of actors.";
+            = "shoal.actor.mailbox", "{message}", "Messages that wait in mailboxes.";
         /// An actor ended in failure.
         pub failed: Counter [kind: ActorKind]
-            = "shoal.actor.failures", "{actor}", "Actors that ended in failure.";
+            = "shoal.actor.failures", "{actor}", "Failed actors.";
     }
 }
 

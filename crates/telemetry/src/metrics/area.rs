@@ -64,7 +64,7 @@ macro_rules! area {
         $($(#[$doc:meta])* $vis:vis $name:ident: $kind:ident $(($($of:tt)+))? [$($labels:tt)*]
             = $metric:literal, $unit:literal, $description:literal;)+
     }) => {
-        pub(super) static DEFINITIONS: &[$crate::metrics::Definition] = &[$(
+        pub(super) const DEFINITIONS: &[$crate::metrics::Definition] = &[$(
             $crate::metrics::Definition::new(
                 $metric, $unit, $description, area!(@kind $kind $(($($of)+))?), area!(@attributes $($labels)*),
             )

@@ -10,12 +10,11 @@ area! {
     AuditMetrics {
         /// An event is on its way.
         pub(crate) recorded: Counter [sink: AuditSink]
-            = "shoal.audit.events", "{event}", "Events of the audit trail that were recorded.";
-        /// Counts events that were lost.
+            = "shoal.audit.events", "{event}", "Audit events recorded.";
+        /// So many will not arrive.
         pub(crate) lost: Sum [sink: AuditSink]
             = "shoal.audit.lost", "{event}",
-            "Events of the audit trail that the file did not take. Those that the collector does not take are counted in \
-             `shoal.telemetry.dropped`.";
+            "Audit events that the file lost. For the collector, see `shoal.telemetry.dropped`.";
     }
 }
 

@@ -9,11 +9,11 @@ area! {
     CatalogMetrics {
         /// How many entries there are, by pool and kind.
         pub observe_entries: UpDownCounter(u64) [pool: Pool, kind: EntryKind]
-            = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and templates that a pool offers.";
+            = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and templates of a pool.";
         /// How many names are hidden because another pool offers them.
         pub observe_conflicts: UpDownCounter(u64) []
             = "shoal.catalog.conflicts", "{entry}",
-            "Names that more than one pool offers; one of them is hidden.";
+            "Names that several pools offer; Shoal hides all but one.";
     }
 }
 

@@ -8,11 +8,11 @@ area! {
     ConfigurationMetrics {
         /// The configuration was read again.
         pub reloaded: Counter [outcome: ReloadOutcome]
-            = "shoal.config.reloads", "{reload}", "How often the configuration file was read again, and what came of it.";
+            = "shoal.config.reloads", "{reload}", "Reloads of the configuration file.";
         /// When the configuration was last found usable, in seconds since the epoch; `None` once nobody knows.
         pub observe_last_success: Gauge(Option<u64>) []
             = "shoal.config.last_success", "s",
-            "When the configuration was last read and found usable, at the start or later, since the epoch.";
+            "Unix time of the last usable configuration, at start or reload.";
     }
 }
 

@@ -8,21 +8,21 @@ area! {
     DiscoveryMetrics {
         /// How many pools there are.
         pub observe_pools: UpDownCounter(u64) []
-            = "shoal.discovery.pools", "{pool}", "Pools that the controller has made of objects of Kubernetes.";
+            = "shoal.discovery.pools", "{pool}", "Pools that the controller made of Kubernetes objects.";
         /// How many objects are refused, by reason.
         pub observe_refused: UpDownCounter(u64) [reason: DiscoveryRefusal]
-            = "shoal.discovery.refused", "{object}", "Objects of Kubernetes that the controller refuses as pools.";
+            = "shoal.discovery.refused", "{object}", "Kubernetes objects that the controller refuses.";
         /// Whether this controller writes.
         pub observe_leader: Gauge(bool) []
-            = "shoal.discovery.leader", "{controller}", "1 while this controller holds the Lease and writes, 0 while it does not.";
+            = "shoal.discovery.leader", "{controller}", "1 if this controller holds the Lease, else 0.";
         /// When the pools were last found published or were published, in seconds since the epoch; `None` before the first time.
         pub observe_last_success: Gauge(Option<u64>) []
             = "shoal.discovery.last_success", "s",
-            "When this controller last saw, as the leader, that all pools were published, since the epoch.";
+            "Unix time at which this leader last saw all pools published.";
         /// The leader compared the pools with what is published.
         pub reconciled: Counter [outcome: ReconcileOutcome]
             = "shoal.discovery.reconciles", "{reconcile}",
-            "How often the leading controller compared the pools with what is published, and what came of it.";
+            "The leader's comparisons with published pools.";
     }
 }
 

@@ -21,8 +21,8 @@ const METHODS: &[&str] = &["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"];
 
 const REQUEST_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_or_other(METHOD, METHODS),
-    Attribute::code(ROUTE, "the paths that a node serves"),
-    Attribute::code(STATUS, "the statuses that a node answers with"),
+    Attribute::code(ROUTE, "paths that Shoal serves"),
+    Attribute::code(STATUS, "HTTP statuses"),
     Attribute::one_of(SCHEME, SCHEMES),
     Attribute::one_of(PROTOCOL_VERSION, HttpVersion::VALUES),
 ];
@@ -31,31 +31,31 @@ area! {
     /// HTTP and event streams.
     HttpMetrics {
         requests: Histogram(HTTP_SECONDS) [in REQUEST_ATTRIBUTES]
-            = "http.server.request.duration", "s", "HTTP requests, until the head of the answer is sent.";
+            = "http.server.request.duration", "s", "HTTP requests, until the answer's headers are sent.";
         /// How many requests are under way.
         pub observe_active: UpDownCounter(u64) []
-            = "http.server.active_requests", "{request}", "HTTP requests under way.";
+            = "http.server.active_requests", "{request}", "HTTP requests in progress.";
         /// How many bytes large requests hold.
         pub observe_bodies: UpDownCounter(u64) []
-            = "shoal.http.bodies.size", "By", "Bytes held for large requests, until they are answered.";
+            = "shoal.http.bodies.size", "By", "Bytes of large requests that wait for their answer.";
         /// How many bytes of answers wait to be read.
         pub observe_answers: UpDownCounter(u64) []
             = "shoal.http.answers.size", "By",
-            "Bytes of large answers, and of large events of streams, that wait to be read by their clients.";
+            "Bytes of large answers and stream events that clients have yet to read.";
         /// An answer was given up.
         pub given_up: Counter [reason: GivenUp]
             = "shoal.http.answers.given_up", "{answer}",
-            "Answers and streams that were ended because their clients did not read them.";
+            "Answers and streams that Shoal ended because their clients did not read.";
         /// Bytes went through.
         pub bytes: Sum [direction: Direction, body: Body]
             = "shoal.http.io", "By", "Bytes of HTTP bodies and event streams.";
         /// Events were written to clients.
         pub events: Sum []
-            = "shoal.http.events", "{event}", "Server-sent events that were written to clients.";
+            = "shoal.http.events", "{event}", "Server-sent events written to clients.";
         /// A request was refused.
         pub refused: Counter [reason: RefusalReason]
             = "shoal.http.refused", "{request}",
-            "Requests that were refused before they reached a session or a tool.";
+            "Requests refused before a session or tool.";
     }
 }
 

@@ -10,17 +10,17 @@ area! {
         /// How many calls are written down as running.
         pub observe_running: UpDownCounter(u64) []
             = "shoal.journal.running", "{call}",
-            "Calls that are written down as running, of the sessions that this node holds.";
+            "Journaled calls that run in this node's sessions.";
         /// A hold is over.
         pub held: Counter [outcome: HoldOutcome]
             = "shoal.journal.holds", "{call}",
-            "Calls that must not run twice and were not written down before they were dispatched.";
+            "Held calls: dispatched before they were journaled.";
         /// Writing a call down is over.
         pub begun: Histogram(SHORT_SECONDS) [outcome: BeginOutcome]
-            = "shoal.journal.begin.duration", "s", "Writing a call down before it is dispatched.";
+            = "shoal.journal.begin.duration", "s", "Journal writes before dispatch.";
         /// Finding a running call again is over.
         pub attached: Counter [outcome: AttachOutcome]
-            = "shoal.journal.attaches", "{attach}", "Attempts to find a running call at its worker again.";
+            = "shoal.journal.attaches", "{attach}", "Attempts to reattach to a running call.";
     }
 }
 

@@ -22,16 +22,18 @@ const STATUS: &str = "rpc.response.status_code";
 const REVISION: &str = "mcp.protocol.version";
 const PROTOCOL: &str = "network.protocol.name";
 
+const FAILURE: Attribute = Attribute::code(
+    ERROR,
+    "for failures: the JSON-RPC code, `tool_error`, or a short name, such as `stream_cut` or `stream_closed` \
+     (the client is to reconnect)",
+);
+
 const OPERATION_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_or_other(METHOD, METHODS),
-    Attribute::configured(TOOL, "the tools of the catalog; tool calls only"),
-    Attribute::configured(PROMPT, "the prompts of the catalog; `prompts/get` only"),
+    Attribute::configured(TOOL, "the tools of the catalog (tool calls)"),
+    Attribute::configured(PROMPT, "the prompts of the catalog (`prompts/get`)"),
     Attribute::one_of(GEN_AI_OPERATION, &["execute_tool"]),
-    Attribute::code(
-        ERROR,
-        "the JSON-RPC code, `tool_error`, or a short name; a client without an answer on its connection is \
-         `client_disconnected`, `stream_closed` (it is to come back) or `stream_cut`; failures only",
-    ),
+    FAILURE,
     Attribute::one_or_other(STATUS, CODE_TEXTS),
     Attribute::one_or_other(REVISION, REVISIONS),
     Attribute::one_of(TRANSPORT, Transport::VALUES),
@@ -40,7 +42,7 @@ const OPERATION_ATTRIBUTES: &[Attribute] = &[
 ];
 
 const SESSION_ATTRIBUTES: &[Attribute] = &[
-    Attribute::code(ERROR, "a short name; sessions that ended in failure only"),
+    FAILURE,
     Attribute::one_or_other(REVISION, REVISIONS),
     Attribute::one_of(TRANSPORT, Transport::VALUES),
     Attribute::one_of(PROTOCOL, &["http"]),
@@ -52,12 +54,12 @@ area! {
     McpMetrics {
         server_operation: Histogram(MCP_SECONDS) [in OPERATION_ATTRIBUTES]
             = "mcp.server.operation.duration", "s",
-            "Requests and notifications of clients, from arrival until the result or acknowledgement is sent.";
+            "Client requests and notifications, from arrival to result.";
         server_session: Histogram(MCP_SECONDS) [in SESSION_ATTRIBUTES]
-            = "mcp.server.session.duration", "s", "Sessions, from initialize until they ended.";
+            = "mcp.server.session.duration", "s", "Sessions, from `initialize` to their end.";
         client_operation: Histogram(MCP_SECONDS) [in OPERATION_ATTRIBUTES]
             = "mcp.client.operation.duration", "s",
-            "Requests that Shoal sent to the MCP servers behind its pools, until the result or acknowledgement came.";
+            "Shoal's requests to MCP servers behind pools, until the result.";
     }
 }
 

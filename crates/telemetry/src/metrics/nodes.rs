@@ -13,31 +13,31 @@ area! {
     NodeMetrics {
         /// How many nodes this one sees, by role and state; a node with several roles counts in each.
         pub observe_nodes: UpDownCounter(u64) [role: Role, state: NodeState]
-            = "shoal.node.seen", "{node}", "Nodes that this one sees, itself included.";
+            = "shoal.node.seen", "{node}", "Nodes that this node sees, including itself.";
         /// Whether this node wants traffic; `None` once there is no such node.
         pub observe_ready: Gauge(Option<bool>) []
-            = "shoal.node.ready", "{node}", "1 while this node wants traffic, 0 while it does not.";
+            = "shoal.node.ready", "{node}", "1 if this node wants traffic, else 0.";
         roles: Gauge(u64) [role: Role]
-            = "shoal.node.roles", "{node}", "Always 1, for each role that this node has.";
+            = "shoal.node.roles", "{node}", "Always 1, for each role of this node.";
         /// By how much the clocks of peers differ; `None` while none is known.
         pub observe_clock_skew: Gauge(Option<Duration>) []
             = "shoal.clock.skew", "s",
-            "The largest difference, at least, between this process's clock and that of a linked process; nothing depends on it.";
+            "Lower bound of the largest clock difference to a linked process.";
         lease_held: Gauge(bool) []
-            = "shoal.lease.held", "{lease}", "1 while this node may own sessions, 0 while it may not.";
+            = "shoal.lease.held", "{lease}", "1 if this node may own sessions, else 0.";
         lease_left: Gauge(Duration) []
-            = "shoal.lease.remaining", "s", "How long this node's lease still lasts.";
+            = "shoal.lease.remaining", "s", "Remaining time of this node's lease.";
         /// A renewal is over.
         pub renewed: Histogram(SHORT_SECONDS) [outcome: LeaseOutcome]
-            = "shoal.lease.renewal.duration", "s", "Renewing this node's lease.";
+            = "shoal.lease.renewal.duration", "s", "Lease renewals.";
         /// The lease ended before it could be renewed.
         pub lapsed: Counter []
             = "shoal.lease.lapses", "{lease}",
-            "Leases that ended before they could be renewed; the node's sessions went to others.";
+            "Leases that expired; other nodes took the sessions.";
         /// A request was delivered again.
         pub redelivered: Counter []
             = "shoal.route.redelivered", "{request}",
-            "Requests that were delivered again because the session's owner changed.";
+            "Requests delivered again after a change of owner.";
     }
 }
 

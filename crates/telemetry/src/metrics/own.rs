@@ -11,17 +11,17 @@ area! {
         /// So many did not reach the collector.
         pub(crate) dropped: Sum [signal: Signal, reason: DropReason]
             = "shoal.telemetry.dropped", "{item}",
-            "Spans, log lines and data points that did not reach the collector, or that it rejected.";
+            "Spans, log lines and data points lost or rejected by the collector.";
         /// An export is over.
         pub(crate) exported: Counter [signal: Signal, outcome: ExportOutcome]
             = "shoal.telemetry.exports", "{export}", "Exports to the collector.";
         /// A line was left out.
         pub(crate) suppressed: Counter []
-            = "shoal.log.suppressed", "{line}", "Log lines that repeated too often and were left out.";
+            = "shoal.log.suppressed", "{line}", "Repeated log lines left out.";
         /// A line was dropped.
         pub(crate) line_dropped: Counter []
             = "shoal.log.dropped", "{line}",
-            "Log lines that standard error did not take in time: whoever reads it has stopped.";
+            "Log lines lost because the reader of standard error stopped.";
     }
 }
 

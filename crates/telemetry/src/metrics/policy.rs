@@ -9,16 +9,16 @@ area! {
     PolicyMetrics {
         /// A request was allowed or denied.
         pub decided: Counter [outcome: PolicyOutcome]
-            = "shoal.policy.decisions", "{request}", "Requests that policy rules were asked about. Filtered lists are not counted.";
+            = "shoal.policy.decisions", "{request}", "Policy decisions on requests, without filtered lists.";
         /// A person was asked whether a tool may be called, and this came of it.
         pub approved: Counter [outcome: ApprovalOutcome]
-            = "shoal.policy.approvals", "{question}", "Calls that a person was to agree to, by what came of that.";
+            = "shoal.policy.approvals", "{question}", "Questions to users before a call.";
         /// A rule's condition could not be evaluated.
         pub failed: Counter []
-            = "shoal.policy.failures", "{failure}", "Conditions of policy rules that could not be evaluated. Such a rule opens nothing.";
+            = "shoal.policy.failures", "{failure}", "Policy conditions that failed to evaluate; they fail closed.";
         /// The file with the rules was read again.
         pub reloaded: Counter [outcome: ReloadOutcome]
-            = "shoal.policy.reloads", "{reload}", "Changes of the file with the policy rules that were read.";
+            = "shoal.policy.reloads", "{reload}", "Reads of a changed policy file.";
     }
 }
 

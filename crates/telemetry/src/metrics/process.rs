@@ -12,11 +12,11 @@ area! {
     /// This process.
     ProcessMetrics {
         uptime: Gauge(Duration) []
-            = "process.uptime", "s", "How long the process has been running.";
+            = "process.uptime", "s", "Run time of the process.";
         build: Gauge(u64) [version: Version]
-            = "shoal.build.info", "{build}", "Always 1; its attributes say what is running.";
+            = "shoal.build.info", "{build}", "Always 1, with the running version.";
         memory: UpDownCounter(Option<u64>) []
-            = "process.memory.usage", "By", "Physical memory that the process uses (Linux only).";
+            = "process.memory.usage", "By", "Physical memory of the process (Linux).";
     }
 }
 
@@ -26,7 +26,7 @@ enum Version {}
 impl Label for Version {
     type Given<'a> = &'static str;
 
-    const ATTRIBUTE: Attribute = Attribute::code(VERSION, "this build's version");
+    const ATTRIBUTE: Attribute = Attribute::code(VERSION, "the version");
 
     fn pair(given: &'static str) -> Pair {
         label(VERSION, given)

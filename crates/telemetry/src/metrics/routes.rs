@@ -9,22 +9,22 @@ area! {
         /// A request or stream goes on at an owner, after a wait.
         pub waited: Histogram(WAIT_SECONDS) []
             = "shoal.route.wait.duration", "s",
-            "How long requests and streams waited for a new owner, after their session had lost its owner.";
+            "Wait of requests and streams for a session's new owner.";
         /// A stream goes on.
         pub reattached: Counter []
             = "shoal.route.reattached", "{stream}",
-            "Streams that went on at another owner, or after the way to it broke.";
+            "Streams that continued after their owner or connection changed.";
         /// A stream cannot go on.
         pub lost_stream: Counter []
             = "shoal.route.lost_streams", "{stream}",
-            "Streams that could not go on; their clients have to come back.";
+            "Streams that ended; their clients must reconnect.";
         /// Something went by way of another node.
         pub relayed: Counter []
             = "shoal.route.relayed", "{request}",
-            "Requests and streams that reached the owner by way of another node.";
+            "Requests and streams that another node relayed.";
         /// No owner was found in time.
         pub given_up: Counter []
             = "shoal.route.given_up", "{request}",
-            "Requests and streams for which no owner was found in time.";
+            "Requests and streams that found no owner in time.";
     }
 }

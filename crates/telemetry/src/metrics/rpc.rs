@@ -12,7 +12,7 @@ area! {
             = "shoal.rpc.links", "{link}", "Links that are up.";
         /// A link came up.
         pub connected: Counter [kind: LinkKind]
-            = "shoal.rpc.connects", "{link}", "Links that came up, for the first time or again.";
+            = "shoal.rpc.connects", "{link}", "Links established.";
         /// A link broke.
         pub disconnected: Counter [kind: LinkKind]
             = "shoal.rpc.disconnects", "{link}", "Links that broke.";
@@ -21,7 +21,7 @@ area! {
         /// The credit of something that goes over a link is used up.
         pub stalled: Counter [kind: LinkKind]
             = "shoal.rpc.stalls", "{stall}",
-            "Times that the credit of a call's events or of a stream was used up: what comes next waits for its reader.";
+            "Times that a call or stream had to wait for its reader.";
         bytes: Sum [kind: LinkKind, direction: Direction]
             = "shoal.rpc.io", "By", "Bytes of messages on links.";
     }

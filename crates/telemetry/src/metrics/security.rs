@@ -13,16 +13,16 @@ area! {
     SecurityMetrics {
         /// The caller was asked for; `method` is a way to authenticate such as `bearer`, `oauth` or `anonymous`.
         pub authenticated: Counter [method: AuthMethod, outcome: AuthOutcome, reason: AuthReason]
-            = "shoal.auth.attempts", "{request}", "Requests whose caller had to authenticate.";
+            = "shoal.auth.attempts", "{request}", "Requests that needed authentication.";
         /// An authorization server was asked for something.
         pub asked_server: Counter [kind: AuthServerRequest, outcome: AuthServerOutcome]
             = "shoal.auth.server.requests", "{request}", "Requests to authorization servers.";
         /// A request was counted.
         pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
-            = "shoal.quota.checks", "{request}", "Requests that were counted against a quota.";
+            = "shoal.quota.checks", "{request}", "Requests counted against a quota.";
         /// More of a quota was asked for, for requests to come.
         pub quota_lease: Counter [quota: Quota, outcome: QuotaLeaseOutcome]
-            = "shoal.quota.leases", "{lease}", "Times that an edge asked the store for more of a quota, or gave it back.";
+            = "shoal.quota.leases", "{lease}", "Parts of a quota that an edge took from the store or returned.";
     }
 }
 
@@ -70,8 +70,7 @@ pub enum AuthReason {}
 impl Label for AuthReason {
     type Given<'a> = &'static str;
 
-    const ATTRIBUTE: Attribute =
-        Attribute::code(REASON, "what is wrong with the credentials, or `none`");
+    const ATTRIBUTE: Attribute = Attribute::code(REASON, "the fault of the credentials, or `none`");
 
     fn pair(given: &'static str) -> Pair {
         label(REASON, given)
@@ -108,8 +107,7 @@ pub enum AuthMethod {}
 impl Label for AuthMethod {
     type Given<'a> = &'static str;
 
-    const ATTRIBUTE: Attribute =
-        Attribute::code(METHOD, "the ways to authenticate that are built in");
+    const ATTRIBUTE: Attribute = Attribute::code(METHOD, "built-in methods");
 
     fn pair(given: &'static str) -> Pair {
         label(METHOD, given)

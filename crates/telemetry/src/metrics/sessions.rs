@@ -9,27 +9,27 @@ area! {
     SessionMetrics {
         /// How many sessions this node holds in each state.
         pub observe_held: UpDownCounter(u64) [state: SessionState]
-            = "shoal.session.held", "{session}", "Sessions that this node holds.";
+            = "shoal.session.held", "{session}", "Sessions that this node owns.";
         /// A session began. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records how long it lived.
         pub created: Counter []
-            = "shoal.session.created", "{session}", "Sessions that began at this node.";
+            = "shoal.session.created", "{session}", "Sessions created.";
         /// A session ended.
         pub ended: Counter [reason: EndReason]
-            = "shoal.session.ended", "{session}", "Sessions that ended at this node.";
+            = "shoal.session.ended", "{session}", "Sessions ended.";
         /// An idle session was let go of.
         pub passivated: Counter []
             = "shoal.session.passivations", "{session}",
-            "Idle sessions that were dropped from memory; the store has their records.";
+            "Idle sessions moved from memory to the store.";
         /// This node asked to become the owner.
         pub claimed: Counter [reason: ClaimReason, outcome: ClaimOutcome]
             = "shoal.session.claims", "{claim}", "Attempts to become a session's owner.";
         /// A take-over is over.
         pub taken_over: Histogram(WAIT_SECONDS) [outcome: TakeOver]
             = "shoal.session.takeover.duration", "s",
-            "Taking a session whose owner is lost, until its running calls are resumed.";
+            "Takeover of a lost node's session, until its calls resume.";
         /// A hand-over is over.
         pub handed_over: Counter [outcome: HandOverOutcome]
-            = "shoal.session.handovers", "{session}", "Sessions that this node gave away while draining.";
+            = "shoal.session.handovers", "{session}", "Sessions handed over while draining.";
     }
 }
 

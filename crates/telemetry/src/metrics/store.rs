@@ -9,16 +9,16 @@ area! {
     StoreMetrics {
         /// An operation is over; `operation` is port and method, such as `journal.begin`.
         pub operated: Histogram(SHORT_SECONDS) [operation: StoreOperation, outcome: StoreOutcome]
-            = "shoal.store.operation.duration", "s", "Operations of the storage ports, with every attempt.";
+            = "shoal.store.operation.duration", "s", "Store operations, all attempts included.";
         /// Whether the store answers.
         pub observe_connected: Gauge(bool) []
-            = "shoal.store.connected", "{connection}", "1 while the store answers, 0 while it does not.";
+            = "shoal.store.connected", "{connection}", "1 if the store answers, else 0.";
         /// How many commands wait for their reply.
         pub observe_in_flight: UpDownCounter(u64) []
-            = "shoal.store.in_flight", "{command}", "Commands that wait for the store's reply.";
+            = "shoal.store.in_flight", "{command}", "Commands in flight to the store.";
         /// A connection was opened again.
         pub reconnected: Counter []
-            = "shoal.store.reconnects", "{connection}", "Connections to the store that were opened again.";
+            = "shoal.store.reconnects", "{connection}", "Reconnections to the store.";
     }
 }
 
@@ -50,10 +50,8 @@ pub enum StoreOperation {}
 impl Label for StoreOperation {
     type Given<'a> = &'static str;
 
-    const ATTRIBUTE: Attribute = Attribute::code(
-        OPERATION,
-        "the operations of the storage ports, such as `journal.begin`",
-    );
+    const ATTRIBUTE: Attribute =
+        Attribute::code(OPERATION, "store operations, such as `journal.begin`");
 
     fn pair(given: &'static str) -> Pair {
         label(OPERATION, given)

@@ -11,30 +11,30 @@ area! {
     StreamMetrics {
         /// How many streams of each kind clients listen to.
         pub observe_open: UpDownCounter(u64) [kind: StreamKind]
-            = "shoal.stream.open", "{stream}", "Streams that clients listen to.";
+            = "shoal.stream.open", "{stream}", "Open client streams.";
         /// A client came back.
         pub resumed: Counter [outcome: ResumeOutcome]
-            = "shoal.stream.resumes", "{resume}", "Clients that came back with a last event id.";
+            = "shoal.stream.resumes", "{resume}", "Clients that resumed with a `Last-Event-ID`.";
         /// How many bytes are in the log.
         pub observe_log_bytes: UpDownCounter(u64) []
             = "shoal.event_log.size", "By",
-            "Bytes of events that the log kept, when last written to, for the active sessions of this node.";
+            "Bytes of logged events of this node's active sessions.";
         events: Sum []
-            = "shoal.event_log.appended", "{event}", "Events that were written to the event log.";
+            = "shoal.event_log.appended", "{event}", "Events written to the event log.";
         /// Events of so many bytes were written.
         pub appended_bytes: Sum []
-            = "shoal.event_log.appended.size", "By", "Bytes of the events that were written to the event log.";
+            = "shoal.event_log.appended.size", "By", "Bytes of these events.";
         /// A connection that does not read was cut.
         pub cut: Counter []
             = "shoal.stream.cut", "{stream}",
-            "Connections that were cut because they did not read their stream; they can resume it.";
+            "Connections cut for not reading; clients can resume.";
         /// Messages were handed to a listener without being logged.
         pub passed: Sum []
             = "shoal.stream.passed", "{message}",
-            "Messages that went to listeners without the event log, such as notices of changed lists.";
+            "Messages that bypassed the event log, such as list changes.";
         append: Histogram(SHORT_SECONDS) [outcome: AppendOutcome]
             = "shoal.event_log.append.duration", "s",
-            "Writing events to the event log, before any reader gets them.";
+            "Writes to the event log.";
     }
 }
 

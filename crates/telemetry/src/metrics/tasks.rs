@@ -8,13 +8,13 @@ area! {
     TaskMetrics {
         /// A call outlasted the time after which calls become tasks.
         pub created: Counter [outcome: TaskOutcome]
-            = "shoal.task.created", "{task}", "Calls that should become tasks: at the edge that ran them (2026-07-28), or at the session node that took them (2025-11-25).";
+            = "shoal.task.created", "{task}", "Calls that were to become tasks.";
         /// A task whose node is gone goes on at this one, though nobody has asked for it.
         pub adopted: Counter []
-            = "shoal.task.adopted", "{task}", "Tasks of lost nodes that this node took over before anybody asked for them.";
+            = "shoal.task.adopted", "{task}", "Tasks taken over from lost nodes.";
         /// The call of a task has ended, and how it ended is kept.
         pub ended: Counter [outcome: TaskStatus]
-            = "shoal.task.ended", "{task}", "Tasks that ended, at the node that owned them.";
+            = "shoal.task.ended", "{task}", "Tasks ended.";
     }
 }
 

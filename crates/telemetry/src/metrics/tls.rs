@@ -11,16 +11,16 @@ area! {
     TlsMetrics {
         expiry: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.expiry", "s",
-            "When the certificate that this process shows expires, since the epoch; only where there is TLS.";
+            "Unix time at which this process's certificate expires.";
         lifetime: Gauge(u64) [port: TlsPort]
-            = "shoal.tls.certificate.lifetime", "s", "How long that certificate is valid in all.";
+            = "shoal.tls.certificate.lifetime", "s", "Total validity of that certificate.";
         /// With how many other processes TLS cannot be agreed on; `None` without TLS between processes.
         pub observe_distrusted: Gauge(Option<u64>) []
             = "shoal.tls.distrusted", "{peer}",
-            "Other processes that this one dials and cannot agree on TLS with; only where there is TLS between processes.";
+            "Dialled processes with which TLS fails.";
         /// Somebody came to agree on TLS.
         pub handshake: Counter [port: TlsPort, outcome: HandshakeOutcome]
-            = "shoal.tls.handshakes", "{handshake}", "TLS handshakes of those who connected, by how they ended.";
+            = "shoal.tls.handshakes", "{handshake}", "Incoming TLS handshakes.";
     }
 }
 

@@ -11,21 +11,21 @@ area! {
         /// How many calls run, by pool.
         pub observe_running: UpDownCounter(u64) [pool: Pool]
             = "shoal.worker.running", "{call}",
-            "Calls that run at the workers of this process, whoever sent them.";
+            "Calls that run in this process.";
         /// A call that ran is over.
         pub ran: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
             = "shoal.worker.call.duration", "s",
-            "Calls at the backends of this process, without the time that they waited for a free place.";
+            "Calls at this process's backends, without their wait.";
         /// A call was not admitted.
         pub refused: Counter [pool: Pool, reason: ShedReason]
-            = "shoal.worker.refused", "{call}", "Calls that a worker of this process did not admit.";
+            = "shoal.worker.refused", "{call}", "Calls that this process's workers refused.";
         /// How often the backend was restarted since the worker began, by pool.
         pub observe_restarts: Observed(u64) [pool: Pool]
             = "shoal.worker.backend.restarts", "{restart}",
-            "Restarts of the MCP server behind a pool, after it ended or could not be started.";
+            "Restarts of the server behind a pool.";
         /// A service answered something else than its OpenAPI document says.
         pub unfit_answer: Counter []
             = "shoal.worker.openapi.unfit_answers", "{answer}",
-            "Answers of OpenAPI services that break the tool's outputSchema; what breaks it is in the text of the result only.";
+            "OpenAPI answers that break the tool's `outputSchema`.";
     }
 }

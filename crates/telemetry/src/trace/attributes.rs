@@ -259,27 +259,27 @@ macro_rules! keys {
 keys! {
     /// The request or notification.
     MCP_METHOD_NAME: str = "mcp.method.name";
-    /// The session, when the call belongs to one.
+    /// The call's session.
     MCP_SESSION_ID: str = "mcp.session.id";
     /// The protocol revision.
     MCP_PROTOCOL_VERSION: str = "mcp.protocol.version";
-    /// The resource that is read or subscribed to.
+    /// The resource of a read or subscription.
     MCP_RESOURCE_URI: str = "mcp.resource.uri";
-    /// The tool that is called.
+    /// The called tool.
     GEN_AI_TOOL_NAME: str = "gen_ai.tool.name";
-    /// The prompt that is asked for.
+    /// The requested prompt.
     GEN_AI_PROMPT_NAME: str = "gen_ai.prompt.name";
-    /// `execute_tool` for a tool call; not set otherwise.
+    /// `execute_tool` for tool calls, else unset.
     GEN_AI_OPERATION_NAME: str = "gen_ai.operation.name";
-    /// The request's id as text; not set for notifications.
+    /// The request's id as text; unset for notifications.
     JSONRPC_REQUEST_ID: str = "jsonrpc.request.id";
-    /// The JSON-RPC error code of the answer.
+    /// The answer's JSON-RPC error code.
     RPC_RESPONSE_STATUS_CODE: str = "rpc.response.status_code";
-    /// Why the operation failed: the JSON-RPC code, `tool_error`, or a short name.
+    /// Cause of a failure: JSON-RPC code, `tool_error`, or a short name.
     ERROR_TYPE: str = "error.type";
     /// `tcp`.
     NETWORK_TRANSPORT: str = "network.transport";
-    /// `http`, or not set for stdio.
+    /// `http`; unset for stdio.
     NETWORK_PROTOCOL_NAME: str = "network.protocol.name";
     /// `1.1` or `2`.
     NETWORK_PROTOCOL_VERSION: str = "network.protocol.version";
@@ -289,39 +289,39 @@ keys! {
     CLIENT_PORT: i64 = "client.port";
     /// `GET`, `POST` or `DELETE`.
     HTTP_REQUEST_METHOD: str = "http.request.method";
-    /// The status of the HTTP answer.
+    /// The HTTP status.
     HTTP_RESPONSE_STATUS_CODE: i64 = "http.response.status_code";
     /// The path's pattern.
     HTTP_ROUTE: str = "http.route";
     /// `redis`.
     DB_SYSTEM_NAME: str = "db.system.name";
-    /// The operation of a storage port.
+    /// The store operation.
     DB_OPERATION_NAME: str = "db.operation.name";
-    /// The node that is spoken to.
+    /// The other node.
     PEER_NODE: str = "shoal.peer.node";
-    /// The role that made the span: `edge`, `session` or `worker`.
+    /// The span's role: `edge`, `session` or `worker`.
     ROLE: str = "shoal.role";
-    /// The call, as it stands in the journal.
+    /// The call's id in the journal.
     CALL_ID: str = "shoal.call.id";
-    /// The pool that the call runs in.
+    /// The call's pool.
     POOL: str = "shoal.pool";
-    /// The worker that the call runs at.
+    /// The call's worker.
     WORKER: str = "shoal.worker";
-    /// The session's epoch at its owner.
+    /// The owner's epoch of the session.
     EPOCH: i64 = "shoal.epoch";
-    /// Which attempt this is, from 1.
+    /// Number of the attempt, from 1.
     ATTEMPT: i64 = "shoal.attempt";
-    /// How the step ended, when it did not fail.
+    /// Result of a step that did not fail.
     OUTCOME: str = "shoal.outcome";
-    /// Why the step was taken.
+    /// Reason for the step.
     REASON: str = "shoal.reason";
     /// The stream of events.
     STREAM_ID: str = "shoal.stream.id";
-    /// Events that were read or written.
+    /// Events read or written.
     EVENTS: i64 = "shoal.events";
-    /// Running calls that a take-over or a hand-over found.
+    /// Running calls that a takeover or handover found.
     CALLS: i64 = "shoal.calls";
-    /// Whether this delivers a request again.
+    /// True if the request is delivered again.
     IS_REPEATED: bool = "shoal.delivery.repeated";
 }
 

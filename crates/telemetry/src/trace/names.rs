@@ -32,32 +32,32 @@ macro_rules! names {
 
 names! {
     MCP_SERVER = "{mcp.method.name} {target}", "server", "edge",
-        "a request or notification of a client, until the answer is sent; the target is a tool or a prompt of the catalog. Build the name with `mcp_name`.";
+        "A client's request or notification, until the answer. The target is a tool or prompt.";
     HTTP_SERVER = "{http.request.method} {http.route}", "server", "edge",
-        "an HTTP request that carries no MCP message, such as a GET that listens. Build the name with `http_name`.";
+        "An HTTP request without an MCP message, such as a listening GET.";
     SESSION_DELIVER = "session deliver", "internal", "session",
-        "a message on its way through the session's state machine.";
+        "A message in the session.";
     SESSION_CALL = "session call", "internal", "session",
-        "a call of a session, from its entry to its result.";
+        "A session's call, until its result.";
     SESSION_TAKE_OVER = "session take over", "internal", "session",
-        "a session whose owner is lost, until its running calls are resumed.";
+        "Takeover of a lost node's session.";
     SESSION_RESUME_CALL = "session resume call", "internal", "session",
-        "finding a running call at its worker again.";
-    STREAM_RESUME = "stream resume", "internal", "session", "a client that comes back with a last event id.";
+        "Reattachment to a running call.";
+    STREAM_RESUME = "stream resume", "internal", "session", "A client that resumes a stream.";
     MCP_CLIENT = "{mcp.method.name}", "client", "session",
-        "a request to the client, such as `elicitation/create`, until its answer comes. Build the name with `mcp_name`.";
-    JOURNAL_BEGIN = "journal begin", "client", "session", "writing a call down before it is dispatched.";
-    EVENT_LOG_APPEND = "event log append", "client", "session", "writing events down before anybody reads them.";
+        "A request to the client, such as `elicitation/create`, until its answer.";
+    JOURNAL_BEGIN = "journal begin", "client", "session", "A journal write before dispatch.";
+    EVENT_LOG_APPEND = "event log append", "client", "session", "A write to the event log.";
     STORE = "redis {db.operation.name}", "client", "store-redis",
-        "one operation of a storage port. Build the name with `store_name`.";
-    ROUTE = "route session", "internal", "cluster", "finding the owner of a session.";
-    DISPATCH = "dispatch", "internal", "dispatch", "choosing a pool and a worker for a call, with every attempt.";
-    ATTEMPT = "dispatch attempt", "client", "dispatch", "one attempt at one worker.";
-    WORKER_RUN = "worker run", "server", "worker", "a call at its worker.";
+        "A store operation.";
+    ROUTE = "route session", "internal", "cluster", "Search for a session's owner.";
+    DISPATCH = "dispatch", "internal", "dispatch", "Choice of pool and worker, all attempts included.";
+    ATTEMPT = "dispatch attempt", "client", "dispatch", "One attempt at one worker.";
+    WORKER_RUN = "worker run", "server", "worker", "A call at its worker.";
     WORKER_ATTACH = "worker attach", "server", "worker",
-        "somebody else takes over the events of a call that runs already, which is linked.";
+        "Another reader takes over a running call's events; the span links to the call.";
     WORKER_BACKEND = "{mcp.method.name} {target}", "client", "worker",
-        "a request to the MCP server behind a pool. Build the name with `mcp_name`.";
+        "A request to the MCP server behind a pool.";
 }
 
 /// Returns `{method} {target}`, or only the method. `target` must be a tool or prompt of the catalog, because
