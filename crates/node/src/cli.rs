@@ -50,26 +50,26 @@ pub enum Command {
     Tools(Tools),
     /// Call a tool of a server and print its answer.
     Call(Call),
-    /// Look at, stop or wait for calls that have become tasks.
+    /// Show, cancel or watch calls that have become tasks.
     #[command(subcommand)]
     Tasks(Tasks),
     /// Print nodes, pools, sessions and leases as a node sees them.
     Status(Status),
-    /// Check whether a worker in any language keeps its contract with nodes.
+    /// Check that a worker, in any language, keeps the worker contract.
     WorkerCheck(WorkerCheck),
-    /// Print what to paste into a client's configuration.
+    /// Print the configuration that an MCP client needs.
     ClientConfig(ClientConfig),
-    /// Make certificates for the processes of a cluster, and the authority that issues them.
+    /// Make the certificate authority and the certificates of a cluster.
     Certificates(Certificates),
-    /// Make pools of the servers that are objects of a Kubernetes cluster, for the processes of a cluster of Shoal.
+    /// Make pools of the servers in a Kubernetes cluster.
     Controller(Controller),
     /// Check, show or document the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Test the rules that say who may use what.
+    /// Test policy rules.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Print a script that completes commands and flags in a shell.
+    /// Print a shell script that completes commands and flags.
     Completions {
         /// The shell.
         shell: Shell,
@@ -80,7 +80,7 @@ pub enum Command {
         #[arg(value_name = "DIRECTORY")]
         to: PathBuf,
     },
-    /// Copy this program to a file or into a directory; for images without a shell.
+    /// Copy this program to a file or directory, for images without a shell.
     #[command(hide = true)]
     Install {
         /// The file, or a directory that exists.
@@ -98,22 +98,22 @@ pub struct Serve {
     /// Address and port for operators.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub admin: Option<SocketAddr>,
-    /// What this process does: edge, session, worker.
+    /// Roles of this process: edge, session, worker.
     #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
     pub roles: Option<Vec<Role>>,
-    /// Where sessions are kept: memory, or the URL of a Redis.
+    /// Store of sessions: memory, or the URL of a Redis.
     #[arg(long, value_name = "STORE")]
     pub store: Option<String>,
     /// Address and port for the other processes of the cluster.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub cluster_listen: Option<SocketAddr>,
-    /// Where the other processes reach this one, if not at the address above.
+    /// Address that other processes dial; by default that of --cluster-listen.
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<String>,
-    /// Edge or session nodes that the workers of this process join; one that answers is enough.
+    /// Edge or session nodes that this process's workers join; one that answers is enough.
     #[arg(long, value_name = "HOST:PORT,…", value_delimiter = ',')]
     pub join: Option<Vec<String>>,
-    /// The configuration file (TOML); also by SHOAL_CONFIG.
+    /// Configuration file (TOML); also by SHOAL_CONFIG.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// What runs the tools, besides the configured pools.
@@ -124,13 +124,13 @@ pub struct Serve {
 /// `shoal stdio`
 #[derive(Clone, Debug, Default, Args)]
 pub struct Stdio {
-    /// MCP endpoint of the server or cluster to talk to, instead of one in this process.
+    /// MCP endpoint of a server or cluster, in place of one in this process.
     #[arg(long, conflicts_with_all = ["demo", "conformance", "server", "urls", "openapi"])]
     pub url: Option<String>,
-    /// Bearer token for --url; better by SHOAL_TOKEN, which other users of the machine cannot see.
+    /// Bearer token for --url. Prefer SHOAL_TOKEN, which other users of the machine cannot see.
     #[arg(long, requires = "url")]
     pub token: Option<String>,
-    /// The configuration file (TOML); also by SHOAL_CONFIG.
+    /// Configuration file (TOML); also by SHOAL_CONFIG.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// What runs the tools, besides the configured pools.
@@ -141,13 +141,13 @@ pub struct Stdio {
 /// `shoal status`
 #[derive(Clone, Debug, Args)]
 pub struct Status {
-    /// The admin address of any node.
+    /// Admin address of any node.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081", value_parser = admin_address)]
     pub admin: String,
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-    /// Print only whether the node is ready, and fail if it is not; for health checks.
+    /// Print only whether the node is ready, and fail if it is not, for health checks.
     #[arg(long)]
     pub ready: bool,
 }
@@ -155,25 +155,25 @@ pub struct Status {
 /// `shoal config …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Read and check everything, start nothing.
+    /// Read and check the configuration without a start.
     Check(ConfigFile),
-    /// Print the settings in force as TOML, secrets left out.
+    /// Print the settings in force as TOML, without secrets.
     Show(ConfigFile),
     /// Print the reference of all settings as Markdown.
     Doc,
     /// Print a JSON Schema of the configuration file.
     Schema,
-    /// Print the SHA-256 of a token for auth.tokens. It asks for the token, or reads it from a pipe; without one it makes one.
+    /// Print the SHA-256 of a token for auth.tokens. It asks for the token, reads it from a pipe, or makes one.
     HashToken,
 }
 
 /// Which configuration file.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ConfigFile {
-    /// The configuration file (TOML); also by SHOAL_CONFIG.
+    /// Configuration file (TOML); also by SHOAL_CONFIG.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// How to print it; settings in force are TOML otherwise.
+    /// Output format; `show` prints TOML unless it is json.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
 }

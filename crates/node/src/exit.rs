@@ -62,23 +62,23 @@ impl Code {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Failed => {
-                "something failed that has no code of its own; `status`: the node's store is not available; `status --ready`: the node is not ready, or not there"
+                "failure without a code of its own; `status`: the store is unavailable; `status --ready`: the node is not ready or not there"
             }
-            Self::Usage => "what was asked cannot be done: the words typed, or the configuration",
+            Self::Usage => "invalid arguments or configuration",
             Self::Tool => {
-                "`call`: the tool reports an error (`isError`), or asks for what cannot be answered; `worker-check`: the worker does not keep the contract; `policy test`: a case fails"
+                "`call`: the tool reports an error (`isError`), or asks a question that cannot be answered; `worker-check` or `policy test`: a check fails"
             }
-            Self::Unreachable => "the server, or the admin port, cannot be reached",
+            Self::Unreachable => "the server or admin port cannot be reached",
             Self::Refused => "the server answered with an error",
-            Self::TimedOut => "the server took longer than `--timeout`",
+            Self::TimedOut => "the server exceeded `--timeout`",
             Self::Interrupted => {
-                "`call`: it was interrupted, and taken back; else: a second signal asked for the end before it was done"
+                "`call`: interrupted and cancelled; else: a second signal ended the process early"
             }
         }
     }
 
     pub(crate) fn help() -> String {
-        let mut help = "Exit codes:\n    0  it was done\n".to_owned();
+        let mut help = "Exit codes:\n    0  success\n".to_owned();
         for code in Self::ALL {
             let _ = writeln!(help, "  {:3}  {}", code as u8, code.meaning());
         }

@@ -9,22 +9,22 @@ use super::Output;
 /// `shoal tools`
 #[derive(Clone, Debug, Args)]
 pub struct Tools {
-    /// List what an OpenAPI document has and cannot be a tool, and why, instead. The admin port says it.
+    /// List the operations of OpenAPI documents that cannot be tools, and why, from the admin port.
     #[arg(long)]
     pub left_out: bool,
-    /// List the tools whose schemas are shown in less detail than an OpenAPI document has, and how, instead. The admin port says it.
+    /// List the tools whose schemas have less detail than their OpenAPI document, and how, from the admin port.
     #[arg(long, conflicts_with = "left_out")]
     pub cut: bool,
-    /// The admin address of any node, for --left-out and --cut.
+    /// Admin address of any node, for --left-out and --cut.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081", value_parser = super::admin_address)]
     pub admin: String,
     /// Which server.
     #[command(flatten)]
     pub server: Remote,
-    /// Print how many tokens of a model's context each tool takes, roughly: four bytes are one token.
+    /// Print roughly how many tokens of a model's context each tool takes: four bytes are one token.
     #[arg(long)]
     pub stats: bool,
-    /// How to print them.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
 }
@@ -35,21 +35,21 @@ pub struct Call {
     /// Which server.
     #[command(flatten)]
     pub server: Remote,
-    /// How to print the result.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-    /// Let it become a task, which goes on without this command, and wait for its end; each request has --timeout.
+    /// Let the call become a task that goes on without this command, and wait for its end. Each request has --timeout.
     #[arg(long)]
     pub task: bool,
-    /// Print the task's id and end, while the task goes on.
+    /// Print the task's id and exit while the task goes on.
     #[arg(long, requires = "task")]
     pub detach: bool,
-    /// The answer to a field of what the tool asks for, which is asked at the terminal otherwise. May be repeated.
+    /// Answer to a field that the tool asks for, in place of a question at the terminal. May be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = answer)]
     pub answer: Vec<(String, String)>,
-    /// The tool's name.
+    /// Name of the tool.
     pub name: String,
-    /// Its arguments, a JSON object.
+    /// Arguments of the tool, a JSON object.
     #[arg(value_name = "JSON", default_value = "{}")]
     pub arguments: String,
 }
@@ -57,11 +57,11 @@ pub struct Call {
 /// `shoal tasks …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum Tasks {
-    /// Print a task as it is now.
+    /// Print a task.
     Get(OneTask),
     /// Ask a task to stop.
     Cancel(OneTask),
-    /// Wait for a task's end and print its result; what it asks can be answered. Each request has --timeout.
+    /// Wait for a task's end, answer its questions and print its result. Each request has --timeout.
     Watch(OneTask),
 }
 
@@ -71,10 +71,10 @@ pub struct OneTask {
     /// Which server.
     #[command(flatten)]
     pub server: Remote,
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-    /// The task's id, as `shoal call --task` says it.
+    /// Id of the task, as `shoal call --task` prints it.
     #[arg(value_name = "ID")]
     pub id: String,
 }
@@ -94,13 +94,13 @@ pub struct Remote {
     /// MCP endpoint of the server or cluster.
     #[arg(long, default_value = "http://127.0.0.1:8080/mcp")]
     pub url: String,
-    /// Bearer token; better by SHOAL_TOKEN, which other users of the machine cannot see.
+    /// Bearer token. Prefer SHOAL_TOKEN, which other users of the machine cannot see.
     #[arg(long)]
     pub token: Option<String>,
-    /// The era to speak; unset, the newest that the server knows.
+    /// Era to speak; by default the newest that the server knows.
     #[arg(long)]
     pub era: Option<Era>,
-    /// How long it may take altogether, but for the time that a user takes to answer.
+    /// Maximum time in all, without the time that a user takes to answer.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = some_time)]
     pub timeout: Duration,
 }

@@ -5,22 +5,22 @@ use clap::{Args, ValueEnum};
 /// `shoal client-config`
 #[derive(Clone, Debug, Args)]
 pub struct ClientConfig {
-    /// The client.
+    /// Client to configure.
     pub client: McpClient,
     /// MCP endpoint of the server or cluster.
     #[arg(long, default_value = "http://127.0.0.1:8080/mcp")]
     pub url: String,
-    /// What the client calls the server.
+    /// Name of the server in the client.
     #[arg(long, default_value = "shoal")]
     pub name: String,
-    /// A header of every request, such as 'Authorization: Bearer TOKEN'. May be repeated. It is printed as it is: put in what
-    /// the client itself replaces, where it can.
+    /// Header of every request, such as 'Authorization: Bearer TOKEN'. May be repeated. It is printed as it is, so use
+    /// a variable of the client where you can.
     #[arg(long, value_name = "NAME: VALUE", value_parser = header, conflicts_with = "server")]
     pub header: Vec<Header>,
-    /// Have the client start `shoal stdio`, instead of calling the endpoint itself.
+    /// Make the client start `shoal stdio`, in place of calling the endpoint itself.
     #[arg(long)]
     pub stdio: bool,
-    /// A variable for the server after --. May be repeated.
+    /// Variable for the server after --. May be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, requires = "server")]
     pub env: Vec<(String, String)>,
     /// A stdio server with its arguments: the client starts it behind `shoal stdio`.

@@ -13,7 +13,7 @@ pub struct Controller {
     /// Address and port for operators.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub admin: Option<SocketAddr>,
-    /// The configuration file (TOML); also by SHOAL_CONFIG.
+    /// Configuration file (TOML); also by SHOAL_CONFIG.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

@@ -15,18 +15,17 @@ pub struct Pools {
     /// Serve the fixtures of the official conformance suite.
     #[arg(long)]
     pub conformance: bool,
-    /// A variable for the server after --, and its value; without one, Shoal's own value is passed on. May be
-    /// repeated. Other users of the machine can see values that are typed.
+    /// Variable for the server after --. Without a value, Shoal passes on its own. May be repeated. Other users of the
+    /// machine can see typed values.
     #[arg(long, value_name = "NAME[=VALUE]", requires = "server")]
     pub env: Vec<String>,
-    /// Pass all of Shoal's own environment on to the server after --, but for what configures Shoal (SHOAL_…). `shoal stdio`
-    /// always does.
+    /// Pass Shoal's whole environment on to the server after --, without SHOAL_… variables. `shoal stdio` always does.
     #[arg(long, requires = "server")]
     pub inherit: bool,
-    /// Serve a service over HTTP as tools, by its OpenAPI document: a file or a URL.
+    /// OpenAPI document (file or URL) of an HTTP service to serve as tools.
     #[arg(long, value_name = "FILE|URL")]
     pub openapi: Option<String>,
-    /// Where the service of --openapi is, if its document does not say it; or several that are equal.
+    /// URL of the --openapi service, if the document does not have it; or several equal ones.
     #[arg(
         long,
         value_name = "URL,…",
@@ -34,7 +33,7 @@ pub struct Pools {
         requires = "openapi"
     )]
     pub base_url: Vec<String>,
-    /// Tools of --openapi to serve, by name; `*` stands for any characters. Others are not made at all.
+    /// Tools of --openapi to serve, by name; `*` matches any characters. Shoal does not make others.
     #[arg(
         long,
         value_name = "NAME,…",
@@ -42,7 +41,7 @@ pub struct Pools {
         requires = "openapi"
     )]
     pub allow: Vec<String>,
-    /// Tags of the document of --openapi whose operations are served; `*` stands for any characters.
+    /// Tags of the --openapi operations to serve; `*` matches any characters.
     #[arg(
         long,
         value_name = "TAG,…",
@@ -50,13 +49,13 @@ pub struct Pools {
         requires = "openapi"
     )]
     pub tag: Vec<String>,
-    /// Paths of the document of --openapi whose operations are served; `*` stands for any characters.
+    /// Paths of the --openapi operations to serve; `*` matches any characters.
     #[arg(long, value_name = "PATH", requires = "openapi")]
     pub path: Vec<String>,
-    /// URLs of an MCP server to serve, or of several that are equal.
+    /// URL of an MCP server to serve, or several equal ones.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// An MCP server that speaks over its standard input and output, with its arguments.
+    /// Command that starts an MCP server on standard input and output.
     #[arg(last = true, value_name = "COMMAND")]
     pub server: Vec<String>,
 }

@@ -12,20 +12,20 @@ use crate::config::listen_address;
 /// `shoal worker-check`
 #[derive(Clone, Debug, Args)]
 pub struct WorkerCheck {
-    /// Address and port where the worker is to join; port 0 takes a free one.
+    /// Address and port where the worker joins; port 0 takes a free port.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = listen_address)]
     pub listen: SocketAddr,
     /// Only these checks.
     #[arg(long, value_name = "CHECK,…", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// How long each thing may take that is waited for.
+    /// Maximum wait for each step.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = some_time)]
     pub timeout: Duration,
-    /// How to print what came of each check.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-    /// The command that starts the worker. `{address}` in it is where to join, as is the variable SHOAL_JOIN. Without a
-    /// command, a worker is waited for.
+    /// Command that starts the worker. It finds the address in `{address}` and in SHOAL_JOIN. Without a command, the
+    /// check waits for a worker.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
