@@ -24,71 +24,66 @@ pub(crate) use kinds::CLIENT_CLAIMS;
 pub(crate) use resolved::{Asked, ResolvedIssuer};
 
 settings! {
-    /// Who may call.
+    /// How Shoal authenticates callers.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Auth {
-        /// How callers are told apart.
+        /// How Shoal identifies callers.
         pub mode: AuthMode = AuthMode::None,
-        /// The bearer tokens of `mode = "tokens"`. Several may name the same principal, to change a token
-        /// without a gap.
+        /// Bearer tokens. Two may name one principal, so that you can rotate.
         pub tokens: Vec<Token> = Vec::new(),
-        /// A TOML file with more of them, as `[[tokens]]`. It is read again when it changes, without a restart. A file that
-        /// cannot be read changes nothing, and is logged.
+        /// TOML file with more `[[tokens]]`, read again on change. If it is unreadable, the old tokens stay.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tokens_file: Option<PathBuf> = None,
-        /// Lets `mode = "none"` serve an address that other machines can reach: everybody who reaches it
-        /// may call every tool.
+        /// Allows `mode = "none"` beyond loopback: all who reach the address can call every tool.
         pub allow_anonymous: bool = false,
-        /// With `mode = "oauth"`: the URL by which clients know this server, such as `https://mcp.example.com/mcp`. Tokens
-        /// must be issued for it.
+        /// Your server's URL for OAuth clients. Tokens must name it.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
-        /// The authorization servers whose access tokens are taken by `mode = "oauth"`.
+        /// Authorization servers for `oauth`.
         pub issuers: Vec<Issuer> = Vec::new(),
-        /// The scopes that every request needs. A token without one of them is answered with `403`.
+        /// Scopes of every request; otherwise Shoal answers `403`.
         pub required_scopes: Vec<String> = Vec::new(),
-        /// The scopes that clients are told of; those of `required_scopes` unless set.
+        /// Scopes told to clients; by default `required_scopes`.
         pub scopes_supported: Vec<String> = Vec::new(),
-        /// The scopes that calls of a tool need besides, by the tool's name, in which `*` stands for any characters.
+        /// More scopes for calls of a tool, by its name.
         pub tool_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// The scopes that a broader one implies, by the broader one's name.
+        /// Scopes that a broader scope implies, by its name.
         pub implied_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// Whether tokens may or must be bound to a key of their client (DPoP).
+        /// Tokens bound to a client's key (DPoP).
         pub dpop: Dpop = Dpop::Off,
-        /// Bytes by which an edge remembers proofs (DPoP) at most, so that each is good once. A proof takes about 24, for three minutes
-        /// with the default `clock_skew`. A principal may hold a quarter of what is free.
+        /// Maximum bytes of remembered DPoP proofs, about 24 each for three minutes. Principals may use a quarter of
+        /// the rest.
         pub dpop_bytes: usize = 64 << 20,
-        /// How far this machine's clock may be from those of authorization servers and clients.
+        /// Tolerated clock difference to authorization servers and clients.
         pub clock_skew: Period = Period::seconds(60),
-        /// How often an issuer's keys are fetched again. A key that is not known has them fetched sooner.
+        /// How often Shoal fetches keys. Unknown keys cause earlier fetches.
         pub keys_refresh: Period = Period::seconds(15 * 60),
-        /// How long lies at least between two fetches that unknown keys cause.
+        /// Minimum time between those.
         pub keys_interval: Period = Period::seconds(30),
-        /// How long keys are used while their issuer cannot be reached.
+        /// How long keys serve while their issuer is unreachable.
         pub keys_stale: Period = Period::seconds(24 * 3600),
-        /// How long an authorization server may take to answer.
+        /// Maximum time for an authorization server's answer.
         pub request_timeout: Period = Period::seconds(10),
-        /// Bytes of verified tokens' claims that are remembered at most.
+        /// Maximum bytes of cached claims.
         pub cached_bytes: usize = 32 << 20,
-        /// How long a verified token is believed, if it does not expire before. A key that its issuer withdraws, and a token that
-        /// it revokes, works for so long.
+        /// How long Shoal trusts a verified token. Revoked tokens and keys work as long.
         pub cached_for: Period = Period::seconds(60),
-        /// The longest access token, in bytes.
+        /// Maximum bytes of an access token.
         pub token_bytes: usize = 16 << 10,
     }
 }
 
-/// How callers are told apart.
+/// How Shoal identifies callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
-    /// Not at all: everybody is the same principal. Only for loopback addresses.
+    /// All callers are one principal, only on loopback.
     #[default]
     None,
-    /// By the bearer tokens in `auth.tokens` and `auth.tokens_file`.
+    /// Bearer tokens.
     Tokens,
-    /// By access tokens of the authorization servers in `auth.issuers`.
+    /// Access tokens of `issuers`.
     OAuth,
 }
 
@@ -96,9 +91,9 @@ pub enum AuthMode {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and sha256")]
 pub struct Token {
-    /// The principal that the token stands for. `shoal-console` and `anonymous` are reserved.
+    /// Principal. `shoal-console` and `anonymous` are reserved.
     pub name: String,
-    /// SHA-256 of the token, in hexadecimal; `shoal config hash-token` prints it.
+    /// Hexadecimal SHA-256 of the token, from `shoal config hash-token`.
     pub sha256: TokenHash,
 }
 
@@ -106,11 +101,11 @@ pub struct Token {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dpop {
-    /// Bound tokens are refused.
+    /// Shoal refuses them.
     #[default]
     Off,
-    /// A bound token needs a proof; others do not.
+    /// They need a proof.
     Accepted,
-    /// Only bound tokens are taken.
+    /// Shoal accepts only them.
     Required,
 }

@@ -21,34 +21,33 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Kubernetes")]
     pub struct KubernetesConfig {
-        /// The namespaces whose objects are taken; `["*"]` for all. The controller needs rights in each of them.
+        /// Watched namespaces; `["*"]` is all. The controller needs rights in each.
         pub namespaces: Vec<String> = Vec::new(),
-        /// The kinds of objects that are taken: `"service"` (Services with the label `shoal.dev/server: "true"`),
-        /// `"mcp-lifecycle-operator"` (`MCPServer` of `mcp.x-k8s.io`) and `"toolhive"` (`MCPServer` of `toolhive.stacklok.dev`).
-        /// A kind that the cluster does not have is found when it appears.
+        /// `"service"` (Services with the label `shoal.dev/server: "true"`), `"mcp-lifecycle-operator"` (`MCPServer` of
+        /// `mcp.x-k8s.io`) and `"toolhive"` (`MCPServer` of `toolhive.stacklok.dev`).
         pub kinds: Vec<Kind> = Kind::ALL.to_vec(),
-        /// The DNS domain of the cluster. `NAME.NAMESPACE.svc` is a Service with and without it.
+        /// DNS domain of the cluster.
         pub cluster_domain: String = "cluster.local".to_owned(),
-        /// Whether objects may name a Secret with a token (`shoal.dev/token-secret`). The Secret must have the label
+        /// Objects may name a Secret with a token (`shoal.dev/token-secret`), if the Secret has the label
         /// `shoal.dev/token: "true"`.
         pub tokens: bool = false,
-        /// How often these Secrets are read again.
+        /// How often the controller reads them.
         pub tokens_every: Period = Period::seconds(60),
-        /// Maximum number of pools, up to 2000. If there are more servers, the oldest objects have the pools.
+        /// Maximum pools; the oldest objects win.
         pub pools: usize = 100,
-        /// Maximum number of pools of one namespace, so that one team cannot use up `pools`.
+        /// Maximum pools per namespace.
         pub pools_per_namespace: usize = 50,
-        /// The ConfigMap that edges and session nodes mount. It must exist.
+        /// Existing ConfigMap that edges and session nodes mount.
         pub config_map: String = "shoal-discovered".to_owned(),
-        /// The Secret that workers mount. It must exist.
+        /// Existing Secret that workers mount.
         pub secret: String = "shoal-discovered".to_owned(),
-        /// The directory in which workers find that Secret.
+        /// Its directory in workers.
         pub directory: PathBuf = "/run/shoal/discovered".into(),
-        /// The Lease that one of several controllers holds. The first one makes it.
+        /// Lease of the active controller.
         pub lease: String = "shoal-controller".to_owned(),
-        /// How long the Lease of a controller that has died keeps others from writing; at least 1s.
+        /// How long a dead controller's Lease blocks others, at least 1s.
         pub lease_duration: Period = Period::seconds(15),
-        /// The pause before the API server is asked again for a kind of object that it does not have.
+        /// Pause before a missing kind is tried again.
         pub retry: Period = Period::seconds(30),
     }
 }

@@ -120,11 +120,11 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ScaleToZero {
-        /// How long a call waits for a worker, within its own deadline, before it is refused as safe to send again.
+        /// How long a call waits for a worker before Shoal refuses it as safe to send again.
         pub wait: Period = Period::seconds(60),
-        /// Calls that wait for a worker of the pool at one node. More are refused at once.
+        /// Maximum waiting calls at one node.
         pub calls: usize = 1000,
-        /// The same of one principal.
+        /// The same per principal.
         pub calls_per_principal: usize = 100,
     }
 }
@@ -133,27 +133,27 @@ settings! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Affinity {
-    /// None: of two workers, the less busy one takes a call.
+    /// The less busy of two workers.
     #[default]
     None,
-    /// All of them: a server that keeps its state in its process has one, and the other workers stand by.
+    /// All calls, for servers with state in their process. Other workers stand by.
     All,
-    /// Those of one legacy session, or one principal's modern ones.
+    /// A legacy session, or a principal's modern calls.
     Session,
     /// Those with the same value of the argument of this name; calls without it go anywhere.
     Key(String),
 }
 
-/// How arguments are treated that do not match the schema of their tool.
+/// How Shoal treats arguments that do not match the schema of their tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Arguments")]
 pub enum ArgumentPolicy {
-    /// The server decides on strings in place of other values, on numbers in place of strings that an `enum` names, and on members that the
-    /// schema does not have: it gets them as they are. Shoal refuses everything else that does not match.
+    /// The server gets strings for other values, numbers for `enum` strings, and unknown members. Shoal refuses other
+    /// mismatches.
     #[default]
     Pass,
-    /// Shoal reads such strings as JSON and leaves out such members if the arguments match then. If not, `pass` applies.
+    /// Shoal parses such strings and drops such members, if all then matches; else `pass`.
     Coerce,
     /// Shoal refuses them.
     Strict,
@@ -170,22 +170,22 @@ impl ArgumentPolicy {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Durability")]
 pub enum DurabilityPolicy {
-    /// Those of tools that declare neither `readOnlyHint` nor `idempotentHint`.
+    /// Tools without `readOnlyHint` and `idempotentHint`.
     #[default]
     Auto,
-    /// None: every tool is safe to repeat.
+    /// No tools: all are safe to repeat.
     Never,
-    /// All.
+    /// All tools.
     Always,
 }
 
-/// Who may share a copy (`cacheScope`).
+/// Sharing of a copy (`cacheScope`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
-    /// Anybody may get the copy.
+    /// Any caller.
     Public,
-    /// Only the same principal may.
+    /// The same principal.
     Private,
 }
 

@@ -88,56 +88,51 @@ pub(crate) const LONGEST_FILE: u64 = 16 << 20;
 pub struct Settings {
     /// Where clients and operators connect.
     pub server: Server,
-    /// What this process is to its cluster.
+    /// Name, roles, store and lease.
     pub node: Node,
-    /// How the processes of a cluster find and reach one another.
+    /// Connections between processes.
     pub cluster: Cluster,
-    /// How the store in Redis is used.
+    /// Connections to the Redis of `node.store`.
     pub redis: Redis,
-    /// Who may call.
+    /// [Authentication](authentication.md) of callers.
     pub auth: Auth,
-    /// Who may use what ([policy](policy.md)). Without a rule everybody may use everything; once there is one, what no rule
-    /// allows is denied.
+    /// Access rules ([policy](policy.md)). Without rules, callers may use everything. With rules, Shoal denies the
+    /// rest.
     pub policy: PolicyConfig,
-    /// Where Shoal's own requests may go: to servers behind URLs, services with an OpenAPI document, and authorization servers.
-    /// Hosts that the configuration names are reached. Hosts that others name must have public addresses
-    /// ([more](backends.md#where-requests-may-go)).
+    /// Where Shoal sends requests ([more](backends.md#where-requests-may-go)). Hosts that your configuration does not
+    /// name need public addresses.
     pub outbound: OutboundConfig,
-    /// What the server tells of itself and of what it offers.
+    /// The server's own description and its lists.
     pub catalog: Catalog,
-    /// How much of everything there may be before the answer is "later".
+    /// Limits of one node, some also per principal with authentication. Shoal refuses requests beyond them for now.
     pub limits: NodeLimits,
-    /// How much principals, addresses and all together may ask for ([quotas](quotas.md)). They are in force as soon as the file is
-    /// read again.
+    /// Quotas of principals, addresses or all callers ([quotas](quotas.md)). A reload applies them at once.
     pub quotas: Vec<QuotaConfig>,
-    /// The life of a legacy session.
+    /// Legacy sessions.
     pub session: Session,
-    /// SSE streams, and how long they can be resumed.
+    /// SSE streams and their resumption.
     pub streams: Streams,
-    /// Calls of modern clients that become tasks.
+    /// [Tasks](tasks.md) of modern clients. They count as sessions in `[limits]`.
     pub tasks: Tasks,
-    /// How long calls may take, and how they are tried.
+    /// Time limits, retries and circuit breakers.
     pub calls: Calls,
-    /// The secrets that encrypt what a request carries through its client (`requestState`).
+    /// Encryption of `requestState`, which clients carry.
     pub state_keys: StateKeys,
-    /// What runs the tools: one table for each pool, under its name.
+    /// The servers that run your tools: one table for each pool, under its name.
     pub pools: BTreeMap<String, Pool>,
-    /// Pools of servers that something else finds, such as `shoal controller` among the objects of Kubernetes
-    /// ([more](kubernetes-servers.md)).
+    /// Pools that Shoal finds itself, for example in [Kubernetes](kubernetes-servers.md).
     pub discovery: Discovery,
-    /// What is logged to standard error, and how.
+    /// The log on standard error.
     pub logging: Logging,
-    /// What the process reports, and where to. Without an endpoint there are only the metrics at `/metrics` of the
-    /// admin port.
+    /// Your collector ([telemetry](telemetry.md)). Without it, `/metrics` on the admin port remains.
     pub telemetry: Telemetry,
-    /// The audit trail: who was let in, who was allowed what, and what became of each call ([audit](audit.md)). It is off
-    /// without `file` and `otlp`.
+    /// The [audit trail](audit.md). It is off without `file` and `otlp`.
     pub audit: Audit,
-    /// Changes of the configuration file while the process works. SIGHUP has it read again. Quotas, and pools that were added,
-    /// changed or removed, take effect at once; for all else the process has to be started again
-    /// ([more](operations.md#changing-the-configuration)).
+    /// SIGHUP reloads the configuration file. Quotas and pools change at once; the rest needs a
+    /// [restart](operations.md#changing-the-configuration).
     pub reload: Reload,
-    /// How long each step of an orderly end may take.
+    /// Time limits of shutdown steps. Keep their sum below your supervisor's limit (Kubernetes:
+    /// `terminationGracePeriodSeconds`, 30 s). A second signal ends the process.
     pub shutdown: Shutdown,
 }
 

@@ -9,20 +9,18 @@ use shoal_ports::settings;
 use crate::network::Network;
 
 settings! {
-    /// Where Shoal's own requests may go: to servers behind URLs, services with an OpenAPI document, and authorization servers.
-    /// Hosts that the configuration names are reached. Hosts that others name must have public addresses
-    /// ([more](backends.md#where-requests-may-go)).
+    /// Where Shoal may send requests ([more](backends.md#where-requests-may-go)). Hosts in your configuration are
+    /// reachable. Hosts that others name need public addresses.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Outbound")]
     pub struct OutboundConfig {
-        /// Networks that may be reached whoever names a host there, such as `["10.0.0.0/8", "fd00::/8"]`.
+        /// Networks that all hosts may have, such as `["10.0.0.0/8", "fd00::/8"]`.
         pub allow: Vec<String> = Vec::new(),
-        /// Whether hosts that the configuration names may have private and loopback addresses. If not, such a host needs an address in `allow`,
-        /// or is named by its address.
+        /// Your configured hosts may have private and loopback addresses. Otherwise use `allow`, or an address in place
+        /// of the name.
         pub named_may_be_private: bool = true,
-        /// Whether requests go through the proxies that `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` name. The proxy then decides what
-        /// names mean: only hosts that are named by an address are checked.
+        /// Uses `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. Shoal then checks only hosts given as addresses.
         pub proxy_from_environment: bool = false,
     }
 }

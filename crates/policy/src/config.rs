@@ -8,18 +8,18 @@ use serde::{Deserialize, Deserializer, Serialize};
 use shoal_ports::{Period, settings};
 
 settings! {
-    /// Who may use which tools, prompts and resources ([policy](policy.md)). Without a rule everybody may use everything; as
-    /// soon as there is one, what no rule allows is denied.
+    /// Access to tools, prompts and resources ([policy](policy.md)). Without rules, every caller may use everything.
+    /// With rules, Shoal denies all that no rule allows.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct PolicyConfig {
-        /// The rules, in any order: one that denies wins over the others, and one that asks over those that allow.
+        /// Rules: deny wins over ask, ask over allow.
         pub rules: Vec<Rule> = Vec::new(),
-        /// A TOML file with more `[[rules]]`, or with `rules = []` for none. It is read again when it changes; one that cannot be used is
-        /// reported, and the rules before it stay. All edges and session nodes must have the same.
+        /// TOML file with more `[[rules]]`, or `rules = []`, equal on all edges and session nodes. Shoal reads changes;
+        /// if they are unusable, the old rules stay.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
-        /// How often to look whether the file has changed.
+        /// How often Shoal checks the file.
         pub reread: Period = Period::seconds(5),
     }
 }
@@ -32,67 +32,67 @@ pub struct RulesFile {
     pub rules: Option<Vec<Rule>>,
 }
 
-/// A rule. It applies where everything holds that it says; in a list, one entry is enough.
+/// A rule applies when all its conditions match. A list matches when an entry does.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and effect")]
 pub struct Rule {
-    /// What logs and `shoal policy test` call it.
+    /// Name in logs and `shoal policy test`.
     pub name: String,
-    /// What happens where it applies.
+    /// Effect of the rule.
     pub effect: Effect,
-    /// A condition in CEL, such as `claims.department == "finance"`.
+    /// CEL condition, such as `claims.department == "finance"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Principals. `*` stands for any characters, here and in the lists below.
+    /// Principals.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub principals: Vec<String>,
-    /// Scopes, of which the caller must have one.
+    /// Scopes; the caller needs one.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub scopes: Vec<String>,
-    /// Pools that offer it.
+    /// Pools that offer the tool, prompt or resource.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub pools: Vec<String>,
-    /// Tools, by the names that clients use. A rule that names tools, prompts, resources or methods applies to nothing else.
+    /// Tools, by the clients' names. A rule with tools, prompts, resources or methods applies only there.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub tools: Vec<String>,
-    /// Prompts, by the names that clients use.
+    /// Prompts, by the clients' names.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub prompts: Vec<String>,
-    /// URIs of resources, and resource templates as they are written.
+    /// Resource URIs, and resource templates as written.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub resources: Vec<String>,
-    /// Methods of extensions, such as `skills/*`. Only a rule that names them allows any.
+    /// Extension methods, such as `skills/*`. Only rules with methods can allow them.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub methods: Vec<String>,
-    /// What a tool says of itself, all of it. The rule applies to tools alone then.
+    /// Hints that a tool must all have. The rule then applies only to tools.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -121,11 +121,11 @@ where
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// It may be used.
+    /// Callers may use it.
     Allow,
-    /// It may not, and is not listed.
+    /// Shoal hides and refuses it.
     Deny,
-    /// A tool may be called once the person agrees, who is asked before each call. It applies to nothing but tools.
+    /// Shoal asks the user before each call of a tool.
     Ask,
 }
 

@@ -12,10 +12,10 @@ use crate::{Principal, SessionId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ListScope {
-    /// All callers see the same: Shoal reads them with its own credentials.
+    /// Equal lists, read with Shoal's credentials.
     #[default]
     Shared,
-    /// Each caller has its own: Shoal reads them with what the caller's request brings.
+    /// Lists of each caller, read with its forwarded headers or exchanged token.
     Principal,
 }
 

@@ -15,36 +15,33 @@ mod check;
 pub use check::Invalid;
 
 settings! {
-    /// What the process tells its operators of itself, and whom.
+    /// Traces, metrics and logs for the operators' collector.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Telemetry {
-        /// Turns this section on. Logs on standard error do not depend on it. Also by `OTEL_SDK_DISABLED`.
+        /// Turns this section on; the log is independent. (`OTEL_SDK_DISABLED`)
         pub enabled: bool = true,
-        /// The collector that takes OTLP: `http://collector:4317`, or `https://` for TLS with the system's
-        /// certificate authorities. Also by `OTEL_EXPORTER_OTLP_ENDPOINT`.
+        /// OTLP collector, such as `http://collector:4317`; `https://` trusts the system's authorities.
+        /// (`OTEL_EXPORTER_OTLP_ENDPOINT`)
         #[serde(skip_serializing_if = "Option::is_none")]
         pub endpoint: Option<String> = None,
-        /// How the collector is spoken to. Also by `OTEL_EXPORTER_OTLP_PROTOCOL`.
+        /// OTLP protocol. (`OTEL_EXPORTER_OTLP_PROTOCOL`)
         pub protocol: Protocol = Protocol::Grpc,
-        /// Headers that go to the collector with everything, such as `authorization`. They are secrets. Also by
-        /// `OTEL_EXPORTER_OTLP_HEADERS`.
+        /// Secret headers, such as `authorization`. (`OTEL_EXPORTER_OTLP_HEADERS`)
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// What makes exports smaller, where the way to the collector is narrow. Also by
-        /// `OTEL_EXPORTER_OTLP_COMPRESSION`.
+        /// Compression of exports. (`OTEL_EXPORTER_OTLP_COMPRESSION`)
         pub compression: Compression = Compression::None,
-        /// How long one export may take. Also by `OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds.
+        /// Maximum time of an export. (`OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds)
         pub timeout: Period = Period::seconds(10),
-        /// What the deployment is called: the same for all its processes. Also by `OTEL_SERVICE_NAME`.
+        /// Name of the whole deployment. (`OTEL_SERVICE_NAME`)
         pub service_name: String = "shoal".to_owned(),
-        /// Resource attributes of everything that this process reports, such as `{ "deployment.environment.name" =
-        /// "production" }`. Also by `OTEL_RESOURCE_ATTRIBUTES`.
+        /// Resource attributes. (`OTEL_RESOURCE_ATTRIBUTES`)
         pub resource: BTreeMap<String, String> = BTreeMap::new(),
-        /// Spans of calls, which go to the endpoint.
+        /// Spans of calls.
         pub traces: Traces = Traces::default(),
-        /// Metrics.
+        /// Export of metrics.
         pub metrics: Metrics = Metrics::default(),
-        /// Log lines, besides standard error; which ones is said by `logging.level`.
+        /// Export of the lines of `logging.level`.
         pub logs: Logs = Logs::default(),
         /// What this process is called: unique for each of the service.
         #[serde(skip)]
@@ -98,10 +95,10 @@ impl Telemetry {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OtlpCompression")]
 pub enum Compression {
-    /// Nothing.
+    /// Uncompressed.
     #[default]
     None,
-    /// gzip: about a tenth of the bytes, for about twice the processor time of an export.
+    /// A tenth of the bytes, twice the processor time.
     Gzip,
 }
 
@@ -110,29 +107,27 @@ pub enum Compression {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OtlpProtocol")]
 pub enum Protocol {
-    /// gRPC, at port 4317 as a rule.
+    /// gRPC, usually port 4317.
     #[default]
     Grpc,
-    /// Protobuf in HTTP requests, at port 4318 as a rule; the endpoint is without `/v1/traces`.
+    /// Protobuf over HTTP, usually port 4318; the endpoint lacks `/v1/traces`.
     Http,
 }
 
 settings! {
-    /// Spans of calls, which go to the endpoint.
+    /// Spans of calls.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Traces {
-        /// Whether spans are made, where there is an endpoint.
+        /// Makes spans, if there is an endpoint.
         pub enabled: bool = true,
-        /// Share of the traces that are kept, 0 to 1, chosen by trace id: give all processes the same. Also by
-        /// `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`.
+        /// Share of traces, 0 to 1, equal on all processes. (`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`)
         pub ratio: f64 = 0.1,
-        /// Whether a client's own decision, in its `traceparent`, holds. Also by `OTEL_TRACES_SAMPLER`.
+        /// The sampling decision in clients' `traceparent`. (`OTEL_TRACES_SAMPLER`)
         pub parent: ParentSampling = ParentSampling::Follow,
-        /// Shares for single tools, which replace `ratio`: `[{ tool = "pay_*", ratio = 1.0 }]`. The first that
-        /// matches counts.
+        /// Shares of tools, such as `[{ tool = "pay_*", ratio = 1.0 }]`. The first match counts.
         pub tools: Vec<ToolRatio> = Vec::new(),
-        /// Spans that wait for the collector at most; beyond it they are dropped and counted.
+        /// Maximum waiting spans. Shoal drops and counts more.
         pub queue: usize = 8_192,
         /// Spans in one export at most.
         #[serde(skip)]
@@ -147,10 +142,10 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ParentSampling {
-    /// What the client decided holds.
+    /// The client decides.
     #[default]
     Follow,
-    /// The client's ids are kept, its decision is not: the shares decide.
+    /// `ratio` and `tools` decide.
     Ignore,
 }
 
@@ -158,40 +153,39 @@ pub enum ParentSampling {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ToolRatio {
-    /// A tool's name, or a pattern in which `*` stands for any characters.
+    /// Name of the tool.
     pub tool: String,
-    /// Share of its traces that are kept, 0 to 1.
+    /// Share of its traces, 0 to 1.
     pub ratio: f64,
 }
 
 settings! {
-    /// Metrics.
+    /// Export of metrics.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Metrics {
-        /// Whether `/metrics` of the admin port shows them to Prometheus.
+        /// Serves `/metrics` on the admin port.
         pub prometheus: bool = true,
-        /// Whether they are sent to the endpoint as well.
+        /// Sends them to the endpoint.
         pub otlp: bool = false,
-        /// How often they are sent.
+        /// How often Shoal sends them.
         pub interval: Period = Period::seconds(15),
-        /// Series of one metric at most; what comes after is added up in one.
+        /// Maximum series per metric.
         pub series: usize = 2_000,
     }
 }
 
 settings! {
-    /// Log lines, besides standard error; which ones is said by `logging.level`.
+    /// Export of the lines of `logging.level`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Logs {
-        /// Whether they are sent to the endpoint as well.
+        /// Sends them to the endpoint.
         pub otlp: bool = false,
-        /// Lines with the same message from the same place that are logged in `repeats_per`, standard error
-        /// included; the rest is counted and told in one line. Of lines that tell of a refused request, one of each kind is
-        /// logged. 0 lets all pass.
+        /// Equal lines to log per `repeats_per`, on standard error too; one line counts the rest. Refused requests: one
+        /// per kind. 0 is unlimited.
         pub repeats: u32 = 100,
-        /// The time for `repeats`.
+        /// Time for `repeats`.
         pub repeats_per: Period = Period::seconds(10),
     }
 }

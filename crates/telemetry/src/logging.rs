@@ -30,27 +30,26 @@ pub use stderr::{flush, tell};
 /// The default filter, without rmcp's requests and ractor's spans.
 pub const DEFAULT_FILTER: &str = "info,rmcp=warn,ractor=warn";
 
-/// How a log line looks.
+/// Format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "LogFormat")]
 pub enum Format {
-    /// One line for people, coloured on a terminal.
+    /// For people, coloured on terminals.
     #[default]
     Pretty,
-    /// One JSON object a line, for collectors.
+    /// For collectors, one object per line.
     Json,
 }
 
 settings! {
-    /// What is logged to standard error, and how.
+    /// The log on standard error.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Logging {
-        /// How a log line looks.
+        /// Format of a log line.
         pub format: Format = Format::default(),
-        /// Which events are logged: a level (`error`, `warn`, `info`, `debug`, `trace`), or a
-        /// comma-separated list of levels and `module=level`, such as `info,shoal_edge=debug`.
+        /// A level (`error`, `warn`, `info`, `debug`, `trace`), or a list such as `info,shoal_edge=debug`.
         pub level: String = DEFAULT_FILTER.to_owned(),
     }
 }

@@ -8,52 +8,47 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::settings;
 
 settings! {
-    /// An authorization server. `issuer_kind` chooses what other settings are unless they are set
-    /// ([issuers](issuers.md#what-issuer_kind-sets)).
+    /// An authorization server. `issuer_kind` sets [defaults](issuers.md#what-issuer_kind-sets).
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with issuer")]
     pub struct Issuer {
-        /// The product or service that issues the tokens.
+        /// Product that issues the tokens.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub issuer_kind: Option<IssuerKind> = None,
-        /// Its issuer identifier, as its tokens have it in `iss`. With `issuer_kind = "entra"` it may name several tenants by `common`,
-        /// `organizations` or `{tenantid}`, with `tenants`.
+        /// Issuer identifier (`iss`). For several Entra tenants: `common`, `organizations` or `{tenantid}`, with
+        /// `tenants`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub issuer: String = String::new(),
-        /// The ids of the tenants whose tokens are taken, where `issuer` names several.
+        /// Accepted tenant ids.
         pub tenants: Vec<String> = Vec::new(),
-        /// Other names of the issuer that its tokens may have in `iss`. `{tenantid}` stands for the tenant.
+        /// Other accepted `iss`; `{tenantid}` is the tenant.
         pub aliases: Vec<String> = Vec::new(),
-        /// Audiences, one of which a token must name; `auth.resource` unless set.
+        /// Audiences, of which tokens must name one; by default `auth.resource`.
         pub audience: Vec<String> = Vec::new(),
-        /// The claims that say for whom a token is: `aud` unless set. The first one that a token has counts. `client_id`, `azp`,
-        /// `cid` and `appid` say who got the token, so they need `clients`; where a token has `aud` too, that must name one of `audience`
-        /// or `clients`.
+        /// Audience claims, by default `aud`; the first present counts. `client_id`, `azp`, `cid` and `appid` need
+        /// `clients`; a present `aud` must still name one of `audience` or `clients`.
         pub audience_claims: Vec<String> = Vec::new(),
-        /// The clients whose tokens are taken, by their ids in `client_id`, `azp`, `cid` or `appid`; those of all clients unless set.
+        /// Accepted clients (`client_id`, `azp`, `cid` or `appid`); by default all.
         pub clients: Vec<String> = Vec::new(),
-        /// The URL of its keys. Unless set, they are found by the issuer's metadata (RFC 8414, OpenID Connect Discovery).
+        /// URL of the keys; by default from the issuer's metadata.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub jwks_url: Option<String> = None,
-        /// The algorithms that its tokens may be signed with.
+        /// Accepted signature algorithms.
         pub algorithms: Vec<SigningAlgorithm> = vec![SigningAlgorithm::RS256, SigningAlgorithm::ES256],
-        /// The claims that name the principal: `sub` unless set. The first one that a token has counts. A principal that is named by
-        /// another than the first is `CLAIM:VALUE`. A dot leads into a claim that is an object.
+        /// Claims of the principal, by default `sub`; the first present counts. From a later one, the principal is
+        /// `CLAIM:VALUE`. A dot leads into an object.
         pub principal_claims: Vec<String> = Vec::new(),
-        /// The claims that hold scopes: `scope` and `scp` unless set. All of them count, as texts with spaces or as lists. A dot leads
-        /// into a claim that is an object, such as `realm_access.roles`.
+        /// Claims of scopes (text or list), by default `scope` and `scp`; all count. A dot leads into an object, such
+        /// as `realm_access.roles`.
         pub scope_claims: Vec<String> = Vec::new(),
-        /// Values that other claims must have, by the claim: one of the listed texts. For example `{ hd = ["example.com"] }`.
+        /// Values of which a claim must have one, such as `{ hd = ["example.com"] }`.
         pub required_claims: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// A file with certificates in PEM of authorities that are trusted besides the system's.
+        /// PEM file: further authorities.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// Lets the issuer be asked over plain HTTP on other machines: whoever is on the way can then make tokens.
+        /// Allows plain HTTP to other machines. Attackers on the network can then make tokens.
         pub allow_http: bool = false,
-        /// Ask the issuer about tokens instead of verifying them here: a table with `client_id` and `client_secret_file`, by which
-        /// Shoal says who it is, and `endpoint`, unless that is found by the issuer's metadata. `tokens` says which tokens: `all` unless
-        /// set, `jwt`, or `opaque` for those that are no JWT. One issuer at most can be asked about the latter. `protocol` is `rfc7662`
-        /// unless set, or `tokeninfo` for Google's, which needs no client.
+        /// Asks the issuer about tokens, in place of local verification.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub introspection: Option<Introspection> = None,
     }
@@ -82,19 +77,19 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
     pub struct Introspection {
-        /// The URL to ask. Unless set, it is found by the issuer's metadata.
+        /// URL; by default from the metadata.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub endpoint: Option<String> = None,
-        /// Shoal's name there, as a client.
+        /// Shoal's client id.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
-        /// A file with its secret, which is sent by `Authorization: Basic`. It is read for each question.
+        /// File with the secret for `Authorization: Basic`, read each time.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// How the URL is asked; `rfc7662` unless set.
+        /// Protocol, by default `rfc7662`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub protocol: Option<Protocol> = None,
-        /// The tokens that the issuer is asked about; `all` unless set. Others are verified here.
+        /// Tokens to ask about, by default `all`. Only one issuer may have `all` or `opaque`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tokens: Option<AskedTokens> = None,
     }
@@ -107,7 +102,7 @@ pub enum Protocol {
     /// OAuth 2.0 Token Introspection.
     #[default]
     Rfc7662,
-    /// Google's token information, which needs no client.
+    /// Google's token information, without a client.
     TokenInfo,
 }
 
@@ -115,12 +110,12 @@ pub enum Protocol {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AskedTokens {
-    /// All of its tokens.
+    /// All tokens.
     #[default]
     All,
-    /// Its JWTs.
+    /// JWTs.
     Jwt,
-    /// Tokens that are no JWT.
+    /// Other tokens.
     Opaque,
 }
 

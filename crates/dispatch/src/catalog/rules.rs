@@ -12,18 +12,16 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ToolRules {
-        /// Tools that are offered; all if it is empty. `*` stands for any characters: `["read_*"]`. What is not offered is
-        /// neither listed nor run.
+        /// Offered names, all if empty, such as `["read_*"]`. Shoal hides and refuses others.
         pub allow: Vec<String> = Vec::new(),
-        /// Tools that are not offered, whatever `allow` says.
+        /// Hidden names, despite `allow`.
         pub deny: Vec<String> = Vec::new(),
-        /// Names for clients: `{ read_file = "read" }`. The pool's `prefix` stands before these too. `*` has no meaning here and
-        /// below: each tool is named by itself.
+        /// Clients' names, such as `{ read_file = "read" }`, after `prefix`. `*` has no meaning here and below.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
-        /// Descriptions in place of the backend's own: `{ read_file = "Reads a file." }`.
+        /// Own descriptions, by the backend's names.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),
-        /// Annotations in place of the backend's own: `{ read_file = { read_only = true } }`, with `read_only`, `destructive`,
-        /// `idempotent` and `open_world`. Clients see them, and `durability` goes by them.
+        /// Own annotations, such as `{ read_file = { read_only = true } }`. Clients see them, and `durability` uses
+        /// them.
         pub hints: BTreeMap<String, ToolHints> = BTreeMap::new(),
     }
 }
@@ -33,13 +31,13 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct PromptRules {
-        /// Prompts that are offered; all if it is empty. `*` stands for any characters.
+        /// Offered names, all if empty, such as `["read_*"]`. Shoal hides and refuses others.
         pub allow: Vec<String> = Vec::new(),
-        /// Prompts that are not offered, whatever `allow` says.
+        /// Hidden names, despite `allow`.
         pub deny: Vec<String> = Vec::new(),
-        /// Names for clients. The pool's `prefix` stands before these too. `*` has no meaning here and below.
+        /// Clients' names, such as `{ read_file = "read" }`, after `prefix`. `*` has no meaning here and below.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
-        /// Descriptions in place of the backend's own.
+        /// Own descriptions, by the backend's names.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),
     }
 }
@@ -49,11 +47,10 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ResourceRules {
-        /// URIs that are offered; all if it is empty. `*` stands for any characters. What is not offered is neither listed, read,
-        /// nor subscribed to. A resource template is named as it is written, and stands for its resources too: `file:///{path}`.
+        /// Offered URIs, all if empty. Templates, as written (`file:///{path}`), cover their resources. Shoal hides and
+        /// refuses others.
         pub allow: Vec<String> = Vec::new(),
-        /// URIs that are not offered, whatever `allow` says, however a client spells them
-        /// ([backends](backends.md#what-of-a-server-is-offered)).
+        /// Hidden URIs in [every spelling](backends.md#what-of-a-server-is-offered), despite `allow`.
         pub deny: Vec<String> = Vec::new(),
     }
 }
@@ -63,27 +60,27 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct MethodRules {
-        /// Methods that are offered; all if it is empty. `*` stands for any characters: `["skills/*"]`.
+        /// Offered names, all if empty, such as `["read_*"]`. Shoal hides and refuses others.
         pub allow: Vec<String> = Vec::new(),
-        /// Methods that are not offered, whatever `allow` says.
+        /// Hidden names, despite `allow`.
         pub deny: Vec<String> = Vec::new(),
     }
 }
 
-/// Annotations of a tool; those that are not given stay as they are.
+/// Annotations of a tool. Unset ones stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table of hints")]
 pub struct ToolHints {
-    /// Whether it changes nothing: `readOnlyHint`.
+    /// `readOnlyHint`: it changes no data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// Whether what it changes is lost: `destructiveHint`.
+    /// `destructiveHint`: it may destroy data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// Whether a second call of the same kind changes nothing more: `idempotentHint`.
+    /// `idempotentHint`: repeated calls change no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// Whether it reaches beyond what its server keeps: `openWorldHint`.
+    /// `openWorldHint`: it reaches beyond its server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }

@@ -9,42 +9,37 @@ use shoal_ports::settings;
 use super::Period;
 
 settings! {
-    /// What the server tells of itself and of what it offers.
+    /// How the server presents itself and its lists.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Catalog {
-        /// What the server calls itself: `{ name = "tools", version = "1.0" }`, with `title`, `description`
-        /// and `website_url` if you like. Unset, it is what the pool says if there is just one, else the
-        /// name `shoal`.
+        /// The reported name and version; by default those of the only pool, or `shoal`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub server_info: Option<ServerInfo> = None,
-        /// Instructions for models, in place of the pools' own.
+        /// Instructions for models, replacing the pools'.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub instructions: Option<String> = None,
-        /// Items on one page of a list.
+        /// Items per page of a list.
         pub page_size: usize = Dispatch::default().page_size,
-        /// How long Shoal waits before it tells clients that a list has changed, so that every node knows the new list
-        /// when a client fetches it. Only if processes share sessions.
+        /// Delay before Shoal announces a changed list, so that all nodes have it.
         pub announce_after: Period = Period::millis(200),
-        /// How long a modern client may keep the answer to `server/discover`.
+        /// How long modern clients may cache `server/discover`.
         pub discover_ttl: Period = Timing::default().discover_ttl.into(),
-        /// How long a modern client may keep a list; shorter where a pool's backend says so.
-        /// Also how long Shoal believes what a server lists to one caller.
+        /// How long modern clients may cache lists (less if the backend says so), and Shoal caches a caller's own
+        /// lists.
         pub list_ttl: Period = Dispatch::default().list_ttl.into(),
-        /// Who may share a list that was kept.
+        /// Sharing of cached lists.
         pub list_cache_scope: CacheScope = Dispatch::default().list_cache_scope,
-        /// How long a modern client may keep a resource, where its backend says nothing.
+        /// How long modern clients may cache resources, unless the backend says.
         pub read_ttl: Period = Dispatch::default().read_ttl.into(),
-        /// Who may share a resource that was kept, where its backend says nothing.
+        /// Sharing of cached resources, unless the backend says.
         pub read_cache_scope: CacheScope = Dispatch::default().read_cache_scope,
-        /// Offers pools that this process's configuration does not name, with the defaults. Edges and session nodes offer a pool
-        /// that is not named only if this is true. With false, a new pool takes no call before the node has read the file that names it, and the
-        /// policy rules and quotas that came with it ([reloads](operations.md#changing-the-configuration)).
+        /// Offers pools that the configuration does not name. If false, a new pool waits until the node has read its
+        /// file, policy rules and quotas ([reloads](operations.md#changing-the-configuration)).
         pub unnamed_pools: bool = Dispatch::default().unnamed_pools,
-        /// Checks arguments against a tool's `inputSchema` before a worker sees them.
+        /// Checks arguments against `inputSchema`.
         pub validate_arguments: bool = Dispatch::default().validate_arguments,
-        /// How many steps the check of one call's arguments may take; a call whose arguments need more is refused. A step is
-        /// about one look at one value. What takes more than 20,000 is checked on threads of its own.
+        /// Maximum steps (about one value each) to check a call's arguments.
         pub validation_steps: u64 = Dispatch::default().validation_steps,
     }
 }
@@ -53,17 +48,17 @@ settings! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and version")]
 pub struct ServerInfo {
-    /// The name for programs.
+    /// Name for programs.
     pub name: String,
-    /// The version.
+    /// Server version.
     pub version: String,
-    /// The name for people.
+    /// Name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the server is for.
+    /// Its purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Where to read more.
+    /// Page about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
 }

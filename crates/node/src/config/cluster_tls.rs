@@ -10,30 +10,27 @@ use shoal_rpc::TlsFiles;
 use super::Period;
 
 settings! {
-    /// The certificates that the processes of a cluster show one another ([TLS](tls.md)). With the three
-    /// files every connection between processes is mutual TLS 1.3; without them it is plaintext, and whoever reaches
-    /// `cluster.listen` can do whatever a node or worker can. The files are opened when the process starts, not by
-    /// `shoal config check`, and read again while it runs.
+    /// The certificates that the processes of a cluster show one another ([TLS](tls.md)). With the three files every
+    /// connection between processes is mutual TLS 1.3. Without them it is plaintext, and every host that reaches
+    /// `cluster.listen` can act as a node or worker. Shoal opens the files when the process starts, and reads them
+    /// again while it runs.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ClusterTls {
-        /// File with this process's certificate in PEM, then those between it and the authority, if any. It needs the
-        /// usages server auth and client auth.
+        /// PEM file: certificate (server auth and client auth), then intermediates.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub certificate: Option<PathBuf> = None,
-        /// File with its private key in PEM, unencrypted.
+        /// PEM file: unencrypted private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
-        /// File with the certificates in PEM of the authorities that issue those of this cluster.
+        /// PEM file: authorities of this cluster.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// The DNS name that the certificate of every process of this cluster carries, and no other certificate of the
-        /// authority. It need not resolve: addresses are not compared with certificates.
+        /// DNS name that only certificates of this cluster carry. It need not resolve.
         pub name: String = "shoal".to_owned(),
-        /// How often the files are read again. What cannot be used is logged, and the former certificate stays.
+        /// How often Shoal reads the files. If they are unusable, the old certificate stays.
         pub reread: Period = Period::seconds(30),
-        /// Also accepts processes without TLS, and dials them in plaintext. Use it only during the rollout that turns
-        /// TLS on or off.
+        /// Also accepts and dials plaintext, while you turn TLS on or off.
         pub allow_plaintext: bool = false,
     }
 }

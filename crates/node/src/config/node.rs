@@ -10,24 +10,21 @@ use shoal_ports::settings;
 use super::{Period, StoreAddress};
 
 settings! {
-    /// What this process is to its cluster.
+    /// The node's name, roles, store and lease.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Node {
-        /// The beginning of the process's name in the cluster, such as the name of its pod. A random part follows,
-        /// because a restarted process is a new node. If unset, the whole name is random.
+        /// Prefix of the node's name, such as its pod's; a random part follows.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = None,
-        /// What the process does: serve clients (`edge`), hold legacy sessions (`session`), run tools (`worker`). It
-        /// finds the other roles in other processes, through `[cluster]`.
+        /// Roles: serve clients (`edge`), own legacy sessions (`session`), run tools (`worker`).
         pub roles: Vec<Role> = Role::ALL.to_vec(),
-        /// Where sessions, streams and journals are kept. `"memory"` keeps them in the process and loses
-        /// them with it. Processes that share sessions need Redis: `redis://` or `rediss://` (TLS), then
-        /// `user:password@` where it asks for that, then `host:port`; `redis+cluster://host:port,host:port`;
+        /// Store of sessions, streams and journals. `"memory"` ends with the process. To share sessions:
+        /// `redis://user:password@host:port`, `rediss://…` (TLS), `redis+cluster://host:port,host:port` or
         /// `redis+sentinel://host:port,host:port/master-name`.
         #[schemars(with = "String")]
         pub store: StoreAddress = StoreAddress::new(MEMORY),
-        /// How long the node owns its sessions without renewing its lease; it renews at a third of that.
+        /// How long the node owns its sessions after it renewed its lease.
         pub lease: Period = Period::seconds(6),
     }
 }

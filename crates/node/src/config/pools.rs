@@ -14,82 +14,67 @@ use shoal_worker::{HttpConfig, OpenApiConfig, PoolConfig as Run, StdioConfig};
 use super::Period;
 
 settings! {
-    /// A named set of equal workers that serve one catalog of tools, resources and prompts.
+    /// Equal workers for the same tools, resources and prompts.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with backend")]
     #[schemars(extend("required" = ["backend"]))]
     pub struct Pool {
-        /// What runs the calls: `{ http = { url = "…" } }`, `{ openapi = { document = "…" } }`, `{ stdio = { command = "…" } }`,
-        /// `"handler"`, `"demo"` or `"conformance"`.
+        /// Server that runs the calls: `{ http = { url = "…" } }`, `{ openapi = { document = "…" } }`,
+        /// `{ stdio = { command = "…" } }`, or:
         #[serde(skip_serializing_if = "Backend::is_unset")]
         pub backend: Backend = Backend::default(),
-        /// Calls that run at once.
+        /// Maximum concurrent calls per worker.
         pub concurrency: usize = Run::default().concurrency,
-        /// Calls of one principal that run at once; 0 for as many as there are places. Without authentication all callers are
-        /// one principal.
+        /// Maximum per principal; 0 is unlimited. Without authentication, all callers are one principal.
         pub concurrency_per_principal: usize = Run::default().concurrency_per_principal,
-        /// Calls that may wait for a place; more are refused at once. Waiting principals take turns. If the queue is
-        /// full, the principal with the most waiting calls makes room for the others.
+        /// Maximum waiting calls. Principals take turns; in a full queue, the one with the most calls makes room.
         pub queue: usize = Run::default().queue,
-        /// Calls that may wait for their clients' answers. They take no place meanwhile. Beyond the limit a question
-        /// is refused. If each such call has a stdio process of its own, `processes` limits them too
-        /// ([stdio servers](stdio-servers.md#how-many-processes)).
+        /// Maximum calls that wait for clients' answers. Stdio [processes](backends.md#how-many-processes) limit them
+        /// too.
         pub asking: usize = Run::default().asking,
-        /// The same for one principal.
+        /// The same per principal.
         pub asking_per_principal: usize = Run::default().asking_per_principal,
-        /// How long a call may wait for a place, or for a server that is away, before it is refused. For a process of a stdio
-        /// server, it waits until its own deadline. A call is
-        /// refused at once if, at the present pace, it would not get its place within three quarters of this time.
+        /// How long a call may wait for a place or absent server, but for stdio processes until its deadline. Shoal
+        /// refuses calls that would wait over three quarters of it.
         pub queue_age: Period = Run::default().queue_age.into(),
-        /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash. If it makes the name of
-        /// a tool longer than 64 characters, which APIs of models refuse, Shoal shortens that name.
+        /// Prefix of tool and prompt names against clashes. Shoal shortens tool names over 64 characters.
         pub prefix: String = String::new(),
-        /// Which tools are offered, and how. They are named as their backend names them. Edges and session nodes go by these
-        /// settings, and by those of prompts and resources.
+        /// Offered tools, by the backend's names. Edges and session nodes apply these settings.
         pub tools: ToolRules = ToolRules::default(),
-        /// Which prompts are offered, and how. They are named as their backend names them.
+        /// Offered prompts, by the backend's names.
         pub prompts: PromptRules = PromptRules::default(),
-        /// Which resources are offered.
+        /// Offered resources.
         pub resources: ResourceRules = ResourceRules::default(),
-        /// Which methods of its server's extensions are offered ([backends](backends.md#extensions)).
+        /// Offered methods of extensions ([backends](backends.md#extensions)).
         pub methods: MethodRules = MethodRules::default(),
-        /// Which tool calls are journaled, so that Shoal never executes them twice.
+        /// Tool calls that Shoal journals, to run them once.
         pub durability: Durability = Durability::default(),
-        /// Tools, by the backend's name, and methods of extensions that are safe to repeat whatever `durability` says.
+        /// The backend's tools and extension methods that are safe to repeat despite `durability`.
         pub repeatable: Vec<String> = Vec::new(),
-        /// Tools, by the backend's name, and methods of extensions that are never repeated whatever else is said.
+        /// The backend's tools and extension methods that must not run twice, despite all else.
         pub journaled: Vec<String> = Vec::new(),
-        /// How long a call that must not run twice is held before it is journaled, in place of `streams.hold`
-        /// ([backends](backends.md#the-hold)).
+        /// Overrides [`streams.hold`](backends.md#the-hold).
         pub hold: Option<Period> = None,
-        /// How Shoal treats arguments that do not match the schema of their tool
-        /// ([backends](backends.md#arguments-that-do-not-match)).
+        /// [Arguments](backends.md#arguments-that-do-not-match) that do not match the schema.
         pub arguments: ArgumentPolicy = ArgumentPolicy::default(),
-        /// Which calls go to the same worker, as long as that one takes them: `"none"`, `"all"` (for a
-        /// server that keeps its state in its process; the other workers stand by), `"session"` (those of one
-        /// legacy session, or one principal's modern ones), or `{ key = "argument" }` (those with the same value
-        /// of the argument of this name).
+        /// Calls that go to one worker while it accepts them; `{ key = "argument" }` groups by an argument.
         pub affinity: Affinity = Affinity::default(),
-        /// How long the pool's tools, prompts and resources stay listed after its last worker has gone. Meanwhile
-        /// calls to them are refused as safe to send again.
+        /// How long the pool stays listed without workers.
         pub linger: Period = Dispatched::default().linger.into(),
-        /// A pool that may have no worker while nobody calls it: `{}`, or `{ wait = "2m" }`. Edges and session nodes keep listing what it
-        /// offers, also after they restart, and a call waits for a worker
-        /// ([scaling to zero](scaling.md#scaling-to-zero)).
+        /// A pool without workers while idle, which stays listed ([scaling to zero](scaling.md#scaling-to-zero)).
         #[serde(skip_serializing_if = "Option::is_none")]
         pub scale_to_zero: Option<ScaleToZero> = None,
-        /// How long a tool may go on after it was told to stop, before it is dropped.
+        /// How long a stopped tool may continue.
         pub cancel_grace: Period = Run::default().cancel_grace.into(),
-        /// How long the id of a journaled call is remembered, so that it is never run again.
+        /// How long workers remember the ids of journaled calls, to run them once.
         pub call_memory: Period = Run::default().call_memory.into(),
-        /// Ids remembered at most. The worker does not run a journaled call that was bound to it before the oldest of
-        /// them came.
+        /// Maximum remembered ids. Workers refuse older journaled calls.
         pub remembered_calls: usize = Run::default().remembered_calls,
-        /// How long the result of a journaled call is kept for a session that moves to another node.
+        /// How long a journaled result is kept for a session that moves.
         pub result_retention: Period = Run::default().result_retention.into(),
-        /// Results kept at most.
+        /// Maximum kept results.
         pub retained_results: usize = Run::default().retained_results,
-        /// Bytes of results kept at most.
+        /// Maximum bytes of kept results.
         pub retained_bytes: usize = Run::default().retained_bytes,
     }
 }
@@ -98,11 +83,11 @@ settings! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// The demo server that is built in.
+    /// Built-in demo server.
     Demo,
-    /// The fixtures that the official conformance suite expects, built in.
+    /// Built-in fixtures of the conformance suite.
     Conformance,
-    /// The server that its program brings, written [in Rust](rust.md). Edges and session nodes need no such program.
+    /// Your program's own server ([Rust](rust.md)). Only workers need it.
     Handler,
     /// An MCP server that speaks over its standard input and output.
     Stdio(Box<StdioConfig>),

@@ -10,29 +10,27 @@ use shoal_rpc::ListenerFiles;
 use super::Period;
 
 settings! {
-    /// TLS 1.3 and 1.2 ([TLS](tls.md)): with certificate and key this port speaks it and nothing else. The files are opened when the
-    /// process starts, and read again while it runs.
+    /// TLS 1.3 and 1.2 ([TLS](tls.md)). With certificate and key, the port serves only TLS.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct PortTls {
-        /// File with the certificate in PEM, then those between it and its authority, if any.
+        /// PEM file: certificate, then intermediates.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub certificate: Option<PathBuf> = None,
-        /// File with its private key in PEM, unencrypted.
+        /// PEM file: unencrypted private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
-        /// File with certificates in PEM of the authorities that issue clients' certificates: with it the port asks for one.
+        /// PEM file: authorities of client certificates, for which the port then asks.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_authority: Option<PathBuf> = None,
-        /// With `client_authority`: whether a client must show a certificate (`required`, also where this is not set), or may
-        /// (`optional`). One that is shown must be good in any case.
+        /// Whether clients must show a certificate. Shoal always refuses invalid ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_certificate: Option<ClientCertificate> = None,
-        /// How often the files are read again. What cannot be used is logged, and the former certificate stays.
+        /// How often Shoal reads the files. If they are unusable, the old certificate stays.
         pub reread: Period = Period::seconds(30),
-        /// How long a handshake may take, with the wait for its turn.
+        /// Maximum time for a handshake, with its wait.
         pub handshake_timeout: Period = Period::seconds(10),
-        /// Handshakes at once; further ones wait.
+        /// Maximum concurrent handshakes; more wait.
         pub handshakes: usize = 256,
     }
 }
@@ -41,9 +39,9 @@ settings! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientCertificate {
-    /// Without one there is no connection.
+    /// All must, the default.
     Required,
-    /// Clients without one are served too.
+    /// They may.
     Optional,
 }
 

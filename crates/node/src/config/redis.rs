@@ -11,28 +11,27 @@ use shoal_store_redis::{Password, RedisConfig, SentinelConfig, TlsConfig};
 use super::{Period, SecretSource, Streams};
 
 settings! {
-    /// How the store in Redis is used. Its address is `node.store`.
+    /// Connections to Redis, whose address is `node.store`.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Redis {
-        /// What all keys begin with; deployments that share a Redis need different ones.
+        /// Prefix of all keys, different for each deployment.
         pub prefix: String = "shoal".to_owned(),
-        /// How long a command may take before the store counts as away.
+        /// Maximum time of a command.
         pub response_timeout: Period = Period::seconds(2),
-        /// How long connecting may take.
+        /// Maximum time to connect.
         pub connect_timeout: Period = Period::seconds(2),
-        /// Commands that may be under way at once; more are refused at once.
+        /// Maximum commands in flight.
         pub commands: usize = 4096,
-        /// The user to log in as, if `node.store` names none.
+        /// User, if `node.store` lacks it.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub user: Option<String> = None,
-        /// The password to log in with, if `node.store` has none: `{ file = "/run/secrets/redis" }`, which Shoal reads again for
-        /// each connection, or `{ value = "…" }`.
+        /// Password, if `node.store` lacks it: `{ file = "…" }`, read for each connection, or `{ value = "…" }`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub password: Option<SecretSource> = None,
-        /// Certificates towards Redis.
+        /// TLS towards Redis (`rediss://`).
         pub tls: RedisTls = RedisTls::default(),
-        /// How sentinels are asked, where `node.store` names them.
+        /// Login at the sentinels.
         pub sentinel: Sentinel = Sentinel::default(),
     }
 }
@@ -42,13 +41,13 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct RedisTls {
-        /// File with the certificates in PEM of the authorities that issue those of Redis. If unset, those of the operating system.
+        /// PEM file: Redis's authorities; by default the system's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// File with Shoal's own certificate in PEM, then those between it and its authority, if any.
+        /// PEM file: client certificate, then intermediates.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub certificate: Option<PathBuf> = None,
-        /// File with its private key in PEM, unencrypted.
+        /// PEM file: unencrypted private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
     }
@@ -59,14 +58,13 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Sentinel {
-        /// The user to log in as at the sentinels.
+        /// User name.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub user: Option<String> = None,
-        /// The password for the sentinels, as `redis.password`. If unset, sentinels that ask for a password get user and password
-        /// of the servers.
+        /// Password at the sentinels. If unset, Shoal uses the servers' login.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub password: Option<SecretSource> = None,
-        /// Whether the sentinels speak TLS. If unset, they speak it if the servers do.
+        /// TLS to the sentinels; by default, as to the servers.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tls: Option<bool> = None,
     }

@@ -7,16 +7,15 @@ use shoal_ports::settings;
 use super::Period;
 
 settings! {
-    /// Changes of the configuration file while the process works.
+    /// Changes of the configuration file at run time.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Reload {
-        /// Reads the file again whenever it has changed, too.
+        /// Also reloads when the file changes.
         pub watch: bool = false,
-        /// How often to look whether it has. It is read when it looks the same twice in a row.
+        /// How often Shoal checks the file.
         pub watch_every: Period = Period::seconds(2),
-        /// How long a legacy session may keep a process (`isolation = "session"`), or a session at a server behind a URL, of a
-        /// pool that was changed. Its calls go there until it ends, or this is over.
+        /// How long legacy sessions may keep their process or server session of a changed pool.
         pub sessions: Period = Period::seconds(300),
     }
 }

@@ -6,14 +6,13 @@ use shoal_protocol::{KeyRing, SealKey};
 
 use super::SecretSource;
 
-/// The secrets that seal what a request carries through its client (`requestState`).
+/// Secrets that encrypt the `requestState` that a request carries through its client.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct StateKeys {
-    /// The secrets, at least 16 bytes each: `{ file = "/run/secrets/state-key" }` or `{ value = "…" }`. The first
-    /// seals, all open. To rotate, add the new one last everywhere, then move it first, then drop the old one. If
-    /// empty, each process makes a random one. Then a request that waits for its client's input does not survive a
-    /// restart.
+    /// Secrets of at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. The first encrypts, all decrypt. To rotate,
+    /// add the new one last everywhere, move it first, then remove the old. By default it is random, and a restart
+    /// loses calls that wait for input.
     pub keys: Vec<SecretSource>,
 }
 

@@ -10,42 +10,37 @@ use shoal_session::SessionConfig;
 use super::Period;
 
 settings! {
-    /// SSE streams, and how long they can be resumed.
+    /// SSE streams, and how long clients can resume them.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Streams {
-        /// How often a silent stream gets a comment, so that no proxy closes it as idle. Set it shorter than the idle
-        /// timeout of every load balancer in front.
+        /// How often silent streams get a comment. Set it shorter than your load balancers' idle timeout.
         pub keep_alive: Period = Timing::default().keep_alive.into(),
-        /// How long clients wait, at least, before they come back after Shoal has closed their stream. If the connection
-        /// breaks, clients wait for as long as they decide themselves.
+        /// Minimum wait before clients reconnect to a stream that Shoal closed.
         pub retry: Period = SessionConfig::default().retry.into(),
-        /// The time over which clients that come back to listen are spread. If their node shuts down in order, clients
-        /// with a running call come back within `retry`.
+        /// Time over which listeners reconnect.
         pub retry_spread: Period = Timing::default().reconnect_spread.into(),
-        /// How long a call that is safe to repeat may be silent before its answer becomes a stream.
+        /// How long a repeatable call may be silent before its answer becomes a stream.
         pub grace: Period = SessionConfig::default().grace.into(),
-        /// How long a call that must not run twice may be silent before it is journaled and its answer becomes a stream. Until then
-        /// nothing of it is stored. `0s`: it is journaled before it starts.
+        /// How long a call that must not run twice may be silent before Shoal journals it and streams its answer.
         pub hold: Period = SessionConfig::default().hold.into(),
-        /// Bytes of such a call's result. Shoal stores a larger one before it answers.
+        /// Maximum bytes of a held call's result. Shoal first stores larger ones.
         pub hold_bytes: usize = SessionConfig::default().hold_bytes,
-        /// Events that may wait for one connection.
+        /// Events that may wait for a connection.
         pub buffer: usize = SessionConfig::default().reader_buffer,
-        /// How long a connection may accept no event. Then Shoal closes it, and the client can resume.
+        /// How long a connection may accept no events.
         pub stall: Period = SessionConfig::default().reader_stall.into(),
-        /// Events of a stream that are kept in memory for its reader, besides the log.
+        /// Events per stream in memory.
         pub tail_events: usize = SessionConfig::default().tail_events,
-        /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be read again.
+        /// Minimum time that ended streams, and events of standalone streams, can be resumed.
         pub retention: Period = MemoryLimits::default().retention.into(),
-        /// Events of one stream that can be resumed; the oldest go first.
+        /// Resumable events per stream; the oldest go first.
         pub events_per_stream: usize = MemoryLimits::default().events_per_stream,
-        /// Bytes of events that one session may keep.
+        /// Maximum bytes of a session's events.
         pub bytes_per_session: usize = MemoryLimits::default().bytes_per_session,
-        /// Bytes of events that all sessions together may keep in the embedded store. Redis has its own limit,
-        /// `maxmemory` (with `maxmemory-policy noeviction`).
+        /// Maximum bytes of events in the embedded store. For Redis, set `maxmemory` and `maxmemory-policy noeviction`.
         pub bytes: usize = MemoryLimits::default().bytes,
-        /// How long the events of a call wait while the store cannot be reached. After that they are lost.
+        /// How long events wait for an unreachable store before they are lost.
         pub store_patience: Period = SessionConfig::default().store_patience.into(),
     }
 }

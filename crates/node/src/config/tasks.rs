@@ -14,16 +14,15 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Tasks {
-        /// Whether there are tasks. Without them, a call ends with its client's connection.
+        /// Offers tasks. Otherwise calls end with their client's connection.
         pub enabled: bool = TaskSettings::default().enabled,
-        /// How long a tool's call may take before it becomes a task, if its client declares the extension. Before that it is a
-        /// plain call, and nothing of it is stored.
+        /// How long a call runs before it becomes a task.
         pub after: Period = TaskSettings::default().after.into(),
-        /// How long a task is kept at least after its call has ended. Each request about it begins this time anew.
+        /// Minimum time to keep a task after its call, and after each request for it.
         pub ttl: Period = SessionConfig::default().task_ttl.into(),
-        /// How often clients are told to ask for a task.
+        /// How often clients should poll a task.
         pub poll_interval: Period = SessionConfig::default().task_poll_interval.into(),
-        /// Bytes of the largest result that a task keeps. A call with a larger one has run, and its task fails with 50300.
+        /// Maximum bytes of a result. Beyond it the call has run, but its task fails with 50300.
         pub result_bytes: usize = SessionConfig::default().task_result_bytes,
     }
 }

@@ -16,33 +16,33 @@ const LONGEST_PATTERN: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and per")]
 pub struct QuotaConfig {
-    /// What refusals, logs and metrics call it: up to 64 of a-z, 0-9, - and _.
+    /// Name in refusals, logs and metrics: 64 of a-z, 0-9, - and _ at most.
     pub name: String,
-    /// Who has it.
+    /// Sharing of the quota.
     pub per: QuotaPer,
-    /// Tools, by the names that clients use; `*` stands for any characters. Then their calls count, and nothing else.
+    /// Tools whose calls alone count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// How many there may be in a time: `"10/s"`, `"600/min"`, `"1000/h"`, `"5000/day"`. All edges share it.
+    /// Requests per time at all edges: `"10/s"`, `"600/min"`, `"1000/h"`, `"5000/day"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// How many may come at once after a pause; as many as `rate` names if this is left out.
+    /// Requests at once after a pause; by default as in `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
-    /// How many may be under way at once, at each edge.
+    /// Maximum requests in progress per edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<usize>,
 }
 
-/// Who has a quota.
+/// The callers that share a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QuotaPer {
-    /// Each principal. Without authentication everybody is one.
+    /// Each principal; one without authentication.
     Principal,
-    /// Each address (of IPv6, each /64), before anybody knows who is calling.
+    /// Each address (IPv6: /64), before authentication.
     Address,
-    /// All together.
+    /// All callers.
     All,
 }
 

@@ -7,29 +7,26 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::settings;
 
 settings! {
-    /// The audit trail: who was let in, who was allowed what, and what became of each call ([audit](audit.md)). It is off
-    /// without `file` and `otlp`.
+    /// The [audit trail](audit.md). It is off without `file` and `otlp`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Audit {
-        /// The file that events are added to, one JSON object a line.
+        /// File for events, one JSON object per line.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
-        /// Whether events go to the collector of `telemetry.endpoint` as OpenTelemetry log records; `telemetry.logs.otlp` must
-        /// be on.
+        /// Sends events to `telemetry.endpoint` as log records; needs `telemetry.logs.otlp`.
         pub otlp: bool = false,
-        /// Which kinds of events are recorded.
+        /// Recorded kinds of events.
         pub events: Vec<Kind> = Kind::ALL.to_vec(),
-        /// The tools whose arguments are recorded, such as `["read_*"]`. `*` stands for any characters.
+        /// Tools whose arguments are recorded.
         pub arguments: Vec<String> = Vec::new(),
-        /// Members of arguments whose values are left out, at any depth: those whose names contain one of these words, in upper
-        /// or lower case.
+        /// Words in names of argument members, at any depth and case, whose values are left out.
         pub redact: Vec<String> = ["authorization", "credential", "key", "passw", "secret", "token"]
             .map(str::to_owned)
             .to_vec(),
-        /// The longest arguments that are recorded, in bytes; of longer ones the beginning is.
+        /// Maximum recorded bytes of arguments; longer ones are cut.
         pub argument_bytes: usize = 4096,
-        /// How many bytes of events may wait for the file. Events that find no room are dropped and counted.
+        /// Maximum bytes that wait for the file. Shoal drops and counts more.
         pub queue_bytes: usize = 4 << 20,
     }
 }

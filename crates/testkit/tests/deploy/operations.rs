@@ -83,7 +83,7 @@ fn settings_exist() {
         };
         let text = &reference[start + heading.len()..];
         let text = &text[..text.find("\n## ").unwrap_or(text.len())];
-        assert!(text.contains(&format!("| `{key}` |")), "{code}");
+        assert!(text.contains(&format!("`{key}`")), "{code}");
         named += 1;
     }
     assert!(named > 30, "{named}");

@@ -15,77 +15,68 @@ use crate::http_client::{
 use crate::upstream::{Binding, EraChoice, Settings};
 
 settings! {
-    /// An MCP server that speaks Streamable HTTP, of either era.
+    /// An MCP server that speaks Streamable HTTP.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with url, or with urls")]
     #[schemars(rename = "Http")]
     pub struct HttpConfig {
-        /// The URL of its MCP endpoint. Which addresses it may have: [backends](backends.md#where-requests-may-go).
-        /// Secrets belong in `headers`: this is printed and logged.
+        /// URL of the MCP endpoint ([allowed addresses](backends.md#where-requests-may-go)). Shoal prints it: put
+        /// secrets in `headers`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub url: String = String::new(),
-        /// The URLs of several servers that are equal, instead of `url`. Each is a worker of its own: when one is away, the
-        /// calls go to the others.
+        /// Several equal servers, in place of `url`, each a worker.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub urls: Vec<String> = Vec::new(),
-        /// Who shares a session of a legacy server.
+        /// Sharing of legacy server sessions.
         pub isolation: HttpIsolation = HttpIsolation::Session,
-        /// Sessions at the server at most. If there are as many, Shoal ends an idle one to make room for another
-        /// principal's.
+        /// Maximum sessions at the server.
         pub sessions: usize = 1024,
-        /// A session at the server ends after this time without a call.
+        /// How long an unused session lives.
         pub session_idle: Period = Period::seconds(300),
-        /// In which era the server is spoken to: `"auto"`, `"legacy"` (2025-11-25 and before) or `"modern"`
-        /// (2026-07-28). `"auto"` is legacy where the server keeps sessions, since a server's requests to clients exist
-        /// only there, and modern for tools that ask by `InputRequiredResult`
-        /// ([backends](backends.md#servers-of-both-eras)).
+        /// Era of the server ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
-        /// Headers of every request. `config show` does not print the values.
+        /// Headers of every request; `config show` hides the values.
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// A file with more headers, one `Name: value` a line. A changed file is read again.
+        /// File with more `Name: value` lines, read again on change.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Headers of clients' requests that are passed on with their calls, by name. By default none is. It replaces
-        /// a header of the same name in `headers`, which then goes only with Shoal's own requests.
+        /// Client headers to pass on; in calls they replace those of `headers`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// Whose the server's lists are: `"shared"`, or `"principal"` for a server that lists to each caller what that one may
-        /// use. Then Shoal reads them with what the caller's request brings by `forward` or `token_exchange`
-        /// ([credentials](server-credentials.md#lists-of-each-caller)).
+        /// Sharing of the server's [lists](backends.md#lists-of-each-caller).
         pub lists: ListScope = ListScope::Shared,
-        /// How callers without a token are treated if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
-        /// credentials.
+        /// Callers without a token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
-        /// Shoal's own token for the server. Not with `authorization` in `headers`.
+        /// [Shoal's own token](backends.md#a-token-of-shoals-own) for the server. Excludes `authorization` in
+        /// `headers`.
         pub client_credentials: ClientCredentialsConfig = ClientCredentialsConfig::default(),
-        /// Trades the bearer token of each call's client for one that the server takes (RFC 8693). Not with `authorization` in
-        /// `forward`.
+        /// Exchanges callers' tokens for the server's (RFC 8693). Excludes `authorization` in `forward`.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
-        /// Certificates for `https`, besides those of the system.
+        /// Certificates for `https`.
         pub tls: HttpTls = HttpTls::default(),
-        /// How long a connection may take to be made.
+        /// Maximum time to connect.
         pub connect_timeout: Period = Period::seconds(10),
-        /// How long the handshake may take.
+        /// Maximum time of the handshake.
         pub start_timeout: Period = Period::seconds(30),
-        /// How long the server may say nothing to `initialize` before it is sent `server/discover` too.
+        /// How long the server may ignore `initialize` before Shoal sends `server/discover`.
         pub probe_timeout: Period = Period::seconds(5),
-        /// How long a list, a subscription or a ping may take.
+        /// Maximum time of a list, subscription or ping.
         pub request_timeout: Period = Period::seconds(30),
-        /// How long the stream of a call may be silent before it counts as broken; 0 for as long as the call may take.
+        /// How long a call's stream may be silent; 0 is as long as the call.
         pub stream_idle: Period = Period::ZERO,
-        /// How long a broken stream is tried to be resumed.
+        /// How long Shoal tries to resume a broken stream.
         pub resume_for: Period = Period::seconds(60),
-        /// How long a connection that nobody uses is kept. It must be shorter than the server keeps it.
+        /// How long unused connections stay. Set it shorter than the other side's.
         pub connection_idle: Period = Period::seconds(4),
-        /// How often the server is asked whether it is there.
+        /// How often Shoal checks the server.
         pub health_interval: Period = Period::seconds(10),
-        /// How long the server may take to end a session.
+        /// Maximum time to end a server session.
         pub shutdown_grace: Period = Period::seconds(2),
-        /// Bytes of one message from it.
+        /// Maximum bytes of a message.
         pub message_bytes: usize = 16 * 1024 * 1024,
-        /// The pause before the first new attempt to reach it; it doubles with each failure in a row.
+        /// First pause before a reconnect. Failures double it.
         pub restart_delay: Period = Period::millis(100),
-        /// The longest of these pauses.
+        /// Maximum pause.
         pub max_restart_delay: Period = Period::seconds(5),
     }
 }
@@ -94,11 +85,10 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpIsolation {
-    /// Nobody: each legacy session has one of its own. Of callers without a session, calls of those that can be asked have one
-    /// each, and the others share one for each principal.
+    /// Each legacy session has one. Other callers have one per call that may ask, or one per principal.
     #[default]
     Session,
-    /// All callers of one principal.
+    /// Each principal has one.
     Principal,
 }
 

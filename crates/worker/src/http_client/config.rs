@@ -65,27 +65,27 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with endpoint")]
     #[schemars(rename = "TokenExchange")]
     pub struct TokenExchangeConfig {
-        /// The URL of the token endpoint. Without one, nothing is traded.
+        /// URL of the token endpoint. Needed for an exchange.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub endpoint: String = String::new(),
-        /// Shoal's name there, as a client.
+        /// Shoal's client id.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
-        /// A file with its secret, which is sent by `Authorization: Basic`. It is read for each exchange.
+        /// File with the secret for `Authorization: Basic`, read each time.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// The name of the server that the token is for.
+        /// Name of the target server.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub audience: String = String::new(),
-        /// Its URL, where the endpoint asks for that.
+        /// URL of the target server, if needed.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
-        /// What the token is to allow, separated by spaces.
+        /// Scopes, separated by spaces.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub scope: String = String::new(),
-        /// What clients' tokens are.
+        /// Type of clients' tokens.
         pub subject_token_type: String = ACCESS_TOKEN.to_owned(),
-        /// The type of token to ask for. If unset, the endpoint decides.
+        /// Requested type; by default the endpoint's choice.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub requested_token_type: String = String::new(),
     }
@@ -96,13 +96,13 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct HttpTls {
-        /// File with certificates in PEM of authorities that are trusted besides the system's.
+        /// PEM file: further authorities.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// File with Shoal's own certificate in PEM, for a server that asks for one.
+        /// PEM file: client certificate.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub certificate: Option<PathBuf> = None,
-        /// File with its private key in PEM.
+        /// PEM file: private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
     }
@@ -115,7 +115,7 @@ pub enum CallersWithoutToken {
     /// Shoal refuses them.
     #[default]
     Refuse,
-    /// Shoal sends them with its own credentials.
+    /// Shoal uses its own credentials.
     Service,
 }
 

@@ -16,78 +16,72 @@ use crate::http_client::{
 pub(super) const BASE: &str = "a service";
 
 settings! {
-    /// A service over HTTP that an OpenAPI document describes: its operations are tools.
+    /// An HTTP service with an OpenAPI document: operations become tools.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with document")]
     #[schemars(rename = "OpenApi")]
     pub struct OpenApiConfig {
-        /// The OpenAPI document, 3.0 or later, or Swagger 2.0, JSON or YAML: a file or a URL. Files that it refers to are read with
-        /// it. A changed file is read again, a URL when the service comes back.
+        /// File or URL: OpenAPI 3.0 or later, or Swagger 2.0, JSON or YAML, with its files. Shoal reads a changed file,
+        /// and a URL when the service returns.
         pub document: String = String::new(),
-        /// Tags of operations that can be tools; all operations if it is empty. `*` stands for any characters.
+        /// Tags of served operations, all if empty.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub tags: Vec<String> = Vec::new(),
-        /// Paths of operations that can be tools, as the document writes them; all if it is empty. `*` stands for any
-        /// characters: `["/v1/orders*"]`.
+        /// Paths of served operations, all if empty.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub paths: Vec<String> = Vec::new(),
-        /// How lists are written where the document says `deepObject`, which OpenAPI does not define for lists.
+        /// Form of lists in `deepObject`.
         pub deep_lists: DeepLists = DeepLists::Mixed,
-        /// Where the service is, in place of the first of the document's `servers`. Which addresses it may have:
-        /// [backends](backends.md#where-requests-may-go).
+        /// URL of the service, replacing the document's first server
+        /// ([allowed addresses](backends.md#where-requests-may-go)).
         #[serde(skip_serializing_if = "String::is_empty")]
         pub base_url: String = String::new(),
-        /// Where several services are that are equal, instead of `base_url`. Each is a worker of its own: when one is away,
-        /// the calls go to the others.
+        /// Several equal services, in place of `base_url`, each a worker.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub base_urls: Vec<String> = Vec::new(),
-        /// Values for the variables of the server's URL, in place of the document's defaults.
+        /// Variables of the server's URL, replacing defaults.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub server_variables: BTreeMap<String, String> = BTreeMap::new(),
-        /// Credentials, by the names of the document's security schemes. An operation is called with the first of its
-        /// alternatives whose credentials are all configured.
+        /// Credentials by security scheme. The first alternative with all credentials counts.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub security: BTreeMap<String, CredentialConfig> = BTreeMap::new(),
-        /// Headers of every request. `config show` does not print the values.
+        /// Headers of every request; `config show` hides the values.
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// A file with more headers, one `Name: value` a line. A changed file is read again.
+        /// File with more `Name: value` lines, read again on change.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Headers of clients' requests that are passed on with their calls, by name. By default none is.
+        /// Client headers to pass on.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// How callers without a token are treated if `forward` names `authorization`: `"refuse"`, or `"service"` for Shoal's own
-        /// credentials.
+        /// Callers without a token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
-        /// Trades the bearer token of each call's client for one that the service takes (RFC 8693). Not with `authorization` in
-        /// `forward`.
+        /// Exchanges callers' tokens for the service's (RFC 8693). Excludes `authorization` in `forward`.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
-        /// Certificates for `https`, besides those of the system.
+        /// Certificates for `https`.
         pub tls: HttpTls = HttpTls::default(),
-        /// Whether tools say what their structured results look like (`outputSchema`).
+        /// Tools declare `outputSchema`.
         pub output_schemas: bool = true,
-        /// How long a connection may take to be made.
+        /// Maximum time to connect.
         pub connect_timeout: Period = Period::seconds(10),
-        /// How long the service may take to answer a call; 0 for as long as the call may take.
+        /// Maximum time of the service's answer; 0 is as long as the call.
         pub call_timeout: Period = Period::ZERO,
-        /// How long the document, a health check or a token may take.
+        /// Maximum time of the document, a health check or a token.
         pub request_timeout: Period = Period::seconds(30),
-        /// How long a connection that nobody uses is kept. It must be shorter than the service keeps it.
+        /// How long unused connections stay. Set it shorter than the other side's.
         pub connection_idle: Period = Period::seconds(4),
-        /// How often the service is asked whether it is there, by `HEAD` of its base URL. Any answer will do.
+        /// How often Shoal sends `HEAD` to the base URL.
         pub health_interval: Period = Period::seconds(10),
-        /// Bytes of the document, with the files that it refers to.
+        /// Maximum bytes of document and files.
         pub document_bytes: usize = 128 * 1024 * 1024,
-        /// Bytes of all tools together. Operations that would exceed them are left out.
+        /// Maximum bytes of all tools. Shoal leaves out the rest.
         pub tools_bytes: usize = 256 * 1024 * 1024,
-        /// Bytes of a tool's schemas, each. A larger one is listed in less detail
-        /// ([OpenAPI](openapi.md#large-documents)).
+        /// Maximum bytes of a schema. Larger ones have [less detail](openapi.md#large-documents).
         pub schema_bytes: usize = 64 * 1024,
-        /// Bytes of an answer.
+        /// Maximum bytes of an answer.
         pub answer_bytes: usize = 4 * 1024 * 1024,
-        /// The pause before the first new attempt to reach the service; it doubles with each failure in a row.
+        /// First pause before a reconnect. Failures double it.
         pub restart_delay: Period = Period::millis(100),
-        /// The longest of these pauses.
+        /// Maximum pause.
         pub max_restart_delay: Period = Period::seconds(5),
     }
 }
@@ -96,30 +90,30 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeepLists {
-    /// `a[]=1&a[]=2`, but `a[0][b]=1` for lists of objects and of lists: as Stripe documents it.
+    /// `a[]=1&a[]=2`; nested `a[0][b]=1` (Stripe).
     #[default]
     Mixed,
-    /// `a[]=1&a[]=2`, and `a[][b]=1`.
+    /// `a[]=1&a[]=2`; `a[][b]=1`.
     Brackets,
-    /// `a[0]=1&a[1]=2`, and `a[0][b]=1`.
+    /// `a[0]=1&a[1]=2`; `a[0][b]=1`.
     Indices,
-    /// `a=1&a=2`, and `a[b]=1`.
+    /// `a=1&a=2`; `a[b]=1`.
     Repeat,
 }
 
 settings! {
-    /// The credential for one security scheme.
+    /// Credential for one security scheme.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with secret, or with secret_file")]
     #[schemars(rename = "Credential")]
     pub struct CredentialConfig {
-        /// The API key, the bearer token (of OAuth 2 and OpenID Connect too), or the password.
+        /// API key, bearer token or password.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub secret: Option<Secret> = None,
-        /// A file that holds it, instead. It is read for each call.
+        /// File with the secret, read for each call.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub secret_file: Option<PathBuf> = None,
-        /// The name that goes with a password.
+        /// User of a password.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub username: String = String::new(),
     }

@@ -19,61 +19,53 @@ const SHARED_PROCESSES: usize = 4;
 const SESSION_PROCESSES: usize = 64;
 
 settings! {
-    /// An MCP server that speaks over its standard input and output, of either era.
+    /// An MCP server that speaks over standard input and output.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with command")]
     #[schemars(rename = "Stdio", extend("required" = ["command"]))]
     pub struct StdioConfig {
-        /// The program, found on `PATH`; no shell reads it.
+        /// Program on `PATH`, without a shell.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub command: String = String::new(),
-        /// Its arguments.
+        /// Arguments.
         pub args: Vec<String> = Vec::new(),
-        /// Environment variables to set for it. `config show` does not print the values.
+        /// Environment variables; `config show` hides the values.
         pub env: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// Variables to pass on from Shoal's own environment, besides the harmless ones (`PATH`, `HOME`, locale, proxies,
-        /// certificates). `*` stands for any characters: `["AWS_*"]`, or `["*"]` for all. Shoal's own (`SHOAL_…`) are passed on
-        /// by their whole names only.
+        /// Shoal's variables to pass on besides `PATH`, `HOME`, locale, proxies and certificates: `["AWS_*"]`, or
+        /// `["*"]`. `SHOAL_…` need whole names.
         pub inherit: Vec<String> = Vec::new(),
-        /// The directory that it starts in; Shoal's own if unset.
+        /// Working directory; by default Shoal's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
-        /// The calls that share a process ([stdio servers](stdio-servers.md#who-shares-a-process)).
+        /// [Sharing](backends.md#who-shares-a-process) of processes.
         pub isolation: Isolation = Isolation::Session,
-        /// Processes at most. Those of calls that wait for their clients' answers do not count
-        /// ([stdio servers](stdio-servers.md#how-many-processes)). Unset: 64 for sessions, or 4 shared ones.
+        /// Maximum [processes](backends.md#how-many-processes), without those that wait for answers; by default 64 for
+        /// sessions, 4 shared.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub processes: Option<usize> = None,
-        /// A session's own process ends after this time without a call. If there are as many processes as allowed, it
-        /// ends earlier, to make room for a session of a principal that has fewer.
+        /// How long an unused session's process lives.
         pub session_idle: Period = Period::seconds(300),
-        /// Whether shared processes of a legacy server may ask clients (elicitation, sampling). If off, all calls
-        /// share processes. If on, each call of a client that can be asked has a process to itself
-        /// ([why](stdio-servers.md#one-call-in-a-process)). Turn it off for a server that never asks.
+        /// Shared legacy processes may ask clients; such calls have a process
+        /// [to themselves](backends.md#one-call-in-a-process). Turn it off if your server does not ask.
         pub may_ask: bool = true,
-        /// Lets processes that all callers share ask for `roots` (`isolation = "shared"`). Only for servers of the legacy era that
-        /// ask anew within each call: others keep the roots of one client for everybody.
+        /// Shared processes may ask for `roots`. Only for legacy servers that ask in each call: others keep one
+        /// client's roots.
         pub share_roots: bool = false,
-        /// In which era the server is spoken to: `"auto"`, `"legacy"` (2025-11-25 and before) or `"modern"`
-        /// (2026-07-28). `"auto"` is legacy where the server can be, since a server's requests to clients exist
-        /// only there, and modern for tools that ask by `InputRequiredResult`
-        /// ([backends](backends.md#servers-of-both-eras)).
+        /// Era of the server ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
-        /// How long a process may take to answer the handshake without a word on standard error. Each line there gives it this
-        /// long again, up to five times as long in all: `npx` and `uvx` fetch a server first.
+        /// Maximum silence before the handshake. Each line on standard error restarts it, up to five times.
         pub start_timeout: Period = Period::seconds(180),
-        /// How long a process may say nothing to `initialize` before it is sent `server/discover` too.
+        /// How long the server may ignore `initialize` before Shoal sends `server/discover`.
         pub probe_timeout: Period = Period::seconds(2),
-        /// How long a list or a subscription may take.
+        /// Maximum time of a list or subscription.
         pub request_timeout: Period = Period::seconds(30),
-        /// How long a process may take to end after its input is closed, and again after `SIGTERM`.
+        /// Time to end after the input closes, and after `SIGTERM`.
         pub shutdown_grace: Period = Period::seconds(2),
-        /// Bytes of one message from it.
+        /// Maximum bytes of a message.
         pub line_bytes: usize = 16 * 1024 * 1024,
-        /// The pause before the first restart; it doubles with each failure in a row. A server that had started is started
-        /// again as soon as a call needs it. Then only calls like those that ended it wait.
+        /// First pause before a restart. Failures double it.
         pub restart_delay: Period = Period::millis(100),
-        /// The longest pause before a restart.
+        /// Maximum pause.
         pub max_restart_delay: Period = Period::seconds(30),
     }
 }
@@ -82,12 +74,11 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
-    /// Nobody shares with others: each legacy session has a process of its own, and the calls without a session of one principal
-    /// have a few.
+    /// Legacy sessions have one each. A principal's other calls share a few.
     #[default]
     Session,
     // Calls whose client can be asked something run alone in theirs, see `StdioBackend`.
-    /// All callers share a few processes; more than one is started only when calls would wait.
+    /// All callers share a few. Shoal starts more when calls would wait.
     Shared,
 }
 

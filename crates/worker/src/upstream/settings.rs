@@ -16,12 +16,12 @@ use super::binding::Binding;
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Era")]
 pub enum EraChoice {
-    /// Legacy if it can be, modern for what exists only there.
+    /// Legacy if supported (HTTP: with sessions), modern for tools that ask by `InputRequiredResult`.
     #[default]
     Auto,
-    /// Up to 2025-11-25: `initialize`.
+    /// 2025-11-25 and before.
     Legacy,
-    /// From 2026-07-28 on: `server/discover`.
+    /// 2026-07-28.
     Modern,
 }
 

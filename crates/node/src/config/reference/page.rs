@@ -1,5 +1,6 @@
 //! Writes the reference page, `docs/configuration.md`.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -9,35 +10,9 @@ use super::{choices, default_of, inlined, is_table, members, text_of, variants};
 const HEAD: &str = "\
 # Configuration
 
-<!-- Written by `shoal config doc`. Change the comments of the types that crates/node/src/config.rs names, then run it again. -->
+<!-- Written by `shoal config doc` from the comments of the settings in crates. -->
 
-Shoal needs no configuration. What it is told comes from four places, later ones over earlier ones:
-
-1. the defaults below;
-2. a TOML file, named by `--config` or by the variable `SHOAL_CONFIG`;
-3. environment variables: `SHOAL_` and the setting's name in capitals, with two underscores between the
-   parts: `SHOAL_SERVER__LISTEN=0.0.0.0:8080`, `SHOAL_POOLS__FILES__CONCURRENCY=8`. A value that is TOML (a
-   number, `true`, `[\"a\", \"b\"]`, `{ file = \"/run/key\" }`) is read as such, anything else is text. Names
-   without two underscores are left alone, but for `SHOAL_QUOTAS`: Kubernetes makes some for a service called `shoal`;
-4. flags: `--listen`, `--admin`, `--roles`, `--store`, `--demo`, `--conformance`,
-   `--openapi`, URLs, and a command after `--`.
-
-Between the defaults and the file stand the variables that OpenTelemetry knows, where `[telemetry]` names them;
-those for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, are left alone.
-
-Tables are merged key by key; a list is replaced as a whole. If a setting does not exist, or cannot have its value, the start ends with exit
-code 2. Shoal prints all errors at once, each with its place and what to write instead:
-
-```text
-shoal: the configuration has 3 errors
-  shoal.toml:2:1: server.lisen: there is no such setting; did you mean server.listen?
-  shoal.toml:7:15: pools.files.concurrency: \"8\" is text: write the number without quotes
-  the variable SHOAL_CALLS__TIMEOUT: calls.timeout: 30 has no unit: write \"30s\" for seconds, or \"30ms\" for milliseconds
-```
-
-`shoal config check` prints the same and starts nothing. It opens the files that the settings name. It warns about files and programs that are not on
-this machine, because they need to be only where Shoal runs. `shoal config show` prints what is in force, without secrets, and `shoal config schema` prints a JSON Schema for editors. Times are written with their unit
-(`\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`).
+You can start Shoal without configuration. To change a setting, write a TOML file and start `shoal serve --config shoal.toml`:
 
 ```toml
 [server]
@@ -52,65 +27,184 @@ tokens = [{ name = \"alice\", sha256 = \"<64 digits from shoal config hash-token
 backend = { stdio = { command = \"npx\", args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/data\"] } }
 prefix = \"files_\"
 ```
+
+Shoal reads settings from four sources. Later sources override earlier ones:
+
+1. The defaults, below each setting's name. A setting without one is unset. In `[telemetry]`, the OpenTelemetry variables in parentheses override defaults,
+   but variables for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, have no effect.
+2. Your TOML file, from `--config` or the variable `SHOAL_CONFIG`.
+3. Variables with two underscores between the parts. For example, `SHOAL_POOLS__FILES__CONCURRENCY=8` sets `pools.files.concurrency`. A value may be TOML, such as `[\"a\", \"b\"]`, or text.
+   Shoal ignores names without two underscores, except `SHOAL_QUOTAS`, because Kubernetes sets some for a Service `shoal`.
+4. Flags, such as `--listen`.
+
+Shoal merges tables and replaces lists. Write times with their unit, such as `\"1h 30m\"`. Where you list tools, principals, tags or paths, `*` matches any characters.
+
+`shoal config check` checks your configuration and the files that it names. Missing files and programs are warnings, because they may exist where Shoal runs.
+`shoal config show` prints the settings in force without secrets, and `shoal config schema` prints a JSON Schema for your editor.
+
+With errors in your configuration, Shoal prints all of them and exits with code 2:
+
+```text
+shoal: the configuration has 3 errors
+  shoal.toml:2:1: server.lisen: there is no such setting; did you mean server.listen?
+  shoal.toml:7:15: pools.files.concurrency: \"8\" is text: write the number without quotes
+  the variable SHOAL_CALLS__TIMEOUT: calls.timeout: 30 has no unit: write \"30s\" for seconds, or \"30ms\" for milliseconds
+```
 ";
+
+/// The fewest rows that are replaced by a link to equal ones.
+const FEWEST_SHARED: usize = 3;
+/// The same within a table of the configuration.
+const FEWEST_SHARED_NEAR: usize = 2;
+
+/// All that there is to say of a setting whose name is that of the setting before it, and `_per_principal`.
+const PER_PRINCIPAL: &str = "The same per principal.";
 
 /// The whole page.
 pub fn markdown() -> String {
-    let mut page = HEAD.to_owned();
+    let mut page = Page {
+        text: HEAD.to_owned(),
+        sections: Vec::new(),
+    };
     let root = inlined();
     for (name, schema) in members(&root) {
         match schema.get("items").filter(|item| is_table(item)) {
-            Some(item) => {
-                heading(&mut page, &format!("[[{name}]]"), schema);
-                rows(&mut page, item);
+            Some(item) => page.table(&format!("[[{name}]]"), text_of(schema), item),
+            None => page.section(&[name], schema),
+        }
+    }
+    page.text
+}
+
+struct Page {
+    text: String,
+    /// The sections, and the rows of each.
+    sections: Vec<(String, HashSet<String>)>,
+}
+
+impl Page {
+    /// One table, then the tables in it.
+    fn section(&mut self, path: &[&str], schema: &Value) {
+        if let Some(each) = schema
+            .get("additionalProperties")
+            .filter(|each| each.is_object())
+        {
+            let path = [path, &["<name>"]].concat();
+            return self.section(&path, each);
+        }
+        self.table(&format!("[{}]", path.join(".")), text_of(schema), schema);
+        self.tables_in(path, schema);
+    }
+
+    fn tables_in(&mut self, path: &[&str], schema: &Value) {
+        for (name, member) in members(schema) {
+            let path = [path, &[name]].concat();
+            if has_section(member) || holds_sections(member) {
+                self.section(&path, member);
             }
-            None => section(&mut page, &[name], schema),
-        }
-    }
-    page
-}
-
-/// One table, then the tables in it.
-fn section(page: &mut String, path: &[&str], schema: &Value) {
-    if let Some(each) = schema
-        .get("additionalProperties")
-        .filter(|each| each.is_object())
-    {
-        let path = [path, &["<name>"]].concat();
-        return section(page, &path, each);
-    }
-    heading(page, &format!("[{}]", path.join(".")), schema);
-    rows(page, schema);
-    tables_in(page, path, schema);
-}
-
-fn tables_in(page: &mut String, path: &[&str], schema: &Value) {
-    for (name, member) in members(schema) {
-        let path = [path, &[name]].concat();
-        if has_section(member) || holds_sections(member) || is_optional_table(member) {
-            section(page, &path, member);
-        }
-        if let Some(item) = member.get("items").filter(|item| is_table(item)) {
-            heading(page, &format!("[[{}]]", path.join(".")), item);
-            rows(page, item);
-            tables_in(page, &path, item);
-        }
-        for variant in variants(member) {
-            for (tag, content) in members(variant).filter(|(_, content)| is_table(content)) {
-                section(page, &[&path, &[tag][..]].concat(), content);
+            if let Some(item) = member.get("items").filter(|item| is_table(item)) {
+                let title = format!("[[{}]]", path.join("."));
+                self.table(&title, text_of(item), item);
+                self.tables_in(&path, item);
+            }
+            for variant in variants(member) {
+                for (tag, content) in members(variant).filter(|(_, content)| is_table(content)) {
+                    self.section(&[&path, &[tag][..]].concat(), content);
+                }
             }
         }
     }
+
+    /// The heading, what the section is for, and its settings: those of an earlier section by a link.
+    fn table(&mut self, title: &str, text: String, schema: &Value) {
+        let _ = write!(self.text, "\n## `{title}`\n\n{text}\n");
+        let rows = rows(schema);
+        let (shared, own): (Vec<_>, Vec<_>) = match self.nearest(title, &rows) {
+            Some((_, known)) => rows.iter().partition(|(_, row)| known.contains(row)),
+            None => (Vec::new(), rows.iter().collect()),
+        };
+        let names: Vec<String> = shared.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let link = self.nearest(title, &rows).map(|(first, _)| {
+            let (anchor, names) = (anchor(first), names.join(", "));
+            format!("\nAs in [`{first}`](#{anchor}): {names}.\n")
+        });
+        if !own.is_empty() {
+            self.text.push_str("\n| setting | |\n|---|---|\n");
+            self.text.extend(own.iter().map(|(_, row)| row.as_str()));
+        }
+        self.text.push_str(&link.unwrap_or_default());
+        let rows = rows.into_iter().map(|(_, row)| row).collect();
+        self.sections.push((title.to_owned(), rows));
+    }
+
+    /// The section that has the most of these rows, if it has enough of them.
+    fn nearest(
+        &self,
+        title: &str,
+        rows: &[(String, String)],
+    ) -> Option<&(String, HashSet<String>)> {
+        let root = |title: &str| {
+            title
+                .trim_matches(['[', ']'])
+                .split('.')
+                .next()
+                .map(str::to_owned)
+        };
+        let common =
+            |known: &HashSet<String>| rows.iter().filter(|(_, row)| known.contains(row)).count();
+        // The first of several.
+        let best = self
+            .sections
+            .iter()
+            .rev()
+            .max_by_key(|(_, known)| common(known))?;
+        let fewest = match root(&best.0) == root(title) {
+            true => FEWEST_SHARED_NEAR,
+            false => FEWEST_SHARED,
+        };
+        (common(&best.1) >= fewest).then_some(best)
+    }
 }
 
-/// Whether it is a table of settings that is always there.
+/// The settings of a table with their rows. A table in it has a section of its own; a deprecated setting has none.
+fn rows(schema: &Value) -> Vec<(String, String)> {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let settings: Vec<_> = members(schema)
+        .filter(|(_, member)| !has_section(member) && member["deprecated"] != true)
+        .collect();
+    for (at, (name, member)) in settings.iter().enumerate() {
+        if text_of(member) == PER_PRINCIPAL && at > 0 {
+            continue;
+        }
+        let mut cell = cell(name, member, is_required(schema, name));
+        if let Some((name, member)) = settings
+            .get(at + 1)
+            .filter(|(_, next)| text_of(next) == PER_PRINCIPAL)
+        {
+            let _ = write!(cell, "<br>{}", self::cell(name, member, false));
+        }
+        let text = text_of(member).replace('|', "\\|");
+        rows.push((
+            (*name).to_owned(),
+            format!("| {cell} | {text}{} |\n", meanings(member)),
+        ));
+    }
+    rows
+}
+
+/// What a link to a heading ends with.
+fn anchor(title: &str) -> String {
+    let kept = title
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    kept.collect::<String>().to_lowercase()
+}
+
+/// Whether it is a table of settings: one that is always there, or may be left out.
 fn has_section(schema: &Value) -> bool {
-    schema["type"] == "object" && schema.get("properties").is_some()
-}
-
-/// Whether it is a table of settings that may be left out. Its row says what that means.
-fn is_optional_table(schema: &Value) -> bool {
-    schema.get("properties").is_some() && schema["type"] == serde_json::json!(["object", "null"])
+    let kind = &schema["type"];
+    let is_object = kind == "object" || *kind == serde_json::json!(["object", "null"]);
+    is_object && schema.get("properties").is_some()
 }
 
 /// Whether it is a table of such tables, by names that are the operator's.
@@ -118,32 +212,19 @@ fn holds_sections(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(has_section)
 }
 
-fn heading(page: &mut String, title: &str, schema: &Value) {
-    let _ = write!(page, "\n## `{title}`\n\n{}\n", text_of(schema));
+fn is_required(schema: &Value, name: &str) -> bool {
+    let names = schema["required"].as_array();
+    names.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
-fn rows(page: &mut String, schema: &Value) {
-    page.push_str("\n| setting | default | |\n|---|---|---|\n");
-    let required = |name: &str| {
-        schema["required"]
-            .as_array()
-            .is_some_and(|names| names.iter().any(|required| required == name))
+/// The setting, and below it its default.
+fn cell(name: &str, schema: &Value, required: bool) -> String {
+    let default = match default_of(schema) {
+        Some(default) => format!("<br>`{default}`"),
+        None if required => "<br>*required*".to_owned(),
+        None => String::new(),
     };
-    // A table in it has a section of its own.
-    let settings = members(schema).filter(|(_, member)| !has_section(member));
-    for (name, member) in settings {
-        let default = match default_of(member) {
-            Some(default) => format!("`{default}`"),
-            None if required(name) => "*required*".to_owned(),
-            None => "*unset*".to_owned(),
-        };
-        let _ = writeln!(
-            page,
-            "| `{name}` | {default} | {}{} |",
-            text_of(member).replace('|', "\\|"),
-            meanings(member)
-        );
-    }
+    format!("`{name}`{default}")
 }
 
 /// What each choice of an enumeration means.

@@ -42,7 +42,7 @@ fn a_value_that_a_setting_cannot_have() {
             [
                 "logging.format",
                 "\"pretty\", \"json\"",
-                "How a log line looks",
+                "Format of a log line",
             ],
         ),
         (
@@ -58,7 +58,7 @@ fn a_value_that_a_setting_cannot_have() {
         (
             "SHOAL_LIMITS__NESTING",
             "-1",
-            ["limits.nesting", "-1 is less than 0", "Levels of nesting"],
+            ["limits.nesting", "-1 is less than 0", "Maximum nesting"],
         ),
         (
             "SHOAL_NODE__ROLES",

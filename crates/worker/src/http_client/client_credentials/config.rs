@@ -21,38 +21,37 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
     #[schemars(rename = "ClientCredentials")]
     pub struct ClientCredentialsConfig {
-        /// Shoal's name at the authorization server. Without one, Shoal requests no token.
+        /// Shoal's client id. Needed for a token.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
-        /// The secret of that client. `config show` does not print it.
+        /// Client secret; `config show` hides it.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret: Option<Secret> = None,
-        /// A file with the secret, instead. Shoal reads it for each token.
+        /// File with the secret, read for each token.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// A file with a private key in PEM, instead of a secret: Shoal signs a JWT with it (`private_key_jwt`). A key on P-256 signs with ES256,
-        /// on P-384 with ES384, Ed25519 with EdDSA, RSA with RS256. Shoal reads it for each token.
+        /// PEM file with a private key (P-256, P-384, Ed25519 or RSA), in place of a secret, to sign a JWT
+        /// (`private_key_jwt`).
         #[serde(skip_serializing_if = "Option::is_none")]
         pub private_key_file: Option<PathBuf> = None,
-        /// The key's name (`kid`), where the authorization server asks for one.
+        /// Key name (`kid`), if needed.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub key_id: String = String::new(),
-        /// How the secret is sent: `"basic"` (`client_secret_basic`) or `"post"` (`client_secret_post`). `"auto"` takes what the authorization
-        /// server says that it supports, and `"basic"` if it does not say.
+        /// Sending of the secret.
         pub authentication: ClientAuthentication = ClientAuthentication::Auto,
-        /// The URL of the token endpoint. If unset, Shoal finds it.
+        /// URL; by default Shoal finds it.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub token_endpoint: String = String::new(),
-        /// The authorization server's issuer identifier. If this and `token_endpoint` are unset, the server's answer 401 names it.
+        /// Issuer identifier; by default from the server's 401.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub issuer: String = String::new(),
-        /// Which server the token is for (RFC 8707). If unset, what the server says, or its URL.
+        /// Target server (RFC 8707); by default as it says, or its URL.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
-        /// The parameter that Auth0 and others require instead of `resource`.
+        /// Parameter of Auth0 and others, in place of `resource`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub audience: String = String::new(),
-        /// The scopes to request, separated by spaces. If unset, Shoal requests those that the server names.
+        /// Scopes, separated by spaces; by default those of the server.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub scope: String = String::new(),
     }
@@ -62,12 +61,12 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientAuthentication {
-    /// As the authorization server supports it.
+    /// As supported, else `basic`.
     #[default]
     Auto,
-    /// As `Authorization: Basic`.
+    /// `client_secret_basic`.
     Basic,
-    /// In the form.
+    /// `client_secret_post`.
     Post,
 }
 
