@@ -97,7 +97,7 @@ macro_rules! areas {
         /// The sections of the reference page: a title, and the metrics.
         pub const AREAS: &[(&str, &[Definition])] = &[$(($title, $module::DEFINITIONS)),+];
 
-        /// The catalogue: every metric, in the order of the reference page.
+        /// Returns every metric, in the order of the reference page.
         pub fn definitions() -> impl Iterator<Item = &'static Definition> {
             AREAS.iter().flat_map(|(_, definitions)| *definitions)
         }
@@ -109,9 +109,9 @@ areas! {
     mcp: mcp::McpMetrics = "MCP",
     /// HTTP and event streams.
     http: http::HttpMetrics = "HTTP",
-    /// Legacy sessions and who holds them.
+    /// Legacy sessions and their owners.
     sessions: sessions::SessionMetrics = "Sessions",
-    /// Streams of events and the log behind them.
+    /// Streams of events and their log.
     streams: streams::StreamMetrics = "Streams",
     /// Running calls.
     journal: journal::JournalMetrics = "Journal",
@@ -121,11 +121,11 @@ areas! {
     pools: pools::PoolMetrics = "Pools",
     /// The workers of this process.
     workers: workers::WorkerMetrics = "Workers",
-    /// What the pools offer.
+    /// The offers of the pools.
     catalog: catalog::CatalogMetrics = "Catalog",
     /// Authentication and quotas.
     security: security::SecurityMetrics = "Authentication and quotas",
-    /// What the rules decide.
+    /// Decisions of policy rules.
     policy: policy::PolicyMetrics = "Policy",
     /// The audit trail.
     audit: audit::AuditMetrics = "Audit",
@@ -137,13 +137,13 @@ areas! {
     nodes: nodes::NodeMetrics = "Nodes and leases",
     /// The configuration file.
     configuration: configuration::ConfigurationMetrics = "Configuration",
-    /// Servers that are objects of Kubernetes.
+    /// Servers that are Kubernetes objects.
     discovery: discovery::DiscoveryMetrics = "Discovery",
-    /// The way to the owners of sessions.
+    /// Routes to the owners of sessions.
     routes: routes::RouteMetrics = "Routes to owners",
     /// Links between processes.
     rpc: rpc::RpcMetrics = "Links between processes",
-    /// The certificate that this process shows to others.
+    /// The certificates of this process.
     tls: tls::TlsMetrics = "TLS",
     /// Telemetry itself.
     telemetry: own::OwnMetrics = "Telemetry",

@@ -8,12 +8,12 @@ use shoal_controller::KubernetesConfig;
 use shoal_ports::settings;
 
 settings! {
-    /// Pools of servers that Shoal finds itself ([servers of Kubernetes](kubernetes-servers.md)).
+    /// Pools of discovered servers ([servers of Kubernetes](kubernetes-servers.md)).
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Discovery {
-        /// Watched TOML file with more `[pools.<name>]`: only `backend.http` with `url` and `headers_file` (beside this
-        /// file). Your configuration's pools win. Shoal leaves out unusable ones.
+        /// Watched TOML file with at most 2000 more `[pools.<name>]`: only `backend.http` with `url` and `headers_file` (in
+        /// its directory). It may be missing. Pools of your configuration win, and Shoal leaves out unusable ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
         /// Settings of `shoal controller`.

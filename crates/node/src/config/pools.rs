@@ -29,7 +29,7 @@ settings! {
         pub concurrency_per_principal: usize = Run::default().concurrency_per_principal,
         /// Maximum waiting calls. Principals take turns; in a full queue, the one with the most calls makes room.
         pub queue: usize = Run::default().queue,
-        /// Maximum calls that wait for clients' answers. Stdio [processes](backends.md#how-many-processes) limit them
+        /// Maximum calls that wait for clients' answers. Stdio [processes](stdio-servers.md#how-many-processes) limit them
         /// too.
         pub asking: usize = Run::default().asking,
         /// The same per principal.

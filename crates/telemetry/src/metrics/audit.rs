@@ -11,7 +11,7 @@ area! {
         /// An event is on its way.
         pub(crate) recorded: Counter [sink: AuditSink]
             = "shoal.audit.events", "{event}", "Audit events recorded.";
-        /// So many will not arrive.
+        /// Counts events that were lost.
         pub(crate) lost: Sum [sink: AuditSink]
             = "shoal.audit.lost", "{event}",
             "Audit events that the file lost. For the collector, see `shoal.telemetry.dropped`.";

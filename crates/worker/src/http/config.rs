@@ -43,11 +43,11 @@ settings! {
         /// Client headers to pass on; in calls they replace those of `headers`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// Sharing of the server's [lists](backends.md#lists-of-each-caller).
+        /// Sharing of the server's [lists](server-credentials.md#lists-of-each-caller).
         pub lists: ListScope = ListScope::Shared,
         /// Callers without a token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
-        /// [Shoal's own token](backends.md#a-token-of-shoals-own) for the server. Excludes `authorization` in
+        /// [Shoal's own token](server-credentials.md#a-token-of-shoals-own) for the server. Excludes `authorization` in
         /// `headers`.
         pub client_credentials: ClientCredentialsConfig = ClientCredentialsConfig::default(),
         /// Exchanges callers' tokens for the server's (RFC 8693). Excludes `authorization` in `forward`.

@@ -37,16 +37,16 @@ settings! {
         /// Working directory; by default Shoal's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
-        /// [Sharing](backends.md#who-shares-a-process) of processes.
+        /// [Sharing](stdio-servers.md#who-shares-a-process) of processes.
         pub isolation: Isolation = Isolation::Session,
-        /// Maximum [processes](backends.md#how-many-processes), without those that wait for answers; by default 64 for
+        /// Maximum [processes](stdio-servers.md#how-many-processes), without those that wait for answers; by default 64 for
         /// sessions, 4 shared.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub processes: Option<usize> = None,
         /// How long an unused session's process lives.
         pub session_idle: Period = Period::seconds(300),
         /// Shared legacy processes may ask clients; such calls have a process
-        /// [to themselves](backends.md#one-call-in-a-process). Turn it off if your server does not ask.
+        /// [to themselves](stdio-servers.md#one-call-in-a-process). Turn it off if your server does not ask.
         pub may_ask: bool = true,
         /// Shared processes may ask for `roots`. Only for legacy servers that ask in each call: others keep one
         /// client's roots.
