@@ -1,4 +1,4 @@
-//! The seam between the worker runtime and whatever runs the tools.
+//! The interface between the worker runtime and the backends that run tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,28 +14,28 @@ use shoal_telemetry::metrics::Transport;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Something that runs tools, resources and prompts: an rmcp service, a stdio command, …
+/// Runs tools, resources and prompts: an rmcp service, a stdio command, an HTTP server.
 ///
-/// The runtime bounds how many calls run at once, keeps deadlines, and keeps results for those who
-/// attach; a backend only runs calls.
+/// The runtime limits concurrency, enforces deadlines and keeps results; a backend only runs calls.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// Whether it is ready and what it offers. The catalog's `generations` grow with each change. Code that runs in Shoal's
-    /// process may also announce changes that the lists do not show; an MCP server's announcements count only if they do.
+    /// The backend's readiness and catalog. The catalog's `generations` grow with each change. Code
+    /// inside Shoal's process may also announce changes that its lists do not show; an MCP server's
+    /// announcements count only if its lists changed.
     fn state(&self) -> watch::Receiver<BackendState>;
 
-    /// What changes of the resources that were subscribed to. A receiver that is told that it has lagged is to assume that all of them have.
+    /// Updates of subscribed resources. A receiver that lags must assume that all of them changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// Who sees other lists than the catalog. It answers the list methods of these callers, and of all if the catalog says so,
-    /// with all pages in one.
+    /// The owners whose lists differ from the catalog. The backend answers their list methods, and
+    /// everyone's if the catalog says so, with all pages in one result.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
 
-    /// Runs one call to its end. When [`CallContext::cancelled`] fires it should end soon; the runtime
-    /// drops the future a little later. Whatever goes wrong becomes an outcome that tells whether
-    /// anything was executed.
+    /// Runs one call to its end. The future should end soon after [`CallContext::cancelled`] fires;
+    /// the runtime drops it after the grace period. An error becomes an outcome that says whether
+    /// the tool ran.
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome;
 
     /// Starts reporting updates of a resource. Idempotent.
@@ -44,74 +44,74 @@ pub trait Backend: Send + Sync + 'static {
     /// Stops reporting updates of a resource.
     async fn unsubscribe(&self, uri: &str);
 
-    /// How often what runs the tools was started anew, after it had ended or could not be started.
+    /// The number of restarts of the process or connection that runs the tools.
     fn restarts(&self) -> u64 {
         0
     }
 
-    /// What a server that failed wrote last for its operators, line by line. It may hold secrets: it is for logs, and for the
-    /// terminal of whoever started the server.
+    /// The last lines that a failed server wrote to stderr. They may hold secrets, so show them
+    /// only in logs and in the operator's terminal.
     fn last_words(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What carries its messages, for metrics.
+    /// The transport label for metrics.
     fn transport(&self) -> Transport {
         Transport::Pipe
     }
 
-    /// Whether what runs a legacy session's calls is that session's alone, and runs.
+    /// Whether the session has a running process or connection of its own.
     fn has_session(&self, _session: &SessionId) -> bool {
         false
     }
 
-    /// For how many legacy sessions that is so.
+    /// The number of legacy sessions with a process or connection of their own.
     fn sessions(&self) -> usize {
         0
     }
 
-    /// A legacy session is over.
+    /// Releases what the backend holds for a legacy session.
     async fn end_session(&self, _session: &SessionId) {}
 
-    /// Ends everything the backend runs, bounded in time.
+    /// Ends everything the backend runs, in bounded time.
     async fn shutdown(&self);
 }
 
-/// Whether a backend can take calls.
+/// The readiness and catalog of a backend.
 #[derive(Clone, Debug, Default)]
 pub struct BackendState {
-    /// What it offers; `None` while it is not ready.
+    /// The offered tools, prompts and resources; `None` until the backend is ready.
     pub catalog: Option<Arc<PoolCatalog>>,
-    /// Why it is not ready, or what is degraded.
+    /// The reason why the backend is not ready or is degraded.
     pub detail: Option<String>,
 }
 
 impl BackendState {
-    /// How `detail` begins while a backend that was never ready cannot be started, for a reason that does not pass by itself.
+    /// The prefix of `detail` when a backend cannot start and a retry alone will not help.
     pub const CANNOT_START: &str = "cannot start: ";
 }
 
-/// A running call's way back to its client.
+/// The connection from a running call to its client.
 ///
-/// Cheap to clone; outliving the call is harmless (everything is refused then).
+/// Clones are cheap. After the call ends, every method refuses.
 #[derive(Clone)]
 pub struct CallContext {
     line: Arc<dyn CallLine>,
 }
 
-/// How long a call waits in its backend.
+/// The limit on how long a call waits in its backend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Patience<'a> {
-    /// As long as for a place of its pool; what there is too little of.
+    /// The pool's queue limit; the text names the scarce resource.
     OfPool(&'a str),
-    /// Until its own deadline.
+    /// The call's own deadline.
     OfCall,
 }
 
-/// What the runtime implements behind [`CallContext`].
+/// The runtime's implementation behind [`CallContext`].
 #[async_trait]
 pub(crate) trait CallLine: StateDoor {
-    /// As [`CallLine::notify`] when that need not wait; else gives back what it was given.
+    /// Sends like [`CallLine::notify`] if that needs no wait; otherwise returns its arguments.
     fn notify_now(
         &self,
         method: Method,
@@ -133,10 +133,10 @@ impl CallContext {
         Self { line }
     }
 
-    /// As [`CallContext::notify`] when the way back is not full.
+    /// Sends like [`CallContext::notify`] if the buffer has room.
     ///
     /// # Errors
-    /// With what it was given, when it is.
+    /// Returns the arguments if the buffer is full.
     pub(crate) fn notify_now(
         &self,
         method: Method,
@@ -145,11 +145,11 @@ impl CallContext {
         self.line.notify_now(method, params)
     }
 
-    /// Waits for what the call needs before it can begin, as it waits for a place of its pool: it has none meanwhile, counts
-    /// as queued, and is refused as overloaded once it has waited as long as it may.
+    /// Waits for `ready` before the call begins. Meanwhile the call gives up its actor, counts as
+    /// queued, and is refused as overloaded after the queue limit.
     ///
     /// # Errors
-    /// Those of `ready`; or the call has waited too long, or has ended.
+    /// The error of `ready`; or the call waited too long or has ended.
     pub(crate) async fn wait<T: Send>(
         &self,
         patience: Patience<'_>,
@@ -164,25 +164,25 @@ impl CallContext {
         Ok(found.expect("a wait that succeeds has waited to the end"))
     }
 
-    /// Sends `notifications/progress` or `notifications/message` to the caller. Waits while the way
-    /// back is full. Log messages that the caller did not ask for are dropped here.
+    /// Sends `notifications/progress` or `notifications/message` to the caller. Waits while the
+    /// event buffer is full. Drops log messages below the level that the caller chose.
     pub async fn notify(&self, method: Method, params: Option<RawJson>) {
         self.line.notify(method, params).await;
     }
 
-    /// Puts a request to the client and waits for its answer, however long the client takes (the
-    /// call's deadline bounds it). The answer is an error at once when the client did not declare the
-    /// capability that the request needs.
+    /// Sends a request to the client and waits for its answer, until the call's deadline. Fails at
+    /// once if the client did not declare the required capability.
     pub async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome {
         self.line.ask(method, params).await
     }
 
-    /// What the tools keep in the caller's session. It refuses everything when the caller has none.
+    /// The session state of the caller's session. Every access fails if the caller has no session.
     pub fn session_state(&self) -> SessionState {
         SessionState::new(Arc::clone(&self.line) as _)
     }
 
-    /// Asks that the client's connection be closed and polled again later (SEP-1699).
+    /// Asks the edge to close the client's stream, which the client polls again after `retry`
+    /// (SEP-1699).
     pub async fn close_stream(&self, retry: Duration) {
         self.line.close_stream(retry).await;
     }

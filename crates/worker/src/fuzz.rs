@@ -1,4 +1,4 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`, compiled only with `--cfg fuzzing`.
 
 use bytes::BytesMut;
 use tokio_util::codec::Decoder as _;
@@ -6,12 +6,12 @@ use tokio_util::codec::Decoder as _;
 use crate::openapi::fuzz::compile;
 use crate::upstream::Lines;
 
-/// An OpenAPI document, to the tools that are made of it.
+/// Compiles an OpenAPI document into tools.
 pub fn openapi_document(text: &[u8]) {
     let _ = compile(text);
 }
 
-/// Lines of a stdio server: the same ones, however they are cut.
+/// Checks that a stdio server's lines do not depend on how reads split them.
 pub fn stdio_lines(data: &[u8]) {
     let Some((&cut, text)) = data.split_first() else {
         return;

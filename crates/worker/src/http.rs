@@ -1,17 +1,17 @@
 //! The backend that calls an MCP server over Streamable HTTP.
 //!
-//! What it has in common with the backends of other transports is in `upstream`.
+//! The code that it shares with other transports is in `upstream`.
 //!
-//! | file | its part |
+//! | file | part |
 //! |---|---|
-//! | `config` | what an operator can say |
+//! | `config` | the operator's settings |
 //! | `endpoint` | the server's URL, and the client that calls it |
-//! | `channel`, `cookies` | what carries one connection; what it keeps for load balancers |
+//! | `channel`, `cookies` | one connection; its cookies for load balancers |
 //! | `http_sse` | the transport before Streamable HTTP |
-//! | `exchange`, `listen`, `stream` | one request and its answer; what the server says by itself; events |
-//! | `refusal` | what an answer means that is no success |
+//! | `exchange`, `listen`, `stream` | one request and its answer; the server's own messages; events |
+//! | `refusal` | the meaning of error responses |
 //! | `tools` | arguments that travel in headers |
-//! | `presence` | whether the server is there |
+//! | `presence` | whether the server is reachable |
 
 use std::sync::Arc;
 
@@ -49,26 +49,25 @@ mod tools;
 
 pub use self::config::{HttpConfig, HttpIsolation};
 
-/// What a call is told that has waited too long for a server that is away.
 const AWAY: &str = "the server cannot be reached";
-/// How often a server may forget the session of one call: a second new one would help no more than the first.
+/// Most sessions that a server may forget during one call before the call fails.
 const FORGOTTEN: usize = 2;
 
-/// An existing MCP server of either era that is reached by a URL, as a backend.
+/// A backend for an existing MCP server of either era, reached by URL.
 ///
 /// # Sessions
-/// A legacy server gets a session for each Shoal session, or one for each principal, and for each set of headers that are
-/// passed on: they may be credentials, in whose name the server keeps the session. A session that the server has
-/// forgotten is opened again, and the call that met this is sent again: the server has refused it.
+/// A legacy server gets one session for each Shoal session or principal, and for each set of
+/// forwarded headers, because those may be credentials. If the server has forgotten a session, the
+/// backend opens a new one and resends the refused call.
 ///
 /// # Questions to clients
-/// A question that comes on the stream of a call belongs to that call. One that comes on the stream of no call is put only
-/// where the session belongs to one Shoal session, to its newest call.
+/// A question on a call's own stream goes to that call. A question on another stream goes to the
+/// newest call of the Shoal session, and only if the connection belongs to one Shoal session.
 ///
 /// # Outcomes
-/// A call whose answer broke off, and cannot be resumed, ends as `OutcomeUnknown`. So does, without waiting for its server to
-/// come back, one that another server may run again and can. One that was not sent ends as `NotExecuted`; where there is no
-/// other server to go to, it waits for this one first.
+/// A call ends as `OutcomeUnknown` if its answer broke off and cannot be resumed. The backend does
+/// not wait for the server to return if another server can repeat the call. A call that was not
+/// sent waits for its server if there is no other one; otherwise it ends as `NotExecuted`.
 pub struct HttpBackend {
     server: Server,
     endpoint: Arc<Endpoint>,
@@ -79,11 +78,11 @@ pub struct HttpBackend {
 }
 
 impl HttpBackend {
-    /// Calls the servers that are configured: a backend for each, in their order. [`Backend::state`] tells when one is ready,
-    /// or why not. Dropping a backend ends its sessions, without waiting for it.
+    /// Starts one backend for each configured server, in order. [`Backend::state`] reports when a
+    /// backend is ready, or why not. Dropping a backend ends its sessions in the background.
     ///
     /// # Errors
-    /// When a URL or the headers cannot be used.
+    /// A URL or header is unusable.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -124,10 +123,10 @@ impl HttpBackend {
         })
     }
 
-    /// Gets ready what a call's requests must carry.
+    /// Gets the credentials that the call's requests carry.
     ///
     /// # Errors
-    /// The call's end, if that cannot be.
+    /// The call's outcome if there is no token.
     async fn admit(&self, call: &Call, context: &CallContext) -> Result<(), CallOutcome> {
         let admitted = tokio::select! {
             biased;
@@ -168,7 +167,7 @@ impl HttpBackend {
         }
     }
 
-    /// Notes which arguments of tools travel in headers that are listed to one caller.
+    /// Records which tool arguments travel in headers, for a list that one caller got.
     fn learn(&self, call: &Call, outcome: CallOutcome) -> CallOutcome {
         let era = self.server.launcher.era();
         let (CallOutcome::Result(result), Method::ToolsList, Some(Era::Modern)) =
@@ -185,7 +184,7 @@ impl HttpBackend {
         CallOutcome::Result(listed.to_json())
     }
 
-    /// Runs a call once. Also whether the server had forgotten the session.
+    /// Runs a call once. The flag says whether the server had forgotten the session.
     async fn run_once(
         &self,
         call: &Call,
@@ -219,31 +218,29 @@ impl HttpBackend {
         }
     }
 
-    /// Whose session a call runs in.
     fn owner(&self, call: &Call) -> SessionOwner {
         let principal = SessionOwner::principal_of(&call.caller);
         if self.server.launcher.era() == Some(Era::Modern) {
-            // It knows no sessions, and the connection is the caller's since the server takes Shoal's own requests for nothing.
+            // A modern server knows no sessions, and the caller gets its own connection if the
+            // server refuses Shoal's credentials.
             return principal;
         }
         match (&self.isolation, &call.caller.session) {
             (HttpIsolation::Principal, _) => principal,
             (HttpIsolation::Session, Some(session)) => SessionOwner::Session(session.clone()),
-            // What the server asks outside of the call's own stream could be anybody's in a session that others use.
+            // In a shared session, a question outside the call's stream could belong to any caller.
             (HttpIsolation::Session, None) if can_be_asked(call) => SessionOwner::Call(call.id),
             (HttpIsolation::Session, None) => principal,
         }
     }
 }
 
-/// Whether the server may ask the client of a call.
 fn can_be_asked(call: &Call) -> bool {
     let declared = &call.caller.capabilities;
     let asks = ["sampling", "elicitation", "roots"];
     call.method.may_require_input() && asks.iter().any(|name| declared.member(name).is_some())
 }
 
-/// Ends a session that was opened for one call.
 struct Ending {
     sessions: Arc<Sessions>,
     owner: SessionOwner,
@@ -339,7 +336,6 @@ impl Backend for HttpBackend {
     }
 }
 
-/// Each connection is a session at this server.
 struct StreamableHttp(Common);
 
 impl Transport for StreamableHttp {

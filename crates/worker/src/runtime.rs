@@ -1,17 +1,17 @@
 //! The worker runtime: runs the calls of any backend in a bounded actor pool.
 //!
-//! | | |
+//! | module | part |
 //! |---|---|
-//! | `admission` | admission: how many calls run, wait, and ask |
-//! | `pool` | the actors that run them |
-//! | `form`, `change` | what calls run with, and how that is changed under them |
-//! | `slot` | a call's actor, which it leaves while it asks |
+//! | `admission` | limits on running, waiting and asking calls |
+//! | `pool` | the actors that run calls |
+//! | `form`, `change` | a pool's backend and limits, and their replacement |
+//! | `slot` | a call's actor, which the call releases while it asks |
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
-//! | `ledger` | which calls can be attached to |
-//! | `fences` | which owners of sessions are former ones, and whose calls must not begin any more |
-//! | `tombstones` | which calls must not run again, by the ledger's numbers |
-//! | `gauges`, `measure` | what metrics are told |
+//! | `ledger` | the calls that readers can attach to |
+//! | `fences` | sessions that have a later owner or have ended |
+//! | `tombstones` | calls that must not run again, by ledger number |
+//! | `gauges`, `measure` | metrics |
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -62,23 +62,23 @@ use ledger::{Entered, Ledger};
 use pool::{FirstTurn, PooledCall};
 use record::CallRecord;
 
-/// Updates that may wait for whoever listens.
 const BACKLOG: usize = 1024;
 
 /// A worker: one pool's share of one process.
 ///
-/// * A call runs whoever listens. Its events are read from a bounded buffer, by one reader at a time;
-///   a later one takes over. A reader that stays too far behind is let go: its events end without
+/// * A call runs even without a reader. One reader at a time reads its events from a bounded
+///   buffer; a later reader takes over. If a reader falls too far behind, its events end without
 ///   `Finished`, and it may attach again.
-/// * A finished call is kept for [`PoolConfig::result_retention`], except one that is safe to repeat,
-///   sent nothing but its end or was lost, and was read to that end; and any other until its end is acknowledged.
-/// * A later reader takes over the steering too: what the control of an earlier one is told has no effect.
-/// * The id of a journaled call that has run is remembered for [`PoolConfig::call_memory`] after its result
-///   is gone, and so is the refusal of one that was refused. Journaled calls that may have run here are refused with
-///   `OutcomeUnknown`: by the number of the worker's ledger under which they were bound, never by a clock.
-/// * A deadline and a cancellation end the call at once; its tool then has
-///   [`PoolConfig::cancel_grace`] before it is dropped, and keeps its place in the pool until then.
-/// * What calls run with can be [changed](Self::change): it is the same worker then, and knows the same calls.
+/// * The worker keeps a finished call for [`PoolConfig::result_retention`] or until its end is
+///   acknowledged. It drops a call that is safe to repeat once the end is read, if the call sent
+///   only its end or was lost.
+/// * A later reader also takes over the control of the call; earlier controls have no effect.
+/// * The worker remembers the id of a journaled call that ran or was refused for
+///   [`PoolConfig::call_memory`] after its result is gone. It refuses journaled calls that may have
+///   run here with `OutcomeUnknown`, by the ledger number of their binding and without clocks.
+/// * A deadline or a cancellation ends the call at once. The tool then has
+///   [`PoolConfig::cancel_grace`], and keeps its place in the pool until it stops or is dropped.
+/// * The backend and limits can [change](Self::change): the worker keeps its id and its calls.
 pub struct WorkerRuntime {
     id: WorkerId,
     pool: Arc<str>,
@@ -86,7 +86,6 @@ pub struct WorkerRuntime {
     announcement: watch::Sender<Announcement>,
     updates: broadcast::Sender<ResourceUpdated>,
     own_lists: watch::Sender<OwnLists>,
-    /// The resources that the backend is to report.
     subscribed: Mutex<BTreeSet<String>>,
     ledger: Arc<Ledger>,
     fences: SessionFences,
@@ -94,16 +93,15 @@ pub struct WorkerRuntime {
     _gauges: Gauges,
 }
 
-/// A call that has begun, and whoever reads it first.
+/// A call that has begun, and its first reader.
 struct BegunCall {
     record: Arc<CallRecord>,
     reader: u64,
-    /// Whether it was begun just now.
     is_new: bool,
 }
 
 impl WorkerRuntime {
-    /// Starts a worker's actors for a backend that is running.
+    /// Starts a worker's actors for a running backend.
     pub async fn start(id: WorkerId, config: PoolConfig, backend: Arc<dyn Backend>) -> Arc<Self> {
         let form = Form::start(config, backend).await;
         let pool = Arc::clone(&form.config.pool);
@@ -126,11 +124,10 @@ impl WorkerRuntime {
         runtime
     }
 
-    /// Announces what the backend of this form says of itself, if that is the current one and the worker goes on.
     fn announce(&self, form: &Arc<Form>) {
         let next = announcement_of(&self.id, &self.pool, &form.state.borrow());
         gauges::name(&next);
-        // Held, so that no form announces itself after the next one.
+        // Holding the lock keeps a former form from announcing after its successor.
         let forms = self.forms.read();
         let is_current = Arc::ptr_eq(forms.current(), form);
         self.announcement.send_if_modified(|announced| {
@@ -142,7 +139,7 @@ impl WorkerRuntime {
         });
     }
 
-    /// What the server that runs the calls wrote last for its operators before it failed, line by line.
+    /// The last lines that a failed server wrote to stderr.
     pub fn last_words(&self) -> Vec<String> {
         self.forms.read().current().backend.last_words()
     }
@@ -151,9 +148,10 @@ impl WorkerRuntime {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// Has a call run, or finds it.
+    /// Starts a call, or finds it if the worker has it already.
     fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
-        // Before it is looked for: a former owner would take it from the next one.
+        // The check precedes the lookup: a former session owner must not take the call from its
+        // successor.
         self.fences.hear(&call.caller, call.epoch)?;
         let form = self.forms.read().enter(call.caller.session.as_ref());
         self.make_room(&form, &call);
@@ -187,7 +185,8 @@ impl WorkerRuntime {
         })
     }
 
-    /// Before the call is entered: a refusal is final, and what is displaced is in the same ledger.
+    /// Displaces a queued call for `call` if the pool is full. Runs before the ledger entry: a
+    /// refusal is final, and the displaced call takes the same ledger's locks.
     fn make_room(&self, form: &Form, call: &Call) {
         let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
         if form.admission.are_full() && is_new() && self.refusal(form, call).is_none() {
@@ -219,13 +218,12 @@ impl WorkerRuntime {
         }
     }
 
-    /// Lets a call be read by whoever began it, and be attached to.
+    /// Makes a call attachable and returns it to its first reader.
     fn follow(&self, begun: BegunCall) -> RunningCall {
         self.ledger.keep(&begun.record);
         client::follow(begun.record, begun.reader, begun.reader, &self.id)
     }
 
-    /// The span of a call, from its admission to its end.
     fn runs(&self, call: &Call) -> Span {
         trace::server(names::WORKER_RUN)
             .parent(call.trace.as_ref())
@@ -238,7 +236,6 @@ impl WorkerRuntime {
             })
     }
 
-    /// Tells of somebody who takes a running call over, in the trace of that one.
     fn attached(&self, record: &CallRecord, trace: Option<&TraceContext>) {
         trace::server(names::WORKER_ATTACH)
             .parent(trace)
@@ -261,7 +258,7 @@ impl WorkerRuntime {
             CallFailure::Overloaded { .. } => ShedReason::QueueFull,
             CallFailure::NotExecuted { .. } if self.is_draining() => ShedReason::Draining,
             CallFailure::NotExecuted { .. } => ShedReason::NoWorker,
-            // It was admitted once before.
+            // The call was counted at its first admission.
             _ => return,
         };
         metrics().workers.refused(&self.pool, reason);
@@ -270,7 +267,8 @@ impl WorkerRuntime {
     fn refusal(&self, form: &Form, call: &Call) -> Option<CallFailure> {
         let session = call.caller.session.as_ref();
         if session.is_some_and(|session| self.fences.has_ended(session)) {
-            // As those of its calls that were running: it is for no other worker either.
+            // The session's end has also cancelled its running calls, so no other worker may run
+            // this one.
             return Some(CallFailure::Cancelled);
         }
         let reason = if self.is_draining() {
@@ -315,7 +313,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        // Whoever brings calls over a link brings all of them.
+        // One task delivers all calls of a link, so it must not run a tool itself.
         let begun = self.begin(call, FirstTurn::InActor);
         let begun = begun.inspect_err(|failure| self.refused(failure))?;
         Ok(self.follow(begun))
@@ -331,7 +329,7 @@ impl Worker for WorkerRuntime {
         record.adopt(attach.epoch)?;
         let number = match attach.reader {
             None => record.attach(attach.after),
-            // The number of a reader that was replaced reads nothing.
+            // A replaced reader gets a number that reads no events.
             Some(reader) => record.reattach(reader, attach.after).unwrap_or(0),
         };
         if number > 0 {
@@ -346,7 +344,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        // First, so that one that comes in its place hears of it too.
+        // Recorded first, so that a backend which replaces this one subscribes too.
         let is_new = self.subscribed.lock().insert(uri.to_owned());
         let current = Arc::clone(self.forms.read().current());
         let subscribed = current.backend.subscribe(uri).await;
@@ -363,7 +361,8 @@ impl Worker for WorkerRuntime {
     }
 
     async fn end_session(&self, session: &SessionId) {
-        // First, so that what its owner has sent before, and what an earlier one has, is either stopped or refused.
+        // The fence comes first, so that every call of this and earlier owners is stopped or
+        // refused.
         self.fences.end(session);
         for call in self.ledger.open() {
             if call.caller.session.as_ref() == Some(session) {
@@ -378,7 +377,8 @@ impl Worker for WorkerRuntime {
 impl WorkerHere for WorkerRuntime {
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
         let begun = self.begin(call, FirstTurn::Here)?;
-        // Whoever gets the end from here has it, and nobody else asks for that of a call that is safe to repeat.
+        // This caller has the end already, and no other reader can attach to a call that is safe to
+        // repeat.
         if let Some(outcome) = begun.record.ended().filter(|_| begun.is_new) {
             begun.record.deliver();
             return Ok(RunningCall::ended(outcome, Some(self.id.clone())));

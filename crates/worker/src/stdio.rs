@@ -1,14 +1,14 @@
-//! The backend that runs any stdio MCP server: as few processes as the calls allow, kept running.
+//! The backend that runs any stdio MCP server in as few processes as its calls allow.
 //!
-//! What it has in common with the backends of other transports is in `upstream`.
+//! The code that it shares with other transports is in `upstream`.
 //!
-//! | file | its part |
+//! | file | part |
 //! |---|---|
-//! | `config` | what an operator can say |
-//! | `child`, `family`, `process` | the operating system's side; all descendants; the tasks around a process and its end |
+//! | `config` | the operator's settings |
+//! | `child`, `family`, `process` | the process; its descendants; the tasks around it |
 //! | `writer` | messages to a process |
-//! | `placement`, `demand`, `pool` | which shared process a call runs on; when there are more |
-//! | `crashes` | whose calls end processes |
+//! | `placement`, `demand`, `pool` | the choice and number of shared processes |
+//! | `crashes` | principals whose calls end processes |
 
 use std::sync::Arc;
 
@@ -41,32 +41,34 @@ mod writer;
 
 pub use self::config::{Isolation, StdioConfig};
 
-/// An existing stdio MCP server of either era, as a backend.
+/// A backend for an existing stdio MCP server of either era.
 ///
 /// # Questions to clients
-/// A legacy server's `elicitation/create`, `sampling/createMessage` and `roots/list` do not say
-/// which call they belong to, and the answer of one user must never reach another:
+/// A legacy server's `elicitation/create`, `sampling/createMessage` and `roots/list` do not name
+/// their call, and one user's answer must not reach another:
 ///
-/// * In a shared process a call whose client declared one of these capabilities runs alone. Others
-///   go to another process (started on demand) or wait. A question outside such a call is answered
-///   with an error. While the call waits for its client, another process may be started in its stead.
-/// * When such a call is cancelled, the process is not used for the questions of others until it
-///   has confirmed the end of the call; if it is needed for them before that, it is replaced.
-/// * Roots are not offered to shared processes unless [`StdioConfig::share_roots`] says so.
-/// * With [`Isolation::Session`] a session's questions come from a process that only it uses, and go
-///   to its newest call. Calls without a session run in processes of their principal alone: roots are asked of its newest
-///   call, and whatever else is asked of a call that is alone there.
-/// * Roots that a server asks for at its start are asked of the first call, before the server gets it.
+/// * In a shared process, a call whose client declared one of these capabilities runs alone. Other
+///   calls wait or use another process, started on demand. The backend answers questions outside
+///   such a call with an error.
+/// * After such a call is cancelled, its process serves no other questions until it confirms the
+///   end. If it is needed sooner, the backend replaces it.
+/// * Shared processes are offered no roots unless [`StdioConfig::share_roots`] is set.
+/// * With [`Isolation::Session`], a session has its own process, and questions go to its newest
+///   call. Calls without a session use processes of their principal: roots come from its newest
+///   call, other questions go to a call that is alone there.
+/// * If a server asks for roots at its start, the first call's client answers before the server
+///   gets the call.
 ///
-/// A server that asks in the background, after the call is answered, is safe only in a session's process.
+/// A server that asks in the background, after its answer, is safe only in a session's process.
 ///
 /// # Eras
-/// [`EraChoice`] says in which era a server that speaks both is spoken to.
+/// [`EraChoice`] selects the era for a server that speaks both.
 ///
 /// # Outcomes
-/// When a process ends, calls that had been written to it end as `OutcomeUnknown`, others have another one started at once, or
-/// end as `NotExecuted` if the command fails to start. Calls like those that ended processes run apart, and then wait. A
-/// cancelled call's process is told by `notifications/cancelled`.
+/// When a process ends, calls written to it end as `OutcomeUnknown`. Other calls move to a new
+/// process at once, or end as `NotExecuted` if the command fails to start. Calls of principals
+/// whose calls ended processes run apart, with growing pauses. The backend reports a cancellation
+/// to the process with `notifications/cancelled`.
 pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
@@ -77,8 +79,8 @@ pub struct StdioBackend {
 }
 
 impl StdioBackend {
-    /// Starts the command in the background; [`Backend::state`] tells when it is ready, or why not.
-    /// Dropping the backend ends its processes, without waiting for it.
+    /// Starts the command in the background; [`Backend::state`] reports when it is ready, or why
+    /// not. Dropping the backend ends its processes in the background.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -102,28 +104,26 @@ impl StdioBackend {
         }
     }
 
-    /// The session's own processes, where a call of it has one: modern servers know no sessions.
     fn own_process(&self, call: &Call) -> Option<(&Arc<Sessions>, SessionId)> {
         let sessions = self.sessions.as_ref()?;
         let session = call.caller.session.clone()?;
         (self.server.launcher.era() == Some(Era::Legacy)).then_some((sessions, session))
     }
 
-    /// Whether the client of a call can be asked something during it by a shared process.
     fn is_askable(&self, call: &Call) -> bool {
         let config = &self.config;
         let can = |question| declares(&call.caller.capabilities, question);
         let can_answer = can(ClientCapability::Sampling)
             || can(ClientCapability::ElicitationForm)
             || can(ClientCapability::ElicitationUrl);
-        // Those of an owner are no call's.
+        // Roots of an owned process belong to no single call.
         let asks_for_roots = config.share_roots && config.isolation == Isolation::Shared;
         call.method.may_require_input()
             && (config.may_ask && can_answer || asks_for_roots && can(ClientCapability::Roots))
     }
 
-    /// Runs a call in a process that lives: one that ended before the call was written to it never read it, and the call is
-    /// placed again. The pauses of those whose calls end processes bound how often.
+    /// Runs a call, and places it again if the process ended before reading it. The pauses of
+    /// `crashes` limit the repetitions.
     async fn run_in(
         &self,
         pool: &Arc<ProcessPool>,
@@ -148,7 +148,7 @@ impl StdioBackend {
         }
     }
 
-    /// The same in the process of the call's session.
+    /// Runs a call in its session's process.
     async fn run_in_session(
         &self,
         (sessions, session): (&Arc<Sessions>, SessionId),
@@ -174,10 +174,10 @@ impl StdioBackend {
         }
     }
 
-    /// Waits until a process that did not read a call takes no other.
+    /// Waits until a process that did not read a call stops taking others.
     ///
     /// # Errors
-    /// The call does not go on in another one.
+    /// The call may not continue in another process.
     async fn may_go_on(
         &self,
         process: &Connection,
@@ -193,7 +193,7 @@ impl StdioBackend {
         }
     }
 
-    /// Who sees what the process lists that a call runs in, if the process is nobody else's.
+    /// The owner of the call's lists, if its process is not shared.
     fn owner_of_lists(&self, call: &Call) -> Option<ListOwner> {
         if self.config.isolation != Isolation::Session {
             return None;
@@ -203,7 +203,8 @@ impl StdioBackend {
         } = &*call.caller;
         let is_legacy = self.server.launcher.era() == Some(Era::Legacy);
         Some(match session {
-            // A session's calls are in a process of its own, but for those that only the modern side of its server takes.
+            // A session's calls have their own process, except calls that only the modern side
+            // takes.
             Some(_) if is_legacy => return None,
             Some(session) if *principal == Principal::anonymous() => {
                 ListOwner::Session(session.clone())
@@ -306,7 +307,6 @@ impl Backend for StdioBackend {
     }
 }
 
-/// Each connection is a process of this command.
 struct Command(Arc<StdioConfig>);
 
 impl Transport for Command {

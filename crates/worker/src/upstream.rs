@@ -1,21 +1,21 @@
-//! The client's side of MCP towards a server of either era, whatever carries the messages.
+//! The client's side of MCP towards a server of either era, over any transport.
 //!
-//! | file | its part |
+//! | file | part |
 //! |---|---|
-//! | `server` | what a backend is for every server |
-//! | `settings` | what there is to say of a server |
-//! | `launcher`, `supervisor`, `restart_delay` | opening connections, again and again; the transport's seam |
-//! | `connection` | whether a connection lives, and its end |
-//! | `binding`, `era`, `params` | for whom a connection is; the opening; a call's parameters |
-//! | `link`, `pending`, `router` | requests in flight; whom a message from the server concerns |
-//! | `outgoing`, `lines` | messages to and from the server, bounded |
-//! | `last_words` | what the server wrote for its operators before it failed |
+//! | `server` | the state that every backend has for its server |
+//! | `settings` | the settings of a server |
+//! | `launcher`, `supervisor`, `restart_delay` | opening and reopening connections; the transport interface |
+//! | `connection` | a connection's life and end |
+//! | `binding`, `era`, `params` | a connection's owner; the handshake; a call's parameters |
+//! | `link`, `pending`, `router` | requests in flight; routing of the server's messages |
+//! | `outgoing`, `lines` | bounded messages to and from the server |
+//! | `last_words` | the server's last stderr lines before it failed |
 //! | `carry` | one call, from its queue to its outcome |
 //! | `server_task` | a task that a server makes of a call |
 //! | `sessions` | connections that belong to a session or a principal |
-//! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
-//! | `lists`, `list_pace`, `subscriptions` | what the server offers; when that is read again; what changes there |
-//! | `list_call`, `own_lists` | what it offers to one caller; when that is not what all see |
+//! | `modern_side` | tools that ask in the modern era, of a server with both eras |
+//! | `lists`, `list_pace`, `subscriptions` | the server's catalog; its refresh; its changes |
+//! | `list_call`, `own_lists` | one caller's lists; whether they differ from everyone's |
 
 mod binding;
 mod carry;

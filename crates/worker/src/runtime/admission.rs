@@ -1,4 +1,4 @@
-//! Admission: how many calls a pool holds, and how many of those wait for their clients.
+//! Limits how many calls a pool holds, and how many of them wait for their clients.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +11,13 @@ use shoal_protocol::{RpcError, code};
 use super::config::PoolConfig;
 use super::pool::RETRY_AFTER;
 
-/// When a question that was refused may be put again, about.
+/// The suggested delay before a refused question is repeated.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The permits of one pool: of calls that run, and of those that wait for it.
+/// The permits of one pool, for running and queued calls.
 ///
-/// Admission is decided here, in front of the queue (`pool/queue.rs`), which has no bound of its own. A call that waits
-/// for its client has no permit; there is another limit for those.
+/// Admission limits the queue (`pool/queue.rs`), which has no limit of its own. A call that waits
+/// for its client holds no permit; a separate limit applies.
 pub(super) struct Admission {
     pool: Arc<str>,
     concurrency: usize,
@@ -27,18 +27,15 @@ pub(super) struct Admission {
     most_asking: usize,
     most_asking_of_principal: usize,
     asking: Mutex<ClientWaits>,
-    /// The calls that wait in the backend for what they need to begin.
     waiting: Mutex<PrincipalCounts>,
 }
 
-/// The calls that wait for their clients.
 #[derive(Default)]
 struct ClientWaits {
     all: usize,
     by_principal: PrincipalCounts,
 }
 
-/// A call's permit to be in the pool, from its admission until it is dropped.
 pub(super) struct Permit(Arc<Admission>);
 
 impl Admission {
@@ -56,10 +53,9 @@ impl Admission {
         })
     }
 
-    /// Takes a permit if there is one.
     pub(super) fn take(self: &Arc<Self>) -> Option<Permit> {
-        // Adding first and giving back keeps this one instruction while there is room; a burst at the
-        // very edge may refuse a call that would just have fitted.
+        // One instruction while there is room. A burst at the limit may refuse a call that would
+        // have fitted.
         if self.taken.fetch_add(1, Ordering::Relaxed) < self.total {
             Some(Permit(Arc::clone(self)))
         } else {
@@ -68,12 +64,10 @@ impl Admission {
         }
     }
 
-    /// Whether one more call would have to wait, or find no room at all.
     pub(super) fn are_busy(&self) -> bool {
         self.taken.load(Ordering::Relaxed) >= self.concurrency
     }
 
-    /// Whether there is no room for one more call.
     pub(super) fn are_full(&self) -> bool {
         self.taken.load(Ordering::Relaxed) >= self.total
     }
@@ -88,20 +82,18 @@ impl Admission {
         }
     }
 
-    /// A call has left the queue.
     pub(super) fn run(&self) {
         self.running.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call runs no more.
     pub(super) fn end(&self) {
         self.running.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A call that runs asks its client, and gives its permit back meanwhile.
+    /// Releases the permit of a running call while it asks its client.
     ///
     /// # Errors
-    /// What its tool is told when too many do.
+    /// The tool's error when too many calls wait for their clients.
     pub(super) fn ask(&self, principal: &Principal) -> Result<(), RpcError> {
         let mut asking = self.asking.lock();
         let own = asking.by_principal.of(principal);
@@ -126,16 +118,15 @@ impl Admission {
         Ok(())
     }
 
-    /// The calls that wait for their clients.
     pub(super) fn asking(&self) -> usize {
         self.asking.lock().all
     }
 
-    /// A call waits in its backend. It counts as queued, though it cannot be displaced from there: so one principal has half
-    /// of the permits at most.
+    /// Counts a call that waits in its backend. It cannot be displaced from there, so one principal
+    /// may use at most half of the permits.
     ///
     /// # Errors
-    /// Its principal has as many waiting there as it may.
+    /// The principal has reached its limit.
     pub(super) fn wait(&self, principal: &Principal) -> Result<(), CallFailure> {
         let mut waiting = self.waiting.lock();
         let own = waiting.of(principal);
@@ -154,12 +145,11 @@ impl Admission {
         Ok(())
     }
 
-    /// A call waits in its backend no more.
     pub(super) fn waited(&self, principal: &Principal) {
         self.waiting.lock().subtract(principal, 1);
     }
 
-    /// A call has asked, and goes on or ends. Its permit may be one more than there are, for as long as others leave.
+    /// Takes a permit back after the answer, even above the limit, until other calls leave.
     pub(super) fn asked(&self, principal: &Principal) {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let mut asking = self.asking.lock();

@@ -1,4 +1,4 @@
-//! Putting another form in place of a worker's form while it works.
+//! Replaces a worker's form while the worker runs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -14,16 +14,15 @@ use super::config::PoolConfig;
 use super::form::Form;
 use crate::backend::Backend;
 
-/// How often a former form is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl WorkerRuntime {
-    /// From now on calls run with these limits, and with `backend` if there is another one. It is still the same worker: those
-    /// that it has taken go on as they began, and are found. What they began with is shut down when the last of them has
-    /// ended. A legacy session that has a process or connection of its own there keeps that until the session is over, or
-    /// for as long as `sessions`.
+    /// Switches to new limits, and to `backend` if given. The worker keeps its id and its calls:
+    /// accepted calls finish with the former backend, which shuts down after the last of them. A
+    /// legacy session keeps its own process or connection there until it ends, or for at most
+    /// `sessions`.
     ///
-    /// A worker that is leaving shuts the backend down instead.
+    /// A draining worker shuts the new backend down instead.
     pub async fn change(
         self: &Arc<Self>,
         config: PoolConfig,
@@ -36,7 +35,7 @@ impl WorkerRuntime {
         let form = Form::start(config, backend).await;
         let former = {
             let mut forms = self.forms.write();
-            // Under the lock: whoever shuts the worker down looks for forms after it has said so.
+            // Checked under the lock: shutdown sets the flag before it lists the forms.
             (!self.is_draining()).then(|| forms.replace(Arc::clone(&form)))
         };
         let Some(former) = former else {
@@ -55,7 +54,6 @@ impl WorkerRuntime {
         tokio::spawn(end_former(Arc::downgrade(self), former, until));
     }
 
-    /// Passes on what the form's backend says, until the form is gone.
     pub(super) fn follow_form(self: &Arc<Self>, form: &Arc<Form>) {
         let (runtime, form) = (Arc::downgrade(self), Arc::downgrade(form));
         if let Some(form) = form.upgrade() {
@@ -67,11 +65,10 @@ impl WorkerRuntime {
         tokio::spawn(follow_state(runtime, form));
     }
 
-    /// Says that these may have changed.
     fn tell_of(&self, uris: impl IntoIterator<Item = String>) {
         for uri in uris {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
-            // Nobody listens where nothing is linked.
+            // Sending fails only if there is no receiver.
             let _ = self.updates.send(ResourceUpdated { uri, params });
         }
     }
@@ -81,7 +78,6 @@ impl WorkerRuntime {
     }
 }
 
-/// Announces what the form's backend says of itself, for as long as it is the current one.
 async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     let Some(mut state) = form.upgrade().map(|form| form.state.clone()) else {
         return;
@@ -94,7 +90,7 @@ async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     }
 }
 
-/// Passes updates on. Where some were missed, whatever is watched may have changed.
+/// Forwards updates. After a lag, all watched resources may have changed.
 async fn pass_updates_on(
     runtime: Weak<WorkerRuntime>,
     mut updates: broadcast::Receiver<ResourceUpdated>,
@@ -114,14 +110,13 @@ async fn pass_updates_on(
     }
 }
 
-/// Says who sees other lists, by all backends that calls still go to.
 async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Receiver<OwnLists>) {
     loop {
         let goes_on = changes.changed().await.is_ok();
         let Some(runtime) = runtime.upgrade() else {
             return;
         };
-        // Held, so that what is read last is told last.
+        // Holding the lock keeps announcements in the order of the reads.
         runtime.own_lists.send_if_modified(|told| {
             let backends = runtime.forms.read().backends();
             let mut all = BTreeMap::new();
@@ -141,7 +136,8 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
     }
 }
 
-/// Has a new backend report what the one before it was to report. What it has may be something else than before.
+/// Subscribes a new backend to the watched resources and reports each as changed, because its
+/// contents may differ.
 async fn subscribe_again(runtime: Weak<WorkerRuntime>, form: Arc<Form>) {
     let Some(uris) = runtime.upgrade().map(|runtime| runtime.subscribed()) else {
         return;
@@ -157,7 +153,7 @@ async fn subscribe_again(runtime: Weak<WorkerRuntime>, form: Arc<Form>) {
     }
 }
 
-/// Lets a former form end what it has.
+/// Shuts a former form down after its calls and sessions end.
 async fn end_former(runtime: Weak<WorkerRuntime>, form: Arc<Form>, until: Instant) {
     let keeps_sessions = || {
         let runtime = runtime.upgrade();

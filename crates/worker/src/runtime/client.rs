@@ -15,7 +15,6 @@ use shoal_protocol::Outcome;
 use super::deserted;
 use super::record::CallRecord;
 
-/// What the reader of this number and name, which has read nothing yet, sees of a call.
 pub(super) fn follow(
     record: Arc<CallRecord>,
     number: u64,
@@ -36,8 +35,8 @@ pub(super) fn follow(
     }
 }
 
-/// Reads a call's events straight out of its buffer: a channel between them would cost more than
-/// the rest of a small call.
+/// Reads a call's events directly from the buffer, because a channel would cost more than the rest
+/// of a small call.
 struct EventReader {
     record: Arc<CallRecord>,
     number: u64,
@@ -59,8 +58,7 @@ impl Drop for EventReader {
     }
 }
 
-/// Steers the call for as long as nobody attaches after the reader of this number. A reader that has gone
-/// may still steer: only a later one takes its place.
+/// Controls the call until a later reader attaches. A reader that left may still control it.
 struct Control {
     record: Arc<CallRecord>,
     number: u64,
@@ -92,7 +90,6 @@ impl CallControl for Control {
 }
 
 impl CallRecord {
-    /// Cancels the call for the reader of this number; whether that ended it.
     fn cancel(&self, number: u64) -> bool {
         self.is_latest(number) && self.stop(CallFailure::Cancelled)
     }

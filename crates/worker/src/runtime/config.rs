@@ -47,7 +47,7 @@ settings! {
 }
 
 impl PoolConfig {
-    /// The defaults, for this pool.
+    /// The default limits for this pool.
     pub fn new(pool: impl Into<Arc<str>>) -> Self {
         Self {
             pool: pool.into(),

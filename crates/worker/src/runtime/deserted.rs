@@ -1,7 +1,8 @@
-//! Calls whose reader has gone, and to which nobody else can come.
+//! Calls without a session whose reader left.
 //!
-//! What a session has called, or taken over as a task, is found by the session's next owner. Any other call without one (2026-07-28) belongs to the edge that
-//! began it. When that edge dies, its client's connection breaks with it, which is how such a call is cancelled.
+//! A session's next owner finds the session's calls and tasks. A call without a session
+//! (2026-07-28) belongs to the edge that began it: if that edge dies, the client's connection
+//! breaks, which cancels the call.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tokio::time::sleep;
 
 use super::record::CallRecord;
 
-/// Cancels the call, unless somebody attaches in time: its reader's link may only have broken.
+/// Cancels the call unless a reader attaches in time, because the link may only have broken.
 pub(super) fn watch(record: &Arc<CallRecord>, number: u64) {
     let (Some(patience), Ok(runtime)) = (record.deserted_after(), Handle::try_current()) else {
         return;

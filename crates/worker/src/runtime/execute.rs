@@ -1,4 +1,4 @@
-//! Running one call: deadline, cancellation, panics.
+//! Runs one call, with its deadline, cancellation and panics.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -17,9 +17,9 @@ use super::pool::waited;
 use super::record::CallRecord;
 use crate::backend::{Backend, CallContext};
 
-/// Runs a call to its end, or until `grace` after it was told to stop.
+/// Runs a call to its end, or until `grace` after its stop signal.
 ///
-/// The call's client learns of a deadline or a cancellation at once; the grace is for the tool.
+/// The client learns of a deadline or cancellation at once; only the tool gets the grace.
 pub(super) async fn execute(
     call: &Call,
     record: &Arc<CallRecord>,
@@ -29,7 +29,7 @@ pub(super) async fn execute(
 ) {
     let context = CallContext::new(Arc::clone(record) as _);
     let mut span = asks(call);
-    // The trace goes on in the backend, below this span.
+    // The backend continues the trace below this span.
     let traced = span.is_recording().then(|| Call {
         trace: span.context().cloned(),
         ..call.clone()
@@ -39,7 +39,7 @@ pub(super) async fn execute(
     let run = run.in_span(&span);
     tokio::pin!(run);
     tokio::select! {
-        // The call comes first: one that ends without waiting touches no timer.
+        // Polling the call first spares a timer if it ends without waiting.
         biased;
         ended = &mut run => {
             if let Ok(outcome) = &ended {
@@ -55,7 +55,7 @@ pub(super) async fn execute(
         }
         () = sleep_until(call.deadline) => {
             let failure = match record.waits() {
-                // In its backend, which has not begun it.
+                // The call still waits in its backend, so the tool has not begun it.
                 true => waited("its deadline"),
                 false => CallFailure::DeadlineExceeded { limit: limit(call, record) },
             };
@@ -77,7 +77,6 @@ pub(super) async fn execute(
     }
 }
 
-/// The span of what is asked of the backend.
 fn asks(call: &Call) -> Span {
     let target = || call.params.as_ref()?.member("name")?.string();
     let tool = || target().filter(|_| call.method == Method::ToolsCall);
@@ -104,12 +103,10 @@ fn describe(span: &mut Span, outcome: &CallOutcome) {
     }
 }
 
-/// The time that the call was given.
 fn limit(call: &Call, record: &CallRecord) -> Duration {
     call.deadline.saturating_duration_since(record.admitted)
 }
 
-/// Whether the call's deadline has passed.
 pub(super) fn is_late(call: &Call) -> bool {
     call.deadline <= Instant::now()
 }
@@ -121,8 +118,9 @@ fn panicked(record: &CallRecord, panic: &(dyn Any + Send)) -> CallOutcome {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
     tracing::error!(call = %record.id, method = %record.method, "a call panicked: {message}");
-    // The tool's own error, whose process lives: a failure would be held against the worker, and one client's bad arguments
-    // would keep everybody from it. What the panic said stays in the log: it was not written for the client.
+    // The process still lives, so the panic is the tool's own error. A failure would count against
+    // the worker, and one client's bad arguments would block others. The panic text stays in the
+    // log because it was not written for the client.
     CallOutcome::Error(RpcError::internal(
         "the tool panicked, and may have done a part of its work; check before you repeat it",
     ))

@@ -1,4 +1,5 @@
-//! What is known of sessions: the epoch of the latest owner that has spoken for one, or that it has ended.
+//! Session fences: the latest owner's epoch that this worker has seen, and whether the session has
+//! ended.
 
 use std::collections::{HashMap, VecDeque, hash_map};
 
@@ -6,40 +7,37 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, Caller, Epoch, Principal, PrincipalCounts, SessionId};
 
-/// So many are remembered. What is on its way for one of the others arrives soon, or not at all.
+/// Most sessions remembered. A late message for a forgotten session is unlikely.
 const MOST: usize = 8192;
-/// So many are forgotten at once, lest each new one looks for its place.
+/// Sessions dropped at once, so that not every new session pays for a search.
 const FORGOTTEN: usize = MOST / 16;
 
-/// The sessions of which something was said last. Where there are too many, those are forgotten of which whoever has
-/// most has heard least.
+/// The sessions heard of most recently. When full, the table drops the oldest sessions of the
+/// principal that has most.
 #[derive(Default)]
 pub(super) struct SessionFences(Mutex<FenceTable>);
 
 #[derive(Default)]
 struct FenceTable {
     sessions: HashMap<SessionId, SessionFence, RandomState>,
-    /// The same, the oldest first; one of which something was said since has another number.
+    /// Sessions, oldest first. An entry is stale if its session has another number now.
     order: VecDeque<(u64, SessionId)>,
     counts: PrincipalCounts,
-    /// How many have come.
     count: u64,
 }
 
 struct SessionFence {
-    /// Of the latest owner that has said one.
     epoch: Option<Epoch>,
     has_ended: bool,
     principal: Principal,
-    /// Its place in the order.
     number: u64,
 }
 
 impl SessionFences {
-    /// Takes the word of an owner of the caller's session.
+    /// Records the epoch of an owner of the caller's session.
     ///
     /// # Errors
-    /// `Superseded` where a later one is known.
+    /// `Superseded` if a later owner is known.
     pub(super) fn hear(&self, caller: &Caller, epoch: Option<Epoch>) -> Result<(), CallFailure> {
         let (Some(session), Some(epoch)) = (&caller.session, epoch) else {
             return Ok(());
@@ -55,14 +53,12 @@ impl SessionFences {
         }
     }
 
-    /// A session has ended.
     pub(super) fn end(&self, session: &SessionId) {
-        // Whose it was is not said with its end, and matters only where nothing else was.
+        // An end does not name the principal; it matters only if the session is new here.
         let nobody = Principal::anonymous();
         self.0.lock().enter(session, &nobody).has_ended = true;
     }
 
-    /// Whether a session is known to have ended.
     pub(super) fn has_ended(&self, session: &SessionId) -> bool {
         let known = self.0.lock();
         (known.sessions.get(session)).is_some_and(|entry| entry.has_ended)
@@ -70,7 +66,6 @@ impl SessionFences {
 }
 
 impl FenceTable {
-    /// The session, which is young again.
     fn enter(&mut self, session: &SessionId, principal: &Principal) -> &mut SessionFence {
         if self.sessions.len() >= MOST && !self.sessions.contains_key(session) {
             self.forget();
@@ -88,7 +83,7 @@ impl FenceTable {
         match self.sessions.entry(session.clone()) {
             hash_map::Entry::Occupied(known) => {
                 let entry = known.into_mut();
-                // One that is young need not become younger.
+                // A recent session need not move.
                 if entry.number <= young {
                     entry.number = number();
                 }
@@ -106,7 +101,7 @@ impl FenceTable {
         }
     }
 
-    /// Sessions that are heard of in turn leave a place behind each time, however few they are.
+    /// Removes stale places, which sessions leave each time they are renewed.
     fn forget_former_places(&mut self) {
         let sessions = &self.sessions;
         self.order.retain(|(number, session)| {
@@ -115,7 +110,6 @@ impl FenceTable {
         });
     }
 
-    /// Forgets the oldest of whoever has most.
     fn forget(&mut self) {
         let Some(greatest) = self.counts.greatest().cloned() else {
             return;

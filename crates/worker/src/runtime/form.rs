@@ -1,5 +1,5 @@
-//! What a worker runs calls with: a backend, limits, and actors. A pool that was changed has another form than before, and
-//! those that it had go on with what they have begun.
+//! A worker's form: the backend, limits and actors that run its calls. A changed pool gets a new
+//! form; calls of the former one finish there.
 
 use std::sync::Arc;
 
@@ -14,16 +14,15 @@ use super::config::PoolConfig;
 use super::pool::Pool;
 use crate::backend::{Backend, BackendState};
 
-/// One form of a worker.
 pub(super) struct Form {
     pub(super) config: PoolConfig,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) state: watch::Receiver<BackendState>,
     pub(super) admission: Arc<Admission>,
     pub(super) pool: Pool,
-    /// Its actors have ended, and with them its calls.
+    /// Fires when all actors have ended, and with them the calls.
     pub(super) over: CancellationToken,
-    /// Those that are about to bring it a call.
+    /// Callers that are about to submit a call.
     entering: TaskTracker,
 }
 
@@ -35,7 +34,6 @@ impl Form {
         let over = CancellationToken::new();
         let ended = over.clone();
         tokio::spawn(async move {
-            // Whichever way they ended.
             let _ = stopped.await;
             ended.cancel();
         });
@@ -50,13 +48,13 @@ impl Form {
         })
     }
 
-    /// Calls that it has: running, waiting, or asking their clients.
     pub(super) fn calls(&self) -> usize {
         let load = self.admission.load();
         load.running + load.queued + self.admission.asking()
     }
 
-    /// Takes no more calls, once those that are about to come have come. Nobody new may enter it any more.
+    /// Waits for callers that have entered, then drains the pool. The caller ensures that the form
+    /// admits no new ones.
     pub(super) async fn drain(&self) {
         self.entering.close();
         self.entering.wait().await;
@@ -70,12 +68,12 @@ impl Form {
 
 impl Drop for Form {
     fn drop(&mut self) {
-        // Actors outlive their handles. One that was drained has stopped already.
+        // Actors outlive their handles, so they must be stopped explicitly.
         self.pool.stop();
     }
 }
 
-/// A form that a call is brought to. It takes the call, whatever changes meanwhile.
+/// A form that accepts one call even if the worker switches to another form meanwhile.
 pub(super) struct EnteredForm {
     form: Arc<Form>,
     _token: TaskTrackerToken,
@@ -89,18 +87,16 @@ impl std::ops::Deref for EnteredForm {
     }
 }
 
-/// The forms of a worker.
 pub(super) struct Forms {
     current: Arc<Form>,
-    /// The oldest first.
     former: Vec<FormerForm>,
-    /// Restarts of backends that are no more.
+    /// Restarts of backends that are gone.
     restarts: u64,
 }
 
 struct FormerForm {
     form: Arc<Form>,
-    /// Whether sessions that have something of their own there go on with that.
+    /// Whether sessions with a process or connection of their own continue there.
     keeps_sessions: bool,
 }
 
@@ -117,13 +113,11 @@ impl Forms {
         &self.current
     }
 
-    /// All of them, the current one last.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Form>> {
         let former = self.former.iter().map(|former| &former.form);
         former.chain([&self.current])
     }
 
-    /// The form for a call of this session.
     pub(super) fn enter(&self, session: Option<&SessionId>) -> EnteredForm {
         let keeping = session.and_then(|session| {
             let mut former = self.former.iter().rev();
@@ -136,18 +130,16 @@ impl Forms {
         }
     }
 
-    /// Puts `next` in place of the current form, which is returned.
     pub(super) fn replace(&mut self, next: Arc<Form>) -> Arc<Form> {
         let former = std::mem::replace(&mut self.current, next);
         self.former.push(FormerForm {
-            // With the same backend its sessions go on anyway.
+            // If both forms share the backend, its sessions continue anyway.
             keeps_sessions: !former.is_backend_of(&self.current),
             form: Arc::clone(&former),
         });
         former
     }
 
-    /// Whether sessions still have something of their own at a former form, and calls go there for it.
     pub(super) fn keeps_sessions(&self, form: &Arc<Form>) -> bool {
         let mut former = self.former.iter();
         former.any(|former| {
@@ -156,7 +148,6 @@ impl Forms {
         })
     }
 
-    /// From now on nobody enters a former form.
     pub(super) fn close(&mut self, form: &Arc<Form>) {
         for former in &mut self.former {
             if Arc::ptr_eq(&former.form, form) {
@@ -165,7 +156,7 @@ impl Forms {
         }
     }
 
-    /// Forgets a former form; whether nobody else has its backend.
+    /// Removes a former form. Returns whether no other form uses its backend.
     pub(super) fn forget(&mut self, form: &Arc<Form>) -> bool {
         self.former
             .retain(|former| !Arc::ptr_eq(&former.form, form));
@@ -176,7 +167,7 @@ impl Forms {
         is_last
     }
 
-    /// How busy the worker is. What former forms run counts too; how much can run is up to the current one.
+    /// The worker's load. Calls of former forms count; the capacity is the current form's.
     pub(super) fn load(&self) -> WorkerLoad {
         let mut load = self.current.admission.load();
         for former in &self.former {
@@ -189,7 +180,6 @@ impl Forms {
         load
     }
 
-    /// The backends, each once.
     pub(super) fn backends(&self) -> Vec<Arc<dyn Backend>> {
         let mut forms: Vec<&Arc<Form>> = Vec::new();
         for form in self.all() {
@@ -201,7 +191,6 @@ impl Forms {
         backends.collect()
     }
 
-    /// How often what runs the tools was started anew.
     pub(super) fn restarts(&self) -> u64 {
         let backends = self.backends();
         let running: u64 = backends.iter().map(|backend| backend.restarts()).sum();

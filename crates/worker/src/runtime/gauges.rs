@@ -1,4 +1,4 @@
-//! What metrics read of a worker when somebody collects them, and the names that they may use.
+//! The values that metrics collect from a worker, and the label names that they may use.
 
 use std::sync::{Arc, Weak};
 
@@ -8,13 +8,12 @@ use shoal_telemetry::metrics::{self, ActorKind, NameKind, Registration, metrics}
 
 use super::WorkerRuntime;
 
-/// Keeps the readings up; they read nothing once the worker is gone.
+/// Keeps the readings registered. They read 0 after the worker is gone.
 pub(super) struct Gauges {
     _registrations: [Registration; 7],
 }
 
 impl Gauges {
-    /// Lets metrics read `worker`, which is of `pool`.
     pub(super) fn register(pool: &Arc<str>, worker: &Weak<WorkerRuntime>) -> Self {
         let all = metrics();
         if metrics::enabled() {
@@ -49,7 +48,7 @@ impl Gauges {
                         report(&name, age.unwrap_or_default());
                     }
                 }),
-                // Its actors wait for nobody but the calls that were not begun.
+                // Only calls that have not begun wait in an actor's mailbox.
                 (all.actors).observe_mailbox(actors(queued)),
                 (all.actors).observe_alive(actors(alive)),
             ],
@@ -61,7 +60,6 @@ fn queued(worker: &WorkerRuntime) -> u64 {
     worker.forms.read().load().queued as u64
 }
 
-/// One actor for each call that can run, as long as the pool was not stopped.
 fn alive(worker: &WorkerRuntime) -> u64 {
     let forms = worker.forms.read();
     let alive = forms.all().filter(|form| !form.over.is_cancelled());
@@ -70,7 +68,6 @@ fn alive(worker: &WorkerRuntime) -> u64 {
         .sum()
 }
 
-/// Lets metrics use the names of tools and prompts, as the backend calls them.
 pub(super) fn name(announced: &Announcement) {
     let Some(catalog) = announced.catalog.as_ref().filter(|_| metrics::enabled()) else {
         return;

@@ -1,5 +1,5 @@
-//! The calls that can be attached to: those that run, and for a bounded time those that have ended; and
-//! for longer the ids of those that were taken or refused.
+//! The calls that readers can attach to: running ones, and ended ones for a bounded time. Ids of
+//! taken or refused calls stay longer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -15,10 +15,9 @@ use super::config::PoolConfig;
 use super::record::CallRecord;
 use super::tombstones::Tombstones;
 
-/// How often expired calls are looked for. Coarse, because a call that stays a little longer harms
-/// nobody.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Calls that may end between a call's end and its acknowledgement; one that comes later than that changes nothing.
+/// Calls that may end between a call's end and its acknowledgement. A later acknowledgement is
+/// ignored.
 const LOOKED_BACK: usize = 4096;
 
 pub(super) struct Ledger {
@@ -28,7 +27,6 @@ pub(super) struct Ledger {
     limits: RwLock<Limits>,
 }
 
-/// How much is kept, and for how long.
 #[derive(Clone, Copy)]
 struct Limits {
     retention: Duration,
@@ -48,7 +46,6 @@ impl Limits {
     }
 }
 
-/// The calls that have ended, oldest first.
 #[derive(Default)]
 struct Retired {
     calls: VecDeque<RetiredCall>,
@@ -61,23 +58,19 @@ struct RetiredCall {
     bytes: usize,
 }
 
-/// What [`Ledger::enter`] found.
 pub(super) enum Entered<T> {
-    /// The call is new.
     New(Arc<CallRecord>, T),
-    /// The call is known.
     Known(Arc<CallRecord>),
 }
 
 impl Ledger {
-    /// An empty ledger, swept until it is dropped.
+    /// Starts an empty ledger that a task sweeps.
     pub(super) fn start(config: &PoolConfig) -> Arc<Self> {
         let ledger = Self::new(config);
         tokio::spawn(sweep(Arc::downgrade(&ledger)));
         ledger
     }
 
-    /// An empty ledger that nothing sweeps.
     fn new(config: &PoolConfig) -> Arc<Self> {
         Arc::new(Self {
             calls: DashMap::default(),
@@ -87,27 +80,25 @@ impl Ledger {
         })
     }
 
-    /// Goes by other limits from now on. What is kept already stays for as long as it was to.
+    /// Applies new limits. Calls already kept stay for their former retention time.
     pub(super) fn limit(&self, config: &PoolConfig) {
         *self.limits.write() = Limits::of(config);
         self.tombstones.lock().limit(config);
     }
 
-    /// How long a call without a session goes on while nobody reads it.
     pub(super) fn deserted_after(&self) -> Duration {
         self.limits.read().deserted_after
     }
 
-    /// How far it is, for whoever binds a call to this worker.
     pub(super) fn number(&self) -> LedgerNumber {
         self.tombstones.lock().number()
     }
 
-    /// Enters a call, if `admit` lets it in and it is not only to be attached to, or finds it.
+    /// Enters a new call that `admit` accepts, or finds a known one.
     ///
     /// # Errors
-    /// `OutcomeUnknown` for a journaled call that may have run here before; what `admit` says, or has said; `Cancelled` for
-    /// one that was, or is, only to be attached to.
+    /// `OutcomeUnknown` for a journaled call that may have run here; the present or former refusal
+    /// of `admit`; `Cancelled` for an unknown call with `attach_only`.
     pub(super) fn enter<T>(
         self: &Arc<Self>,
         call: &Call,
@@ -116,8 +107,8 @@ impl Ledger {
         match self.calls.entry(call.id) {
             Entry::Occupied(known) => Ok(Entered::Known(Arc::clone(known.get()))),
             Entry::Vacant(vacant) => {
-                // Under the entry's lock, and a call is remembered before it is forgotten: there is no moment
-                // at which it is neither.
+                // The entry's lock is held, and a call gets its tombstone before it is removed, so
+                // that one of the two always exists.
                 let journaled = call.repeat == Repeat::Never;
                 if journaled {
                     self.tombstones.lock().check(call.id, call.ledger)?;
@@ -127,7 +118,8 @@ impl Ledger {
                     false => admit(),
                 };
                 let admission = admission.inspect_err(|failure| {
-                    // Final for this binding, so that whoever hears it may bind the call elsewhere.
+                    // The refusal is final for this binding, so that the caller can bind the call
+                    // elsewhere.
                     if journaled {
                         let mut tombstones = self.tombstones.lock();
                         tombstones.refused(call.id, failure.clone(), Instant::now());
@@ -140,11 +132,11 @@ impl Ledger {
         }
     }
 
-    /// As [`enter`](Self::enter), of a call that is safe to repeat; but nobody finds a new one before it is
-    /// [kept](Self::keep). If it ends before that, there is no need to enter it at all.
+    /// Enters a call that is safe to repeat, as [`enter`](Self::enter) does, but leaves it out of
+    /// the ledger until it is [kept](Self::keep). A call that ends first needs no entry.
     ///
     /// # Errors
-    /// What `admit` says.
+    /// The refusal of `admit`.
     pub(super) fn enter_later<T>(
         self: &Arc<Self>,
         call: &Call,
@@ -158,7 +150,6 @@ impl Ledger {
         Ok(Entered::New(record, admission))
     }
 
-    /// Lets a call be found that was to be entered later, if it was.
     pub(super) fn keep(&self, record: &Arc<CallRecord>) {
         if !record.is_kept() {
             self.calls.insert(record.id, Arc::clone(record));
@@ -170,14 +161,13 @@ impl Ledger {
         self.calls.get(&id).map(|record| Arc::clone(&record))
     }
 
-    /// The calls that have not ended.
     pub(super) fn open(&self) -> Vec<Arc<CallRecord>> {
         let open = self.calls.iter().filter(|record| !record.has_ended());
         open.map(|record| Arc::clone(&record)).collect()
     }
 
-    /// Calls whose end somebody may yet come for: they ended not long ago, and nobody has been given it. Who has not come by
-    /// then does not come.
+    /// Recently ended calls whose end no reader has received. Readers that have not come by then
+    /// are not expected.
     pub(super) fn undelivered(&self) -> usize {
         let now = Instant::now();
         let limits = *self.limits.read();
@@ -191,13 +181,11 @@ impl Ledger {
         records.filter(|record| record.awaits_reader()).count()
     }
 
-    /// How long the call has waited that waits longest for a place to run.
     pub(super) fn waits_longest(&self) -> Option<Duration> {
         let waiting = self.calls.iter().filter(|record| record.waits());
         waiting.map(|record| record.admitted.elapsed()).max()
     }
 
-    /// Keeps a call that has ended for the retention time, at the cost of the oldest.
     pub(super) fn retire(&self, id: CallId, bytes: usize) {
         let limits = *self.limits.read();
         let until = Instant::now() + limits.retention;
@@ -212,7 +200,6 @@ impl Ledger {
         self.forget_all(surplus);
     }
 
-    /// The end of a call is safe elsewhere: it is not kept here any longer.
     pub(super) fn acknowledge(&self, id: CallId) {
         let retired = self.retired.lock().remove(id);
         if retired {
@@ -220,12 +207,11 @@ impl Ledger {
         }
     }
 
-    /// Forgets a call, but for its id where that says whether it may run again.
+    /// Removes a call, and leaves a tombstone if it must not run again.
     pub(super) fn forget(&self, id: CallId) {
         self.calls.remove_if(&id, |_, record| {
             let now = Instant::now();
             match record.refused() {
-                // It was given back without having run.
                 Some(failure) => self.tombstones.lock().refused(id, failure, now),
                 None if record.is_once() => self.tombstones.lock().taken(id, now),
                 None => {}
@@ -259,7 +245,6 @@ impl Retired {
         Some(kept.id)
     }
 
-    /// Takes out one that ended not long ago; whether it was there.
     fn remove(&mut self, id: CallId) -> bool {
         let newest = self.calls.iter().rev().take(LOOKED_BACK);
         let Some(back) = newest.into_iter().position(|kept| kept.id == id) else {

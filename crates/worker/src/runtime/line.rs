@@ -1,4 +1,4 @@
-//! The tool's way to its client, as the runtime offers it to backends.
+//! The runtime's [`CallLine`]: how a tool reaches its client.
 
 use std::time::Duration;
 
@@ -13,13 +13,11 @@ use tokio_util::sync::CancellationToken;
 use super::record::{CallRecord, Offered};
 use crate::backend::{CallLine, Patience};
 
-/// How long a tool waits for a reader that is behind before it goes on without it. Longer than a
-/// reader's hiccup, shorter than what a user takes for a stuck tool.
+/// How long a tool waits for a slow reader: longer than a hiccup, shorter than a user tolerates.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a tool waits for its session: longer than it takes another node to go on with one whose owner
-/// was lost, if anybody asks for the session at all.
+/// How long a tool waits for session state: longer than a failover of the session owner.
 const STATE_PATIENCE: Duration = Duration::from_secs(60);
-/// Questions of one call that may be open at once.
+/// Most open questions of one call.
 const OPEN_ASKS: usize = 64;
 
 #[async_trait]
@@ -53,7 +51,7 @@ impl CallLine for CallRecord {
         let (waits, Some(pool)) = self.wait_in_backend()? else {
             return ready.await;
         };
-        // The call's deadline is seen to by whoever runs it.
+        // The call's executor enforces the deadline.
         let Patience::OfPool(busy) = patience else {
             ready.await?;
             return waits.over().await;
@@ -98,7 +96,7 @@ impl CallLine for CallRecord {
             take_back: CallRecord::withdraw_ask,
         };
         let answer = answered.await;
-        // A tool whose call has ended meanwhile is only to hear that.
+        // If the call has ended, the tool gets that error without waiting for an actor.
         if answer.is_ok() {
             waits.answered().await;
         }
@@ -126,7 +124,7 @@ impl StateDoor for CallRecord {
         let _turn = self.state_turn.lock().await;
         let writes = matches!(request, StateRequest::Set { .. });
         let request = |ask| CallEventKind::State { ask, request };
-        // Whoever reads the call need not be told to make room: there is one request at most.
+        // At most one state request is open, so it needs no room in the buffer.
         let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
             return Outcome::Error(ended());
         };
@@ -161,7 +159,7 @@ impl CallRecord {
         }
     }
 
-    /// A message whose level cannot be read is no valid message, and reaches nobody.
+    /// A message with an unreadable level is invalid and dropped.
     fn wants_log(&self, params: Option<&RawJson>) -> bool {
         let level = params
             .and_then(|params| params.member("level"))
@@ -170,7 +168,7 @@ impl CallRecord {
     }
 }
 
-/// Takes back what the tool has asked when it stops waiting for the answer.
+/// Withdraws a question when the tool stops waiting for the answer.
 struct TakenBackOnDrop<'a> {
     record: &'a CallRecord,
     ask: AskId,

@@ -1,16 +1,14 @@
-//! How long a call took at the backend, and how it ended there.
+//! Measures how long a call took at the backend, and how it ended there.
 
 use shoal_ports::{Call, CallOutcome};
 use shoal_protocol::Method;
 use shoal_telemetry::metrics::{self, CountedOutcome, Failure, Operation, Transport, metrics};
 use tokio::time::Instant;
 
-/// A call at the backend.
 pub(super) struct Measure<'a> {
     pool: &'a str,
     call: &'a Call,
     transport: Transport,
-    /// `None` when nobody measures.
     began: Option<Instant>,
 }
 
@@ -24,7 +22,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// The call is over. One that was told to stop is, even if its tool takes a while to do so.
+    /// Records the end of the call. A stopped call ends here even if its tool needs longer.
     pub(super) fn end(&self, outcome: &CallOutcome) {
         let Some(began) = self.began else {
             return;

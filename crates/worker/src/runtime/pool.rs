@@ -1,9 +1,9 @@
-//! The actor pool: one actor for each call that can run at once, and a queue of those that wait for one.
+//! The actor pool: one actor for each concurrent call, and a queue.
 //!
-//! A call goes straight to an actor that has nothing to do: one message. Or it has its [first turn](turn) where it comes
-//! from, on that actor's place, and goes to the actor when it has to wait: one message, or none. An actor that ends a
-//! call takes the next from the queue by itself: none. (ractor's factory does the same with three messages through an
-//! actor of its own, which was a tenth of the instructions of a small echo call in one process.)
+//! A new call goes to an idle actor in one message. If it has its [first turn](turn) in the
+//! caller's task, it reaches an actor only when it has to wait. An actor that finishes a call takes
+//! the next one from the queue without a message. (ractor's factory needs three messages, a tenth
+//! of the instructions of a small echo call.)
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -42,70 +42,55 @@ use shares::Shares;
 use turn::{LongTurns, Turn};
 use work::BoxedCall;
 
-/// When an overloaded pool may be tried again. A pool that is full now is seldom empty sooner, and
-/// clients that come back in the same second would only be refused again.
+/// The retry delay of an overloaded pool. A full pool rarely empties sooner, so a shorter delay
+/// would cause another refusal.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The part of the time that a call may wait within which it has to have its turn by the pace of those before it. The rest
-/// is for calls that take longer than those.
+/// The part of the longest wait that the estimated wait may fill. The rest allows for slower calls.
 const SURE: f64 = 0.75;
 
-/// The pool's mailbox. A cheap handle.
 #[derive(Clone)]
 pub(super) struct Pool(Arc<Shared>);
 
-/// What the pool's actors share.
 pub(super) struct Shared {
     pub(super) admission: Arc<Admission>,
     name: Arc<str>,
     backend: Arc<dyn Backend>,
-    /// How long a call may go on after it was told to stop.
     grace: Duration,
-    /// How long a call may wait.
     pub(super) queue_age: Duration,
     long_turns: LongTurns,
-    /// The calls that have asked, which no actor runs any more.
     asked: TaskTracker,
-    /// Ends those.
     killed: CancellationToken,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Actors that have nothing to do; the one that had something last is used first.
+    /// A stack: the most recently used actor is reused first.
     idle: Vec<ActorRef<Job>>,
-    /// Calls that go on after an answer, before any that has not begun.
+    /// Calls that continue after an answer; they precede calls that have not begun.
     returning: VecDeque<Weak<CallRecord>>,
-    /// While there are idle ones, only those wait here whose principals have their share.
+    /// While actors are idle, only calls of principals at their limit wait here.
     queue: Queue,
     shares: Shares,
-    /// Every actor of the pool.
     all: Vec<ActorRef<Job>>,
     closing: Closing,
 }
 
-/// Where a call is run until it waits for the first time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstTurn {
-    /// In the task that brings it, if an actor is free: for who has nothing else to do meanwhile.
     Here,
-    /// In an actor.
     InActor,
 }
 
-/// What the pool still does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Closing {
-    /// It takes calls.
     No,
-    /// What was accepted runs, nothing new is taken.
     Draining,
-    /// Only what has begun runs.
     Stopped,
 }
 
 impl Pool {
-    /// Starts the pool's actors; the task ends when all of them have.
+    /// Starts the pool's actors. The task ends when all of them have ended.
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
@@ -145,15 +130,15 @@ impl Pool {
         let asked = shared.asked.clone();
         let ended = tokio::spawn(async move {
             join_all(ends).await;
-            // Only actors add to these.
+            // Only actors, which have ended here, spawn into `asked`.
             asked.close();
             asked.wait().await;
         });
         (Self(shared), ended)
     }
 
-    /// Has the call run, after those that wait; it waits no longer than the pool's limit or its deadline. It may have
-    /// ended when this returns.
+    /// Runs or queues the call until the queue limit or its deadline. The call may have ended on
+    /// return.
     pub(super) fn dispatch(&self, work: PooledCall, first_turn: FirstTurn) {
         let mut state = self.0.state.lock();
         if state.closing != Closing::No {
@@ -182,15 +167,15 @@ impl Pool {
             FirstTurn::InActor => Some(Job::Waits(Box::new(work))),
         };
         if let Some(job) = job {
-            // An actor that was killed hands the job back, and dropping it ends the call.
+            // A killed actor returns the job; dropping the job ends the call.
             drop(actor.cast(job));
         }
     }
 
-    /// Whether a call would have its turn in time if it waited now.
+    /// Estimates whether the call would get its turn in time.
     ///
     /// # Errors
-    /// It would wait longer than it may, at the pace of those before it: refused at once, it can still be tried elsewhere.
+    /// The estimate exceeds the limit. An immediate refusal lets the caller try another worker.
     pub(super) fn admit(&self, call: &Call) -> Result<(), CallFailure> {
         if work::continues(call) {
             return Ok(());
@@ -198,7 +183,7 @@ impl Pool {
         let principal = &call.caller.principal;
         let wait = {
             let state = self.0.state.lock();
-            // Those who wait may do so for their shares only, beside actors that have nothing to do.
+            // If actors are idle, queued calls wait only for their principals' limits.
             if !state.idle.is_empty() && state.shares.may_run(principal) {
                 return Ok(());
             }
@@ -218,7 +203,6 @@ impl Pool {
         }
     }
 
-    /// Makes room in a full queue for a call of a principal that has fewer there than another.
     pub(super) fn displace(&self, call: &Call) {
         let (principal, continues) = (&call.caller.principal, work::continues(call));
         let displaced = self.0.state.lock().queue.displace(principal, continues);
@@ -227,17 +211,14 @@ impl Pool {
         }
     }
 
-    /// Runs what has been accepted and nothing new, then stops the pool.
     pub(super) fn drain(&self) {
         self.close(Closing::Draining);
     }
 
-    /// Ends what waits, and stops the actors once they have ended what they run.
     pub(super) fn stop(&self) {
         self.close(Closing::Stopped);
     }
 
-    /// Stops the actors at once, whatever they run.
     pub(super) fn kill(&self) {
         self.stop();
         self.0.killed.cancel();
@@ -258,13 +239,12 @@ impl Pool {
         for actor in idle {
             actor.stop(None);
         }
-        // Each ends the call that it is of.
+        // Dropping these ends their calls.
         drop(left);
     }
 }
 
 impl Shared {
-    /// Runs a call on the actor whose task this is, until it ends or asks its client.
     async fn run(&self, mut running: CallTask) -> Arc<CallRecord> {
         let call = Arc::clone(&running.call);
         if !poll_fn(|context| running.poll_on_actor(context)).await {
@@ -280,8 +260,8 @@ impl Shared {
         call
     }
 
-    /// What `actor`, which has nothing to do any more for `left`, does next; with nothing it is idle from now on, or lent to
-    /// a call that goes on.
+    /// Gives a free `actor` its next job: a returned call to run, or a lease for a call that
+    /// continues. Otherwise the actor becomes idle.
     fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<BoxedCall> {
         let mut state = self.state.lock();
         state.shares.leave(left);
@@ -317,7 +297,6 @@ impl Shared {
         next
     }
 
-    /// Finds an actor for a call that goes on, now or when one is free.
     pub(super) fn resume(self: &Arc<Self>, call: Arc<CallRecord>) {
         let mut state = self.state.lock();
         let lent = match (state.closing, state.idle.pop()) {
@@ -327,15 +306,14 @@ impl Shared {
                 Some(ActorLease::new(self, &actor, principal))
             }
             (Closing::No, None) => return state.returning.push_back(Arc::downgrade(&call)),
-            // There may be no actor left to wait for.
+            // A closing pool may have no actor left to wait for.
             (Closing::Draining | Closing::Stopped, None) => None,
         };
         drop(state);
-        // What is declined goes back by itself.
+        // A declined lease frees its actor on drop.
         drop(call.resume(lent));
     }
 
-    /// A call has waited too long for what its backend has too little of.
     pub(super) fn waited_in_backend(&self, admitted: Instant, busy: &str) -> CallFailure {
         if metrics::enabled() {
             let took = admitted.elapsed();
@@ -351,7 +329,7 @@ impl Shared {
     }
 }
 
-/// Sheds what has waited too long, until nothing waits.
+/// Sheds expired calls until the queue is empty.
 async fn sweep(shared: Arc<Shared>) {
     let mut waits = true;
     while waits {

@@ -1,4 +1,4 @@
-//! What a worker knows of one call: its events, its open questions, its reader.
+//! The state of one call: its events, open questions and reader.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,12 +21,12 @@ use super::slot::ActorSlot;
 
 mod readers;
 
-/// Events that a reader may be behind before the tool has to wait for it.
+/// Events that a reader may lag behind before the tool waits for it.
 const UNREAD_EVENTS: u64 = 64;
-/// Answered questions that are remembered: whoever gave the last of them may not know yet that it arrived.
+/// Answered questions remembered, because the acknowledgement of an answer may be lost.
 const ANSWERED: usize = 128;
 
-/// One call, from its admission until nobody can attach to it any more.
+/// One call, from its admission until the worker forgets it.
 pub(super) struct CallRecord {
     pub(super) id: CallId,
     pub(super) caller: Arc<Caller>,
@@ -36,17 +36,15 @@ pub(super) struct CallRecord {
     pub(super) cancelled: CancellationToken,
     repeat: Repeat,
     begun: AtomicBool,
-    /// The epoch of the latest owner of a session that has come for it, though it began without one: it has become a task.
-    /// Zero: none has.
+    /// The epoch of the latest session owner that took over a call which began without a session
+    /// and became a task; 0 if none.
     adopted: AtomicU64,
-    /// The span that it runs in.
     span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,
     state: Mutex<RecordState>,
-    /// Tells writers that the reader has taken something.
     room: Notify,
     pub(super) slot: ActorSlot,
-    /// One request to the session at a time, so that their order is that of the tool.
+    /// Orders the requests to the session as the tool made them.
     pub(super) state_turn: tokio::sync::Mutex<()>,
 }
 
@@ -55,58 +53,48 @@ struct RecordState {
     events: EventBuffer,
     reader: Option<AttachedReader>,
     readers: u64,
-    /// The newest event that any reader has had.
+    /// The newest event that any reader has received.
     read: u64,
-    /// The name of the latest reader: its number when it first came.
+    /// The latest reader's first number, which is its name.
     name: u64,
     asks: Vec<(AskId, oneshot::Sender<Outcome>)>,
     asked: u64,
     answered: VecDeque<AskId>,
-    /// Only to name the call in the log while it runs.
+    /// For the log, while the call runs.
     params: Option<RawJson>,
-    /// Whether the ledger has the call, and must hear when it may be forgotten.
     kept: bool,
-    /// Whether a reader has been given the call's end.
     delivered: bool,
-    /// Whether it was told to stop and may run again: its client was told that it does not run, and may send it again.
+    /// Whether the call was stopped and may run again: its client may send it once more.
     withdrawn: bool,
 }
 
-/// Whoever reads the events now. A later reader takes over: the earlier one is most likely half of a
-/// broken connection.
+/// The present reader. A later reader takes over because the earlier connection is probably broken.
 struct AttachedReader {
     number: u64,
     read: u64,
     waker: Option<Waker>,
-    /// It has gone, and may come back: the tool waits for it as for a slow one.
+    /// Whether the reader left. It may return, so the tool waits for it.
     left: bool,
 }
 
-/// Whether an event was taken in.
 pub(super) enum Offered {
-    /// Yes.
     Taken,
-    /// The call has ended.
     Ended,
-    /// The reader is too far behind.
     Full(CallEventKind),
 }
 
 impl CallRecord {
-    /// Notes the span that the call runs in.
     pub(super) fn runs_in(&self, span: Option<&TraceContext>) {
         if let Some(span) = span {
-            // It is noted once, where the call is entered.
+            // Set only once, when the call is entered.
             let _ = self.span.set(span.clone());
         }
     }
 
-    /// The span that the call runs in.
     pub(super) fn runs(&self) -> Option<&TraceContext> {
         self.span.get()
     }
 
-    /// A call, and whether the ledger has it.
     pub(super) fn new(call: &Call, ledger: Weak<Ledger>, kept: bool) -> Arc<Self> {
         Arc::new(Self {
             id: call.id,
@@ -131,29 +119,28 @@ impl CallRecord {
         })
     }
 
-    /// Whether the ledger has the call.
     pub(super) fn is_kept(&self) -> bool {
         self.state.lock().kept
     }
 
-    /// Whether the call has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.state.lock().events.has_ended()
     }
 
-    /// Whether somebody may yet come for the call's end, which nobody has been given: the next owner of its session, or
-    /// whoever read it by a link that broke.
+    /// Whether a reader may still come for the undelivered end: the session's next owner, or a
+    /// reader whose link broke.
     pub(super) fn awaits_reader(&self) -> bool {
         let state = self.state.lock();
         let wanted = self.is_of_session() || !self.cancelled.is_cancelled();
         wanted && state.events.has_ended() && !state.delivered
     }
 
-    /// Somebody comes for it: the owner of a session, in this epoch, or whoever has begun it without one.
+    /// Checks a new reader: a session owner with its epoch, or the caller of a call without a
+    /// session.
     ///
     /// # Errors
-    /// `Superseded` where a later owner has. One without an epoch comes after any: it has become a task, and a request that is sent
-    /// again does not take it back.
+    /// `Superseded` if a later owner took the call. A resent request without an epoch cannot
+    /// reclaim a call that became a task.
     pub(super) fn adopt(&self, epoch: Option<Epoch>) -> Result<(), CallFailure> {
         if self.caller.session.is_some() {
             return Ok(());
@@ -167,24 +154,22 @@ impl CallRecord {
         }
     }
 
-    /// Whether the next owner of a session may come for it, whoever reads it now.
+    /// Whether a session owner may take over the call.
     fn is_of_session(&self) -> bool {
         self.caller.session.is_some() || self.adopted.load(Ordering::Relaxed) > 0
     }
 
-    /// Its end is given to whoever has begun it.
     pub(super) fn deliver(&self) {
         self.state.lock().delivered = true;
     }
 
-    /// Whether the call has neither begun nor ended.
     pub(super) fn waits(&self) -> bool {
         !self.begun.load(Ordering::Relaxed) && !self.has_ended()
     }
 
-    /// The tool is about to see the call; `false` when the call has ended, and it must not.
+    /// Marks the call as visible to the tool. Returns `false` if the call has ended.
     pub(super) fn begin(&self) -> bool {
-        // Under the lock that ends the call, so that whoever forgets an ended call knows whether it has run.
+        // The lock that ends the call is held, so that an ended call's flag is final.
         let state = self.state.lock();
         let begins = !state.events.has_ended();
         if begins {
@@ -193,7 +178,7 @@ impl CallRecord {
         begins
     }
 
-    /// The tool does not see the call yet after all; `false` when the call has ended.
+    /// Reverts `begin` while the backend waits. Returns `false` if the call has ended.
     pub(super) fn pause(&self) -> bool {
         let state = self.state.lock();
         let waits = !state.events.has_ended();
@@ -203,12 +188,11 @@ impl CallRecord {
         waits
     }
 
-    /// Whether the call must not run twice.
     pub(super) fn is_once(&self) -> bool {
         self.repeat == Repeat::Never
     }
 
-    /// Why a call that must not be repeated was given back, or stopped, without having run.
+    /// Why a call that must not repeat ended without having run.
     pub(super) fn refused(&self) -> Option<CallFailure> {
         if !self.is_once() || self.begun.load(Ordering::Relaxed) {
             return None;
@@ -219,7 +203,7 @@ impl CallRecord {
         }
     }
 
-    /// What a client has to know when the call ends without its tool.
+    /// The failure for a call that ends without its tool's answer.
     pub(super) fn lost(&self, reason: &str) -> CallFailure {
         let reason = reason.to_owned();
         if self.begun.load(Ordering::Relaxed) {
@@ -229,12 +213,10 @@ impl CallRecord {
         }
     }
 
-    /// What the call was given, while it runs.
     pub(super) fn params(&self) -> Option<RawJson> {
         self.state.lock().params.clone()
     }
 
-    /// Offers an event to the reader, unless that is too far behind.
     pub(super) fn offer(&self, kind: CallEventKind) -> Offered {
         let mut state = self.state.lock();
         if state.events.has_ended() {
@@ -252,13 +234,13 @@ impl CallRecord {
         Offered::Taken
     }
 
-    /// Returns when the reader has taken something, left or been replaced since `offer` said full, or
-    /// after `patience`; whether it was the former.
+    /// Waits up to `patience` until the reader reads an event, leaves or is replaced after `offer`
+    /// returned `Full`. Returns whether it did so.
     pub(super) async fn room(&self, patience: Duration) -> bool {
         let room = self.room.notified();
         tokio::pin!(room);
         room.as_mut().enable();
-        // What happened between the offer and `enable` was not notified to this future.
+        // `enable` misses what happened since the offer, so check again.
         if !self.is_full() {
             return true;
         }
@@ -274,8 +256,8 @@ impl CallRecord {
         !state.events.has_ended() && (behind >= UNREAD_EVENTS || !state.events.has_room(read))
     }
 
-    /// Puts a question, which `kind` makes of its number; the receiver yields its answer, or nothing when the
-    /// call ends before.
+    /// Opens a question that `kind` builds from its number. The receiver closes if the call ends
+    /// first.
     pub(super) fn open_ask(
         &self,
         kind: impl FnOnce(AskId) -> CallEventKind,
@@ -295,13 +277,11 @@ impl CallRecord {
         Some((ask, answered))
     }
 
-    /// Takes back a request to the session that nobody waits for any more.
     pub(super) fn close_ask(&self, ask: AskId) {
         self.state.lock().close_ask(ask);
     }
 
-    /// Takes back a question to the client that nobody waits for any more, and tells the reader, which may have asked the client.
-    /// A question that no reader has had is forgotten.
+    /// Withdraws a question to the client and tells a reader that received it.
     pub(super) fn withdraw_ask(&self, ask: AskId) {
         let mut state = self.state.lock();
         let was_sent = state.events.has_sent(ask, state.read);
@@ -313,8 +293,8 @@ impl CallRecord {
         wake(waker);
     }
 
-    /// Answers a question for the reader of this number, unless a later one has attached. Whether the question has
-    /// its answer: this one, or one that came before and whose acknowledgement was lost.
+    /// Answers a question for this reader, unless a later one has attached. Returns `true` also for
+    /// a repeated answer whose acknowledgement was lost.
     pub(super) fn answer(&self, number: u64, ask: AskId, answer: Outcome) -> bool {
         let mut state = self.state.lock();
         if state.readers != number {
@@ -323,7 +303,7 @@ impl CallRecord {
         let Some(waiting) = state.close_ask(ask) else {
             return state.answered.contains(&ask);
         };
-        // The tool may have stopped waiting; then nobody was answered.
+        // The tool may have stopped waiting.
         let open = waiting.send(answer).is_ok();
         if open {
             if state.answered.len() == ANSWERED {
@@ -334,7 +314,7 @@ impl CallRecord {
         open
     }
 
-    /// Ends the call, unless it has ended already; whether this ended it.
+    /// Ends the call. Returns whether this call of `finish` ended it.
     pub(super) fn finish(&self, outcome: CallOutcome) -> bool {
         let mut state = self.state.lock();
         if state.events.has_ended() {
@@ -359,7 +339,7 @@ impl CallRecord {
         true
     }
 
-    /// The ledger has the call now, which may have ended meanwhile.
+    /// Marks the call as entered in the ledger; it may have ended meanwhile.
     pub(super) fn kept(&self) {
         let mut state = self.state.lock();
         state.kept = true;
@@ -371,19 +351,18 @@ impl CallRecord {
         }
     }
 
-    /// Whether a call that has ended is gone once its reader has its end.
+    /// Whether an ended call is forgotten because its reader has the end.
     fn is_delivered_and_gone(&self, state: &RecordState) -> bool {
         self.is_passing(state) && state.reader.as_ref().is_some_and(|reader| !reader.left)
     }
 
-    /// Ends the call because of `failure`, and tells the tool to stop.
     pub(super) fn stop(&self, failure: CallFailure) -> bool {
         let ended = self.finish(CallOutcome::Failed(failure));
         self.cancelled.cancel();
         ended
     }
 
-    /// How the call has ended, if that is all there is to read of it.
+    /// The call's outcome, if the end is its only event.
     pub(super) fn ended(&self) -> Option<CallOutcome> {
         let state = self.state.lock();
         match state.events.next_after(0).map(|event| &event.kind) {
@@ -392,24 +371,24 @@ impl CallRecord {
         }
     }
 
-    /// Whether the call is not kept once its end has been read: one that is safe to repeat, and said nothing but its end, or
-    /// was lost or withdrawn. Were such a one kept, a reader that sends it again would find it instead of having it run.
+    /// Whether the record goes once its end is read: the call is safe to repeat, and it sent only
+    /// its end, was lost or was withdrawn. Otherwise a resent call would find the record instead of
+    /// running.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
         self.repeat == Repeat::Safe && (events.last() == 1 || events.was_lost() || state.withdrawn)
     }
 
-    /// Whether it was told to stop and may run again.
     pub(super) fn is_withdrawn(&self) -> bool {
         self.state.lock().withdrawn
     }
 
-    /// How long it goes on when nobody reads it; `None` when its worker has gone.
+    /// `None` after the worker is gone.
     pub(super) fn deserted_after(&self) -> Option<Duration> {
         Some(self.ledger.upgrade()?.deserted_after())
     }
 
-    /// Keeps how it has ended for who may come for it; for a withdrawn one nobody does.
+    /// Keeps the end for later readers; a withdrawn call has none.
     fn retire(&self, bytes: usize) {
         let Some(ledger) = self.ledger.upgrade() else {
             return;

@@ -1,4 +1,4 @@
-//! Draining a worker: what was accepted ends, or is named.
+//! Drains a worker: accepted calls end, or the log names them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,19 +13,16 @@ use super::WorkerRuntime;
 use super::form::Form;
 use super::record::CallRecord;
 
-/// How often a drain names the calls that it waits for.
 const REPORT: Duration = Duration::from_secs(5);
-/// How often a worker that leaves looks whether it still has calls.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long the pool may take to stop once all its calls have been told to.
 const STOP: Duration = Duration::from_secs(1);
 
 impl WorkerRuntime {
-    /// Takes no more calls, lets those that were accepted end until `deadline`, stops the others, and
-    /// shuts the backend down. The log names whoever is still busy, every few seconds and at the end.
+    /// Refuses new calls, waits for accepted ones until `deadline`, stops the rest, and shuts the
+    /// backend down. The log names busy calls every few seconds and at the end.
     pub async fn shutdown(&self, deadline: Instant) {
         self.withdraw(Announcement::LEAVING);
-        // Nothing changes any more.
+        // A draining worker accepts no change, so the list is final.
         let forms: Vec<Arc<Form>> = self.forms.read().all().cloned().collect();
         for form in &forms {
             form.pool.drain();
@@ -38,8 +35,12 @@ impl WorkerRuntime {
         join_all(backends.iter().map(|backend| backend.shutdown())).await;
     }
 
-    /// Takes no more calls, says `why` ([`Announcement::LEAVING`] or [`Announcement::REMOVED`]), and returns when those that were
-    /// accepted have ended, and their ends were fetched. Cancellation safe. What is left to do is to shut it down.
+    /// Refuses new calls, announces `why` ([`Announcement::LEAVING`] or [`Announcement::REMOVED`]),
+    /// and waits until accepted calls have ended and their ends were read. The caller then shuts
+    /// the worker down.
+    ///
+    /// # Cancel safety
+    /// Cancellation safe.
     pub async fn leave(&self, why: &'static str) {
         self.withdraw(why);
         while self.open_calls() > 0 {
@@ -47,9 +48,9 @@ impl WorkerRuntime {
         }
     }
 
-    /// Says that this worker takes no more calls, and why, if it has not been said before.
+    /// Announces that the worker takes no more calls, and why. Only the first call has an effect.
     pub fn withdraw(&self, why: &'static str) {
-        // Under the lock: a change of forms looks at it there.
+        // Under the lock, because a change of forms checks the flag there.
         let forms = self.forms.write();
         if self.draining.swap(true, Ordering::AcqRel) {
             return;
@@ -100,7 +101,7 @@ impl WorkerRuntime {
     }
 }
 
-/// Waits for the end of a form whose calls were all told to stop, for a moment.
+/// Waits briefly for a form whose calls were told to stop.
 async fn stop(form: &Arc<Form>) {
     let patience = form.config.cancel_grace + STOP;
     if timeout(patience, form.over.cancelled()).await.is_err() {

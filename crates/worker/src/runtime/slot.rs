@@ -1,8 +1,8 @@
-//! A call's slot among those that run: an actor of the pool, which it gives back while it waits for its client.
+//! A call's slot: the pool actor that it releases while it waits for its client.
 //!
-//! A call is run by an actor until it asks. Then it goes on as a task of its own, and the actor has other work. Once
-//! nothing is open any more, the call takes a slot before it goes on, ahead of calls that have not begun. A call whose
-//! backend cannot begin it yet leaves its actor as well.
+//! An actor runs the call until it asks. Then the call continues as a separate task, and the actor
+//! takes other work. After all answers the call takes a slot again, ahead of calls that have not
+//! begun. A call whose backend cannot begin it yet releases its actor too.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,14 +19,13 @@ use super::admission::Admission;
 use super::pool::{ActorLease, CallTask, Shared};
 use super::record::CallRecord;
 
-/// Where a call is to run.
 #[derive(Default)]
 pub(super) struct ActorSlot {
     state: Mutex<State>,
-    /// Its actor is to leave it alone: it waits for its client, or in its backend.
+    /// Tells the actor to release the call, which waits for its client or its backend.
     leave: AtomicBool,
     actor: AtomicWaker,
-    /// Tells that the call does not return any more, or has ended.
+    /// Notifies when the call has a slot again or has ended.
     taken: Notify,
 }
 
@@ -35,49 +34,36 @@ struct State {
     pool: Weak<Shared>,
     call: Weak<CallRecord>,
     holds: Holds,
-    /// Whether the call counts as one that waits for its client.
     asks: bool,
-    /// Questions that are open.
     open: usize,
-    /// Whether the actor that began the call still runs it.
     driven: bool,
-    /// The actor that stands still for the call since it went on.
+    /// The actor reserved for the call since it continued.
     lent: Option<ActorLease>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Holds {
-    /// The call does not run.
     #[default]
     Nothing,
-    /// A slot.
     Slot,
-    /// None: its client is asked.
     Asking,
-    /// None: its backend cannot begin it yet.
     Waiting,
-    /// None yet: it has its answers, or can begin.
     Returning,
 }
 
-/// The wait for an answer to a question that is open.
 pub(super) struct ClientWait<'a>(&'a CallRecord);
 
-/// A wait for the backend.
 pub(super) struct BackendWait<'a>(&'a CallRecord);
 
-/// Lets the call run until it is dropped.
 pub(super) struct SlotGuard<'a>(&'a CallRecord);
 
 impl ActorSlot {
-    /// The call has ended, though its tool may not have stopped.
     pub(super) fn ended(&self) {
         self.taken.notify_waiters();
     }
 }
 
 impl CallRecord {
-    /// The call runs in `pool`, on an actor of it.
     pub(super) fn take_slot(self: &Arc<Self>, pool: &Arc<Shared>) -> SlotGuard<'_> {
         let mut state = self.slot.state.lock();
         state.pool = Arc::downgrade(pool);
@@ -89,10 +75,10 @@ impl CallRecord {
         SlotGuard(self)
     }
 
-    /// The client is about to be asked: the call needs no slot until it has answered.
+    /// Releases the slot until the client has answered.
     ///
     /// # Errors
-    /// What the tool is told when too many calls wait for their clients.
+    /// Too many calls wait for their clients.
     pub(super) fn wait_for_client(&self) -> Result<ClientWait<'_>, RpcError> {
         let mut state = self.slot.state.lock();
         let mut left = None;
@@ -110,10 +96,10 @@ impl CallRecord {
         Ok(ClientWait(self))
     }
 
-    /// The backend cannot begin the call yet: it needs no slot until it can. With the pool that it waits in.
+    /// Releases the slot until the backend can begin the call. Returns the pool too.
     ///
     /// # Errors
-    /// The call has ended, or its principal has too many that wait there.
+    /// The call has ended, or too many calls of its principal wait there.
     pub(super) fn wait_in_backend(
         &self,
     ) -> Result<(BackendWait<'_>, Option<Arc<Shared>>), CallFailure> {
@@ -133,7 +119,6 @@ impl CallRecord {
         Ok((BackendWait(self), pool))
     }
 
-    /// Has the actor go, if there is one.
     fn leave_slot(&self, state: &mut State) -> Option<ActorLease> {
         if state.driven {
             self.slot.leave.store(true, Ordering::Release);
@@ -147,10 +132,10 @@ impl CallRecord {
         self.slot.taken.notify_waiters();
     }
 
-    /// Lets the call have this slot, or any without one where the pool is closing, if it waits for that.
+    /// Gives a returning call this slot, or none if the pool is closing.
     ///
     /// # Errors
-    /// With the slot, if it does not.
+    /// Returns the slot if the call does not wait for one.
     pub(super) fn resume(&self, lent: Option<ActorLease>) -> Result<(), Option<ActorLease>> {
         let mut state = self.slot.state.lock();
         let (Holds::Returning, Some(pool)) = (state.holds, state.pool.upgrade()) else {
@@ -181,13 +166,12 @@ impl CallRecord {
         }
     }
 
-    /// Finds an actor for the call.
     fn come_back(&self, mut state: MutexGuard<'_, State>) {
         let (Some(pool), Some(call)) = (state.pool.upgrade(), state.call.upgrade()) else {
             return;
         };
         if self.slot.leave.swap(false, Ordering::AcqRel) {
-            // That was quicker than the actor.
+            // The answer came before the actor left, so the call keeps it.
             state.go_on(&pool.admission, &self.caller.principal);
             return;
         }
@@ -196,7 +180,7 @@ impl CallRecord {
         pool.resume(call);
     }
 
-    /// Waits until the call has ended and its tool has stopped; `None` if both are so.
+    /// Waits until the call has ended and its tool has stopped; `None` if both happened.
     pub(super) fn over(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
         if self.is_over() {
             return None;
@@ -220,7 +204,6 @@ impl CallRecord {
         self.has_ended() && (!is_stopped || self.slot.state.lock().holds == Holds::Nothing)
     }
 
-    /// Returns once the call may go on.
     async fn resumed(&self) {
         loop {
             let taken = self.slot.taken.notified();
@@ -235,7 +218,6 @@ impl CallRecord {
 }
 
 impl State {
-    /// The call has a slot again.
     fn go_on(&mut self, admission: &Admission, principal: &Principal) {
         self.holds = Holds::Slot;
         if std::mem::take(&mut self.asks) {
@@ -246,7 +228,7 @@ impl State {
 }
 
 impl BackendWait<'_> {
-    /// The backend can begin the call: returns once it may.
+    /// Waits for a slot after the backend can begin the call.
     ///
     /// # Errors
     /// The call has ended.
@@ -272,8 +254,8 @@ impl Drop for BackendWait<'_> {
 }
 
 impl ClientWait<'_> {
-    /// The client has answered: returns once the call may go on. Where it is dropped, the tool does not wait for the
-    /// answer any more, and the call takes the next slot all the same.
+    /// Waits for a slot after the answer. If the future is dropped, the call still takes the next
+    /// slot.
     pub(super) async fn answered(self) {
         let call = self.0;
         drop(self);
@@ -313,10 +295,11 @@ impl Drop for SlotGuard<'_> {
 }
 
 impl CallTask {
-    /// Runs the call on its actor: ready with `true` when it has ended, with `false` when it goes on without the actor.
+    /// Polls the call on its actor: `true` when it has ended, `false` when it continues without the
+    /// actor.
     pub(super) fn poll_on_actor(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let slot = &self.call.slot;
-        // Before the call, which may ask in another task at any time.
+        // Registered before the poll, because the call may ask in another task at any time.
         slot.actor.register(context.waker());
         if self.future.as_mut().poll(context).is_ready() {
             return Poll::Ready(true);

@@ -1,4 +1,4 @@
-//! The journaled calls that were taken or refused here and are forgotten otherwise, by the ledger's numbers.
+//! Remembers journaled calls that were taken or refused here, by ledger number.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -9,28 +9,28 @@ use tokio::time::Instant;
 
 use super::config::PoolConfig;
 
-/// The results of a call may be gone this many times over before its id may be.
+/// The least memory of ids, as a multiple of the result retention.
 const RETENTIONS: u32 = 10;
-/// How long a number lasts in which something was remembered.
+/// How long one number lasts if it has entries.
 const LASTS: Duration = Duration::from_secs(1);
-/// The ids of one number are at most this part of all that are remembered.
+/// A number covers at most this fraction of the remembered ids.
 const PART: usize = 64;
 
-/// Ids of journaled calls, and what became of them, for the last numbers of the ledger.
+/// Ids and fates of journaled calls under the ledger's recent numbers.
 ///
-/// The ledger counts on, by time on this machine's own monotonic clock and by what it remembers, and forgets whole
-/// numbers, the oldest first. A call that was bound under a number that is still remembered, and is not known, was
-/// neither taken nor refused under any binding that is not newer. A number in which nothing happened does not pass.
+/// The ledger increments its number by time, on the machine's monotonic clock, and by entries. It
+/// forgets whole numbers, oldest first. If a call's number is still remembered and its id is
+/// unknown, the call was neither taken nor refused under this or an older binding. A number without
+/// entries does not expire.
 pub(super) struct Tombstones {
     incarnation: u64,
     /// The number of the first slot.
     oldest: u64,
-    /// What was remembered under each number; the last is the present one.
+    /// The slots of consecutive numbers; the last is current.
     slots: VecDeque<Slot>,
     tombstones: HashMap<CallId, Tombstone, RandomState>,
-    /// The greatest id that was forgotten: all that calls without a number can be compared with.
+    /// The greatest forgotten id, for calls that carry no number.
     horizon: Option<CallId>,
-    /// Entries in all slots.
     entries: usize,
     most: usize,
     retention: Duration,
@@ -43,10 +43,9 @@ struct Slot {
     last: Option<Instant>,
 }
 
-/// What became of a call, and under which number that was.
 struct Tombstone {
     number: u64,
-    /// Why it was refused; `None` where it was taken, and may have run. Boxed, being rare where there are many tombstones.
+    /// The refusal; `None` if the call was taken and may have run. Boxed because refusals are rare.
     refused: Option<Box<CallFailure>>,
 }
 
@@ -68,13 +67,11 @@ impl Tombstones {
         }
     }
 
-    /// Goes by other limits from now on.
     pub(super) fn limit(&mut self, config: &PoolConfig) {
         self.most = config.remembered_calls;
         self.retention = retention(config);
     }
 
-    /// Where the ledger is.
     pub(super) fn number(&self) -> LedgerNumber {
         LedgerNumber {
             incarnation: self.incarnation,
@@ -82,11 +79,11 @@ impl Tombstones {
         }
     }
 
-    /// Whether a call that is not known otherwise may be run, or refused for lack of room.
+    /// Checks whether an unknown call may run.
     ///
     /// # Errors
-    /// The refusal that it has had under this number or a later one, and under any if it was to be cancelled;
-    /// `OutcomeUnknown` where it was taken, or may have been.
+    /// The call's refusal under this or a later number; `Cancelled` under any number;
+    /// `OutcomeUnknown` if it was or may have been taken.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let tombstone = self.tombstones.get(&id);
         let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));
@@ -94,13 +91,13 @@ impl Tombstones {
             Some(None) => {
                 return unknown("its worker may have run it before, and its result is gone");
             }
-            // Whoever binds it anew does not know that it is to be cancelled.
+            // A later binding does not know of the cancellation.
             Some(Some(CallFailure::Cancelled)) => return Err(CallFailure::Cancelled),
             _ => {}
         }
         let Some(bound) = bound else {
-            // By ids, which other machines' clocks made: sound, since all that was forgotten is below, but one that
-            // is new is refused too where its maker's clock is behind by more than what is remembered.
+            // Without a number, ids decide. All forgotten ids are below the horizon, so this is
+            // safe; but a new id is refused too if its maker's clock lags by more than the memory.
             return match self.horizon {
                 Some(horizon) if id <= horizon => {
                     unknown("its worker may have forgotten that it has run it")
@@ -121,17 +118,14 @@ impl Tombstones {
         }
     }
 
-    /// Remembers a call that must not run again.
     pub(super) fn taken(&mut self, id: CallId, now: Instant) {
         self.remember(id, None, now);
     }
 
-    /// Remembers why a call was refused.
     pub(super) fn refused(&mut self, id: CallId, failure: CallFailure, now: Instant) {
         self.remember(id, Some(failure), now);
     }
 
-    /// Counts on if it is time, and forgets what has been remembered for long enough.
     pub(super) fn pass(&mut self, now: Instant) {
         self.count_on(now);
         while self.slots.len() > 1
@@ -179,7 +173,7 @@ impl Tombstones {
         self.entries -= slot.ids.len();
         for id in slot.ids {
             self.horizon = self.horizon.max(Some(id));
-            // It may have been remembered again since.
+            // The id may have been remembered again since.
             if self
                 .tombstones
                 .get(&id)

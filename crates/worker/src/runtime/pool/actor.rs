@@ -1,4 +1,4 @@
-//! One of the pool's actors: runs one call at a time.
+//! A pool actor, which runs one call at a time.
 
 use std::sync::Arc;
 
@@ -7,16 +7,12 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use super::Shared;
 use super::work::{BoxedCall, CallTask};
 
-/// One of the pool's actors.
 pub(super) struct PoolActor {
     pub(super) shared: Arc<Shared>,
 }
 
-/// What an actor is given to do.
 pub(super) enum Job {
-    /// A call that has not begun.
     Waits(BoxedCall),
-    /// A call that has had its first turn.
     Begun(CallTask),
 }
 
@@ -29,7 +25,7 @@ impl Actor for PoolActor {
         Ok(())
     }
 
-    // Never an error: the actor would end, and the pool be smaller by one.
+    // An error would end the actor and shrink the pool.
     async fn handle(
         &self,
         myself: ActorRef<Job>,

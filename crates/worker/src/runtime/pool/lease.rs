@@ -1,4 +1,4 @@
-//! An actor that stands still while a call which it does not run has its slot.
+//! Reserves an actor for a call that runs in another task.
 
 use std::sync::Arc;
 
@@ -8,13 +8,12 @@ use shoal_ports::Principal;
 use super::Shared;
 use super::actor::Job;
 
-/// The lease of an actor. Dropping it gives the actor something else to do.
+/// An actor's lease. Dropping it gives the actor its next job.
 pub(in crate::runtime) struct ActorLease(Option<Leased>);
 
 struct Leased {
     pool: Arc<Shared>,
     actor: ActorRef<Job>,
-    /// Whose share it is.
     principal: Principal,
 }
 
@@ -27,7 +26,7 @@ impl ActorLease {
         }))
     }
 
-    /// Leaves the actor to whoever lent it.
+    /// Releases the lease without touching the actor.
     pub(super) fn forget(mut self) {
         self.0 = None;
     }
@@ -39,7 +38,7 @@ impl Drop for ActorLease {
             return;
         };
         if let Some(work) = lent.pool.next(&lent.actor, &lent.principal) {
-            // An actor that was killed hands the job back, and dropping it ends the call.
+            // A killed actor returns the job; dropping the job ends the call.
             drop(lent.actor.cast(Job::Waits(work)));
         }
     }

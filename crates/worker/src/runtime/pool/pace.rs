@@ -1,16 +1,16 @@
-//! How fast calls leave a queue, which tells how long one more would wait.
+//! Measures how fast calls leave a queue, to estimate waits.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// After so many calls for each place, half of what was seen is forgotten: the pace is that of the recent past.
+/// Calls per place after which half of the sample is dropped, so that the pace stays recent.
 const WINDOW: u32 = 32;
 
-/// What was seen of a queue since it was last empty.
+/// Departures from a queue since it was last empty.
 ///
-/// Calls that run count as if they had just left: so there is a pace, if a low guess, before the first has ended, and
-/// it falls while none ends.
+/// Running calls count as departures. This gives a low estimate before the first call ends, and the
+/// pace falls while calls are stuck.
 pub(super) struct Pace {
     since: Instant,
     left: u32,
@@ -18,7 +18,6 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// That of a queue which gets its first call at `since`, in front of so many places.
     pub(super) fn new(since: Instant, concurrency: usize) -> Self {
         Self {
             since,
@@ -27,7 +26,6 @@ impl Pace {
         }
     }
 
-    /// A call has left to be run.
     pub(super) fn left(&mut self, now: Instant) {
         self.left += 1;
         if self.left >= self.concurrency.saturating_mul(WINDOW) {
@@ -36,7 +34,6 @@ impl Pace {
         }
     }
 
-    /// How long a call would wait that has so many before it.
     pub(super) fn wait(&self, ahead: usize, now: Instant) -> Duration {
         let seen = now.saturating_duration_since(self.since);
         let each = seen / self.left.saturating_add(self.concurrency);

@@ -1,4 +1,4 @@
-//! The calls that wait for an actor: one principal's after the other's, in turn.
+//! The queue of calls, which serves principals in turn.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -10,41 +10,36 @@ use super::pace::Pace;
 use super::shares::Shares;
 use super::work::BoxedCall;
 
-/// How often calls are looked for that have waited too long. Those are late by half of it in the middle, which
-/// nobody notices after seconds.
+/// The sweep interval. Expired calls leave half of it late on average.
 pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
-/// A call that waits.
 pub(super) struct QueuedCall {
     work: BoxedCall,
     until: Instant,
 }
 
 impl QueuedCall {
-    /// One that waits for `longest`, and no longer than its deadline.
     pub(super) fn new(work: BoxedCall, longest: Duration) -> Self {
         let until = work.deadline().min(Instant::now() + longest);
         Self { work, until }
     }
 }
 
-/// One principal's calls are served as they came; of several principals, each has its turn. Admission bounds it
-/// (`admission.rs`, and [`wait`](Self::wait)), which can refuse a call before it comes here.
+/// First in, first out for one principal; round robin among principals. Admission limits the length
+/// (`admission.rs` and [`wait`](Self::wait)) before calls come here.
 pub(super) struct Queue {
-    /// The calls that can run at once.
     concurrency: usize,
-    /// While anybody waits.
+    /// `None` while the queue is empty.
     pace: Option<Pace>,
-    /// No lane is empty.
+    /// Lanes are removed when they become empty.
     lanes: HashMap<Principal, VecDeque<QueuedCall>>,
-    /// Whose turn it is: each principal that has a lane, once.
+    /// Each principal that has a lane, once.
     turns: VecDeque<Principal>,
-    /// Somebody calls [`expire`](Self::expire) every now and then.
+    /// Whether a task sweeps the queue with [`expire`](Self::expire).
     swept: bool,
 }
 
 impl Queue {
-    /// An empty one in front of so many places.
     pub(super) fn new(concurrency: usize) -> Self {
         Self {
             concurrency,
@@ -55,18 +50,18 @@ impl Queue {
         }
     }
 
-    /// How long one more call of `principal` would wait, at the pace of those before it. Nothing where nobody waits.
+    /// The estimated wait of one more call of `principal`; zero if the queue is empty.
     pub(super) fn wait(&self, principal: &Principal) -> Duration {
         let Some(pace) = &self.pace else {
             return Duration::ZERO;
         };
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
-        // The others have a turn for each of its own.
+        // Other principals get one turn for each call of this one.
         let ahead = self.lanes.values().map(|lane| lane.len().min(own + 1));
         pace.wait(ahead.sum(), Instant::now())
     }
 
-    /// Has a call wait; true where the caller has to see to it that the queue is swept from now on.
+    /// Queues a call. Returns `true` if the caller must start sweeping.
     pub(super) fn push(&mut self, call: QueuedCall) -> bool {
         self.pace
             .get_or_insert_with(|| Pace::new(Instant::now(), self.concurrency));
@@ -80,14 +75,14 @@ impl Queue {
             }
         };
         match call.work.continues() {
-            // It has been here before, and its client has answered since.
+            // The call ran before, and its client has answered since, so it goes first.
             true => lane.push_front(call),
             false => lane.push_back(call),
         }
         !std::mem::replace(&mut self.swept, true)
     }
 
-    /// The next call of a principal that may have one more run; those before it that have waited too long go to
+    /// Takes the next call whose principal is below its limit, and moves earlier, expired calls to
     /// `expired`.
     pub(super) fn pop(
         &mut self,
@@ -129,15 +124,14 @@ impl Queue {
         None
     }
 
-    /// Forgets the pace when nobody waits any more: the next that do may find others.
     fn forget_pace_if_empty(&mut self) {
         if self.lanes.is_empty() {
             self.pace = None;
         }
     }
 
-    /// Takes out the newest call of whoever has most, to make room for one more call of `principal`, unless that has as
-    /// many itself; for one that `continues`, whatever it has.
+    /// Removes the newest call of the principal with the most calls. Unless the new call
+    /// `continues`, its own principal must have fewer.
     pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<BoxedCall> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
         let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;
@@ -154,8 +148,7 @@ impl Queue {
         Some(displaced)
     }
 
-    /// Takes those out that have waited too long. One that finds nobody waiting is the last: then nobody sweeps any
-    /// more.
+    /// Removes expired calls. Sweeping stops when the queue is empty.
     pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();
@@ -177,12 +170,10 @@ impl Queue {
         expired
     }
 
-    /// Whether the queue goes on being swept.
     pub(super) fn is_swept(&self) -> bool {
         self.swept
     }
 
-    /// Takes all that wait.
     pub(super) fn take(&mut self) -> Vec<BoxedCall> {
         self.turns.clear();
         self.pace = None;

@@ -1,7 +1,7 @@
-//! The first turn of a call: what it does before it waits for anything.
+//! A call's first turn: the poll before its first wait.
 //!
-//! Many tools never wait. Handing such a call to an actor, and its end back, is more than the rest of its way through
-//! the pool, so it has its first turn in the task that brought it. What is left of it then, if anything, is the actor's.
+//! Many tools finish without waiting, and the hand-over to an actor would cost more than the rest
+//! of such a call. So the caller's task polls the call once, and an actor takes what is left.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,26 +18,23 @@ use super::actor::Job;
 use super::work::PooledCall;
 use crate::runtime::record::CallRecord;
 
-/// A turn of this length keeps its caller from noticing what else happens to the call.
+/// The length of a long turn. It delays the caller's task, which cannot see other events meanwhile.
 const LONG: Duration = Duration::from_millis(25);
-/// What a long turn counts against a tool, in short turns. One may be the machine's fault.
+/// The weight of a long turn. The weight is greater than 1 because a single one may be the
+/// machine's fault.
 const WEIGHT: u32 = 8;
-/// From here on a tool works in its actor only.
+/// Above this weight, the tool runs only in actors.
 const TOO_MUCH: u32 = 2 * WEIGHT;
-/// After this time it is tried again.
+/// After this time, the tool gets first turns again.
 const FORGIVEN: Duration = Duration::from_secs(60);
-/// Tools are forgotten beyond so many.
+/// Most tools remembered.
 const MOST: usize = 1000;
 
-/// What has become of a call in its first turn.
 pub(super) enum Turn {
-    /// It has ended.
     Ended(Arc<CallRecord>),
-    /// It goes to its actor.
     Goes(Job),
 }
 
-/// Gives a call its first turn, unless it is one of a tool that takes long ones.
 pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
     let long_turns = &shared.long_turns;
     let (began, target) = (work.admitted(), work.target());
@@ -45,7 +42,7 @@ pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
         return Turn::Goes(Job::Waits(Box::new(work)));
     }
     let mut running = work.run(Arc::clone(shared));
-    // The actor's own turn follows, with a waker of its own: whatever happens in between, it looks again.
+    // The actor polls again with its own waker, so no wake-up is lost.
     let polled = running
         .future
         .as_mut()
@@ -57,7 +54,7 @@ pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
     }
 }
 
-/// What a call is of, as far as its turns go: its tool, its prompt, its resource.
+/// The tool, prompt or resource of a call.
 pub(super) struct Target {
     pub(super) method: Method,
     pub(super) params: Option<RawJson>,
@@ -71,22 +68,19 @@ impl Target {
     }
 }
 
-/// The tools that have taken long turns lately. Nearly always there are none, and nothing is looked up.
+/// Tools with recent long turns. Usually empty, which one flag tells.
 #[derive(Default)]
 pub(super) struct LongTurns {
     any: AtomicBool,
     tools: Mutex<HashMap<String, Taken>>,
 }
 
-/// What counts against a tool.
 struct Taken {
     weight: u32,
-    /// When it took its last long turn.
     last: Instant,
 }
 
 impl LongTurns {
-    /// Whether a call has to have its first turn in an actor.
     fn forbid(&self, target: &Target) -> bool {
         if !self.any.load(Ordering::Relaxed) {
             return false;
@@ -104,7 +98,6 @@ impl LongTurns {
         }
     }
 
-    /// A first turn took so long.
     fn took(&self, time: Duration, target: &Target) {
         let long = time >= LONG;
         if !long && !self.any.load(Ordering::Relaxed) {

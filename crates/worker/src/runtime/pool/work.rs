@@ -17,21 +17,19 @@ use crate::runtime::execute::{execute, is_late};
 use crate::runtime::measure::Measure;
 use crate::runtime::record::CallRecord;
 
-/// Boxed, because it goes from hand to hand.
 pub(super) type BoxedCall = Box<PooledCall>;
 
-/// A call that runs; dropping it ends the call.
+/// A running call; dropping it ends the call.
 pub(in crate::runtime) struct CallTask {
     pub(in crate::runtime) future: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(in crate::runtime) call: Arc<CallRecord>,
 }
 
-/// A call on its way through the pool. Dropping it ends the call, whatever happened to it.
+/// A call on its way through the pool; dropping it ends the call.
 pub(in crate::runtime) struct PooledCall {
     call: Call,
     record: Arc<CallRecord>,
     _permit: Permit,
-    /// Ends with the call.
     span: Span,
 }
 
@@ -50,27 +48,22 @@ impl PooledCall {
         }
     }
 
-    /// Whose call it is.
     pub(super) fn principal(&self) -> &Principal {
         &self.call.caller.principal
     }
 
-    /// Whether the call has been run before, up to what its client was asked.
     pub(super) fn continues(&self) -> bool {
         continues(&self.call)
     }
 
-    /// When the call must have ended.
     pub(super) fn deadline(&self) -> Instant {
         self.call.deadline
     }
 
-    /// When the call was admitted.
     pub(super) fn admitted(&self) -> Instant {
         self.record.admitted
     }
 
-    /// What the call is of.
     pub(super) fn target(&self) -> Target {
         Target {
             method: self.call.method.clone(),
@@ -78,12 +71,12 @@ impl PooledCall {
         }
     }
 
-    /// Runs the call, unless it has ended while it waited. It has ended when this has.
+    /// Runs the call unless it ended while queued.
     pub(super) fn run(self, pool: Arc<Shared>) -> CallTask {
         let call = Arc::clone(&self.record);
         let future = Box::pin(async move {
             let ran = AssertUnwindSafe(self.run_in(&pool)).catch_unwind();
-            // A tool that panics has been caught before; this is the runtime's own.
+            // Tool panics are caught further in; this one is a defect of the runtime.
             if ran.await.is_err() {
                 tracing::error!(pool = %pool.name, "a call was lost to a defect of the worker");
             }
@@ -108,7 +101,6 @@ impl PooledCall {
         }
     }
 
-    /// Ends the call because it waited too long.
     pub(super) fn shed(&self, pool: &str) {
         let (outcome, failure) = match is_late(&self.call) {
             true => (QueueOutcome::Deadline, waited("its deadline")),
@@ -119,7 +111,6 @@ impl PooledCall {
         tracing::debug!(call = %self.record.id, pool, "a call waited too long and was shed");
     }
 
-    /// Ends the call to make room for a principal that has fewer waiting.
     pub(super) fn make_room(&self, pool: &str) {
         self.waited(pool, QueueOutcome::Shed);
         self.fail(CallFailure::overloaded(
@@ -128,14 +119,12 @@ impl PooledCall {
         ));
     }
 
-    /// Ends the call because the pool takes none any more.
     pub(super) fn shut_out(&self, pool: &str) {
         self.waited(pool, QueueOutcome::Shed);
         let reason = "the worker is shutting down".to_owned();
         self.fail(CallFailure::NotExecuted { reason });
     }
 
-    /// The call does not wait any more.
     fn waited(&self, pool: &str, outcome: QueueOutcome) {
         if metrics::enabled() {
             let took = self.record.admitted.elapsed();
@@ -148,7 +137,6 @@ impl PooledCall {
     }
 }
 
-/// Whether a call brings answers to what it asked when it was run before.
 pub(super) fn continues(call: &Call) -> bool {
     let params = call.params.as_ref();
     params.is_some_and(|params| params.member("inputResponses").is_some())

@@ -1,4 +1,4 @@
-//! Whoever reads a call's events: one at a time, and a later one takes over.
+//! The readers of a call's events: one at a time, a later one takes over.
 
 use std::task::{Poll, Waker};
 
@@ -8,14 +8,15 @@ use shoal_ports::{CallEvent, CallEventKind};
 use super::{AttachedReader, CallRecord, RecordState, wake};
 
 impl CallRecord {
-    /// Makes a new reader, who takes over from the present one; its number, which is its name too.
+    /// Attaches a new reader, which replaces the present one. Returns its number, which is also its
+    /// name.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
         let mut state = self.state.lock();
         state.name = state.readers + 1;
         self.read_on(state, after)
     }
 
-    /// The reader of this name has come back; its new number, unless another one has come meanwhile.
+    /// Renews a reader by its name, unless another one has attached.
     pub(in crate::runtime) fn reattach(&self, name: u64, after: u64) -> Option<u64> {
         let state = self.state.lock();
         (state.name == name).then(|| self.read_on(state, after))
@@ -38,7 +39,7 @@ impl CallRecord {
         number
     }
 
-    /// Lets go of a reader that is too slow; its events end, and it may attach again.
+    /// Detaches a slow reader: its events end, and it may attach again.
     pub(in crate::runtime) fn detach_slow_reader(&self) {
         let mut state = self.state.lock();
         let former = state.reader.take();
@@ -46,7 +47,6 @@ impl CallRecord {
         wake(former.and_then(|reader| reader.waker));
     }
 
-    /// The reader's next event.
     pub(in crate::runtime) fn poll_read(
         &self,
         number: u64,
@@ -83,8 +83,8 @@ impl CallRecord {
         Poll::Ready(Some(event))
     }
 
-    /// The reader has gone. Whether the call may be deserted now: it runs, and no session and no question leads anybody
-    /// else to it.
+    /// Detaches the reader. Returns whether the running call is now deserted: it has no session,
+    /// open question or later reader.
     pub(in crate::runtime) fn leave(&self, number: u64) -> bool {
         let mut state = self.state.lock();
         let deserted = state.readers == number
@@ -107,7 +107,6 @@ impl CallRecord {
         deserted
     }
 
-    /// Whether nobody has attached after the reader of this number.
     pub(in crate::runtime) fn is_latest(&self, number: u64) -> bool {
         self.state.lock().readers == number
     }
