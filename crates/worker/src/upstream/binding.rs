@@ -1,4 +1,4 @@
-//! For whom a connection is, and what it is told of its client.
+//! The owner of a connection, and what the server learns about its client.
 
 use std::sync::Arc;
 
@@ -12,47 +12,42 @@ const CLIENT_INFO: &str = concat!(
     r#""}"#
 );
 
-/// The extensions of clients that a shared server is told of. Apps: a server must answer in text as well, so a client without it
-/// loses nothing, and a server that is not told offers nobody its pages.
+/// Client extensions that Shoal announces to shared servers. Only apps (MCP UI): a server that is
+/// not told offers its pages to no client, while clients without apps still get text.
 const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
-/// For whom a connection is, and so what it is told of its client.
+/// The owner of a connection, which decides what the server learns about its client.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
-    /// For everybody.
     Shared {
-        /// What it is told that its client can do.
+        /// The capabilities that Shoal declares to the server.
         capabilities: RawJson,
-        /// The roots that it is given.
         roots: Roots,
-        /// One of the principal whose callers alone share it.
+        /// A caller of the principal whose calls share the connection.
         caller: Option<Arc<Caller>>,
     },
-    /// For one legacy session.
     Session {
-        /// What of the client's capabilities can be carried to a server.
+        /// The client's capabilities that Shoal can forward.
         capabilities: RawJson,
-        /// How the client named itself.
         client_info: Option<ClientInfo>,
-        /// Who opened it.
+        /// The caller that opened the connection.
         caller: Arc<Caller>,
     },
 }
 
-/// The roots that a connection is given which callers share.
+/// The roots that a shared connection offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roots {
-    /// Nobody's.
     None,
-    /// Those of the client whose call runs there alone.
+    /// The roots of the client whose call runs there alone.
     OfTheCall,
-    /// Those of whoever calls, since all callers are one; also when the server asks before the first call.
+    /// The roots of any caller, because all callers are one owner. The server may ask before the
+    /// first call.
     OfTheOwner,
 }
 
 impl Binding {
-    /// A connection for everybody, whose server may ask for these things.
     pub(crate) fn shared(may_ask: bool, may_ask_for_roots: bool, shares_roots: bool) -> Self {
         let mut capabilities = RawObject::default();
         if may_ask {
@@ -74,7 +69,6 @@ impl Binding {
         }
     }
 
-    /// The same for callers who share nothing with others.
     pub(crate) fn of_an_owner(&self) -> Self {
         let mut own = self.clone();
         if let Self::Shared { roots, .. } = &mut own {
@@ -83,13 +77,11 @@ impl Binding {
         own
     }
 
-    /// Whether the server was told that there may be roots.
     pub(crate) fn declares_roots(&self) -> bool {
         let (Self::Shared { capabilities, .. } | Self::Session { capabilities, .. }) = self;
         capabilities.member("roots").is_some()
     }
 
-    /// Whether the server may ask for roots when there is no call yet.
     pub(crate) fn gives_roots_early(&self) -> bool {
         let is_owned = match self {
             Self::Shared { roots, .. } => *roots == Roots::OfTheOwner,
@@ -98,7 +90,7 @@ impl Binding {
         is_owned && self.declares_roots()
     }
 
-    /// The same for the callers of one principal, of whom this is one: all have its extensions.
+    /// A connection for the principal of `opener`, whose callers all declare the same extensions.
     pub(crate) fn for_principal_of(&self, opener: &Arc<Caller>) -> Self {
         let mut own = self.clone();
         if let Self::Shared {
@@ -118,7 +110,6 @@ impl Binding {
         own
     }
 
-    /// A connection for this caller's session.
     pub(crate) fn session_of(caller: &Arc<Caller>) -> Self {
         let declared = RawObject::of(&caller.capabilities).unwrap_or_default();
         let mut capabilities = RawObject::default();
@@ -130,7 +121,7 @@ impl Binding {
         if let Some(extensions) = extensions_of(caller) {
             capabilities.set("extensions", extensions);
         }
-        // Without `listChanged`: Shoal does not tell servers of changed roots.
+        // No `listChanged`: Shoal does not tell servers of changed roots.
         if declared.has("roots") {
             capabilities.set("roots", RawJson::from_static("{}"));
         }
@@ -141,7 +132,7 @@ impl Binding {
         }
     }
 
-    /// Who opened it; `None` where it is for everybody.
+    /// The caller that opened it; `None` for a shared connection.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         match self {
             Self::Shared { caller, .. } => caller.as_ref(),
@@ -149,7 +140,7 @@ impl Binding {
         }
     }
 
-    /// `ClientCapabilities` for requests of Shoal's own and for `initialize`.
+    /// `ClientCapabilities` for `initialize` and Shoal's own requests.
     pub(crate) fn capabilities(&self) -> RawJson {
         match self {
             Self::Shared { capabilities, .. } | Self::Session { capabilities, .. } => {
@@ -158,7 +149,7 @@ impl Binding {
         }
     }
 
-    /// `Implementation` likewise.
+    /// `Implementation` for `initialize` and Shoal's own requests.
     pub(crate) fn client_info(&self) -> RawJson {
         match self {
             Self::Session {
@@ -170,7 +161,7 @@ impl Binding {
     }
 }
 
-/// The extensions that a caller's client has declared, but for tasks, which are Shoal's business; `None` if there is none.
+/// The extensions that the caller's client declared, without tasks, which Shoal handles itself.
 pub(crate) fn extensions_of(caller: &Caller) -> Option<RawJson> {
     let mut declared = RawObject::of(&caller.capabilities.member("extensions")?)?;
     declared.remove(TASKS);

@@ -1,4 +1,4 @@
-//! Carrying one call over a connection, from its queue to its outcome.
+//! Carries one call over a connection, from its queue to its outcome.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -24,31 +24,31 @@ use super::router::answer;
 use super::server_task::{self, ServerTask};
 use crate::CallContext;
 
-/// Messages of one call that may wait for its client; progress beyond it is dropped.
+/// Messages that may wait for the client of one call. Further progress is dropped.
 const INBOX: usize = 64;
 
-/// How long a client may take to tell its roots before the call that the server asked ahead of goes on without them.
+/// How long a client may take to send its roots before the call continues without them.
 const ROOTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A call's share of a connection.
 pub(crate) trait ConnectionShare: Send + Sync {
-    /// Whether nothing else runs there, so that a question can only be the call's.
+    /// Whether the call is alone on the connection, so that a question must be its own.
     fn is_alone(&self) -> bool;
 
-    /// The call is about to ask its client.
+    /// Announces that the call asks its client.
     ///
     /// # Errors
-    /// What the server is told when too many calls do.
+    /// Too many calls wait for their clients; the server gets this error.
     fn ask(&self) -> Result<Box<dyn OpenQuestion + '_>, RpcError>;
 }
 
-/// A question to a client, until it is dropped.
+/// A question to a client, open until dropped.
 pub(crate) trait OpenQuestion: Send + Sync {
-    /// It takes a while.
+    /// Reports that the answer takes a while.
     fn takes_long(&self);
 }
 
-/// The connection ended before anything of the call was written to it, for this reason.
+/// The reason why the connection ended before any of the call was written.
 #[derive(Debug)]
 pub(crate) struct NeverWritten(Arc<str>);
 
@@ -64,7 +64,7 @@ impl From<NeverWritten> for CallFailure {
     }
 }
 
-/// Runs a call on a connection, at this place where it has one.
+/// Runs a call on a connection.
 ///
 /// # Errors
 /// Another connection may run the call.
@@ -111,7 +111,6 @@ pub(crate) async fn carry(
     }
 }
 
-/// Passes a notification on, which has no answer.
 async fn tell(link: &Link, call: &Call, context: &CallContext) -> CallOutcome {
     let params = params::for_server(call, link.greeting(), 0);
     tokio::select! {
@@ -123,7 +122,7 @@ async fn tell(link: &Link, call: &Call, context: &CallContext) -> CallOutcome {
     }
 }
 
-/// What a call that was given up leaves behind.
+/// The outcome of a call that its caller gave up.
 fn cancelled(handle: &mut RequestHandle, task: &mut ServerTask<'_>) -> CallOutcome {
     let has_begun = task.abandon();
     if handle.abandon() || has_begun {
@@ -143,13 +142,14 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
         RequestOutcome::Answered(Outcome::Error(error)) | RequestOutcome::Rejected(error) => {
             CallOutcome::Error(error)
         }
-        // The call has run, and its server is well: to run it again would end the same.
+        // The call has run on a healthy server, so a repetition would end the same way.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
         RequestOutcome::Declined(failure) if call.repeat == Repeat::Safe => {
             CallOutcome::Failed(failure)
         }
-        // On the server's word alone, only its client may send it again.
+        // Only the server claims that it declined the call, so the client decides whether to
+        // resend.
         RequestOutcome::Declined(failure) => CallOutcome::Error(failure.to_rpc()),
         RequestOutcome::Unreadable(why) => useless(&format!("it is no message: {why}")),
         RequestOutcome::Lost {
@@ -163,13 +163,13 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
     })
 }
 
-/// A tool's result with `content`, which not all servers write: SDKs' clients take it for empty then.
+/// Adds the `content` that some servers omit; SDK clients treat it as empty.
 fn with_content(result: RawJson) -> RawJson {
     if !result.is_object() || result.member_begins("content").is_some() {
         return result;
     }
     let mut object = RawObject::of(&result).unwrap_or_default();
-    // Of another kind than a complete result.
+    // A result of another kind.
     if object.has("resultType") {
         return result;
     }
@@ -197,7 +197,7 @@ async fn put(
         Ok(asking) => {
             let mut asked = pin!(context.ask(question.method, question.params));
             match (poll!(asked.as_mut()), &asking) {
-                // The client was not asked at all.
+                // The context refused the question without asking the client.
                 (Poll::Ready(refused), _) => refused,
                 (Poll::Pending, Some(asking)) => {
                     asking.takes_long();
@@ -212,7 +212,8 @@ async fn put(
     question.id
 }
 
-/// Messages of one call. However the call ends, no question of the server stays without an answer.
+/// Exchanges the messages of one call. Every question of the server gets an answer, however the
+/// call ends.
 struct Traffic<'a> {
     link: &'a Arc<Link>,
     context: &'a CallContext,
@@ -239,8 +240,8 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Has the client answer what the server asked about its roots before there was a call: the call may need them.
-    /// Returns how the call ended, if it did.
+    /// Lets the client answer an early question for roots, which the call may need. Returns the
+    /// outcome if the call ended meanwhile.
     async fn answer_early(&mut self, handle: &mut RequestHandle) -> Option<RequestOutcome> {
         if !self.link.waits_for_roots() {
             return None;
@@ -269,7 +270,6 @@ impl<'a> Traffic<'a> {
         ended
     }
 
-    /// Passes messages on, in order, until the call is answered.
     async fn until_answered(
         &mut self,
         outcome: impl Future<Output = RequestOutcome>,
@@ -283,7 +283,7 @@ impl<'a> Traffic<'a> {
                 outcome = &mut outcome => break outcome,
             }
         };
-        // What came before the answer reaches the client before the answer.
+        // Messages that came before the answer reach the client first.
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 CallMessage::Notify(method, params) => self.context.notify(method, params).await,

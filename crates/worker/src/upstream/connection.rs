@@ -1,4 +1,4 @@
-//! A connection to a server, whatever carries it: whether it lives, and its end.
+//! A connection to a server over any transport: its life and its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,6 @@ use super::link::Link;
 
 /// A handle on an open connection. Dropping it closes the connection in the background.
 pub(crate) struct Connection {
-    /// Where requests go.
     pub(crate) link: Arc<Link>,
     stopping: CancellationToken,
     ended: CancellationToken,
@@ -17,7 +16,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A connection whose tasks close it once `stopping` fires, and fire `ended` when they have.
+    /// The connection's tasks close it when `stopping` fires, then fire `ended`.
     pub(crate) fn new(
         link: Arc<Link>,
         stopping: CancellationToken,
@@ -31,35 +30,34 @@ impl Connection {
         }
     }
 
-    /// Fires when the connection has ended, or is of no use any more.
+    /// Fires when the connection has ended or is unusable.
     pub(crate) fn over(&self) -> CancellationToken {
         self.ended.clone()
     }
 
-    /// Returns once no more requests can be sent. Cancellation safe.
+    /// Waits until the connection takes no more requests. Cancellation safe.
     pub(crate) async fn closes(&self) {
         self.stopping.cancelled().await;
     }
 
-    /// Whether requests can still be sent.
     pub(crate) fn is_alive(&self) -> bool {
         self.link.pending.ended().is_none()
             && !self.stopping.is_cancelled()
             && !self.ended.is_cancelled()
     }
 
-    /// Closes the connection in the background, because it is of no use any more.
+    /// Closes an unusable connection in the background.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
         self.stopping.cancel();
     }
 
-    /// Whether its end was wanted.
+    /// Whether Shoal ended the connection on purpose.
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Closes the connection and waits for its end, which its tasks bound in time.
+    /// Closes the connection and waits for its end, in bounded time.
     pub(crate) async fn shutdown(&self) {
         self.stopping.cancel();
         self.ended.cancelled().await;

@@ -1,4 +1,4 @@
-//! A backend on a fixture, and callers whose clients are scripted.
+//! Test backends on fixtures, and callers with scripted clients.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -24,12 +24,10 @@ use crate::backend::{CallLine, Patience};
 use crate::{Backend, BackendState, CallContext, Isolation, StdioBackend, StdioConfig};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Longer than a call takes to its process.
+/// Longer than a call takes to reach its process.
 pub(crate) const SOON: Duration = Duration::from_millis(100);
-/// How long a call may wait for a process.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// A configuration for a fixture, with times that suit tests.
 pub(crate) fn fixture(script: &str, flags: &[&str]) -> StdioConfig {
     let mut config = StdioConfig::new("python3");
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/");
@@ -44,7 +42,6 @@ pub(crate) fn fixture(script: &str, flags: &[&str]) -> StdioConfig {
     config
 }
 
-/// A fixture that is a server by itself, which is killed when dropped, and the URL that it prints.
 pub(crate) async fn served(script: &str, flags: &[&str]) -> (Child, String) {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/");
     let mut child = Command::new("python3")
@@ -60,10 +57,9 @@ pub(crate) async fn served(script: &str, flags: &[&str]) -> (Child, String) {
     (child, url)
 }
 
-/// A path for a file that does not exist yet, which is removed in the end.
+/// A path that is removed on drop.
 pub(crate) struct Scratch(PathBuf);
 
-/// A new one.
 pub(crate) fn scratch(name: &str) -> Scratch {
     let unique = uuid::Uuid::new_v4().simple().to_string();
     Scratch(std::env::temp_dir().join(format!("shoal-stdio-{name}-{unique}")))
@@ -79,29 +75,26 @@ impl std::ops::Deref for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // One of them is there, or none.
+        // The path is a file, a directory or missing.
         let _ = std::fs::remove_file(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A running backend.
 pub(crate) struct TestBackend(pub(crate) Arc<dyn Backend>);
 
 impl TestBackend {
-    /// Starts it and waits until it is ready.
     pub(crate) async fn start(config: StdioConfig) -> Self {
         Self::of(StdioBackend::start(config)).await
     }
 
-    /// Waits until a backend is ready.
     pub(crate) async fn of(backend: impl Backend) -> Self {
         let running = Self(Arc::new(backend));
         running.catalog_where(|_| true).await;
         running
     }
 
-    /// Starts one that may have to be downloaded first.
+    /// For commands that may have to be downloaded first.
     pub(crate) async fn start_slowly(config: StdioConfig) -> Self {
         let running = Self(Arc::new(StdioBackend::start(config)));
         let mut state = running.0.state();
@@ -111,7 +104,6 @@ impl TestBackend {
         running
     }
 
-    /// Waits for a state.
     pub(crate) async fn state_where(
         &self,
         mut wanted: impl FnMut(&BackendState) -> bool,
@@ -124,7 +116,6 @@ impl TestBackend {
         }
     }
 
-    /// Waits for a catalog.
     pub(crate) async fn catalog_where(
         &self,
         mut wanted: impl FnMut(&PoolCatalog) -> bool,
@@ -133,13 +124,11 @@ impl TestBackend {
         state.await.catalog.unwrap()
     }
 
-    /// Calls a tool as a client.
     pub(crate) async fn call(&self, client: &Client, tool: &str, arguments: Value) -> CallOutcome {
         let call = client.call(json!({ "name": tool, "arguments": arguments }));
         self.run(client, &call).await
     }
 
-    /// Runs a call, which must end.
     pub(crate) async fn run(&self, client: &Client, call: &Call) -> CallOutcome {
         let context = client.context();
         let run = self.0.run(call, &context);
@@ -148,7 +137,6 @@ impl TestBackend {
             .expect("the call hangs")
     }
 
-    /// Calls a tool in the background.
     pub(crate) fn spawn(
         &self,
         client: &Client,
@@ -160,7 +148,7 @@ impl TestBackend {
     }
 }
 
-/// The text of a result's first content, read as JSON where it is.
+/// The first content's text, parsed as JSON if possible.
 pub(crate) fn text(outcome: &CallOutcome) -> Value {
     let CallOutcome::Result(result) = outcome else {
         panic!("{outcome:?}")
@@ -170,7 +158,6 @@ pub(crate) fn text(outcome: &CallOutcome) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
-/// The failure of a call.
 pub(crate) fn failure(outcome: CallOutcome) -> CallFailure {
     match outcome {
         CallOutcome::Failed(failure) => failure,
@@ -178,7 +165,6 @@ pub(crate) fn failure(outcome: CallOutcome) -> CallFailure {
     }
 }
 
-/// The error that a call was answered with.
 pub(crate) fn error(outcome: CallOutcome) -> RpcError {
     match outcome {
         CallOutcome::Error(error) => error,
@@ -186,13 +172,12 @@ pub(crate) fn error(outcome: CallOutcome) -> RpcError {
     }
 }
 
-/// Whether a process runs. A zombie that nobody has reaped yet is over.
+/// Whether the process runs; a zombie does not.
 pub(crate) fn is_running(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !status.is_empty() && !status.contains(") Z ")
 }
 
-/// Sends a signal to a process.
 pub(crate) fn signal(pid: &Value, signal: &str) {
     let sent = std::process::Command::new("kill")
         .args([signal, &pid.to_string()])
@@ -200,7 +185,6 @@ pub(crate) fn signal(pid: &Value, signal: &str) {
     assert!(sent.unwrap().success());
 }
 
-/// Waits until something holds.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !holds() {
@@ -225,14 +209,14 @@ pub(crate) struct TestLine {
     name: String,
     asked: Mutex<Vec<(Method, Option<RawJson>)>>,
     notes: Mutex<Vec<(Method, Value)>>,
-    /// A permit for each answer that may be given.
+    /// One permit for each answer that the client may give.
     answers: Semaphore,
     waiting: AtomicUsize,
     cancelled: CancellationToken,
 }
 
 impl Client {
-    /// A legacy client of a session that bears its name, without capabilities.
+    /// A legacy client without capabilities, whose session has the client's name.
     pub(crate) fn named(name: &str) -> Self {
         Self::with(
             name,
@@ -242,7 +226,6 @@ impl Client {
         )
     }
 
-    /// A legacy client that can be asked for input.
     pub(crate) fn askable(name: &str) -> Self {
         let capabilities = r#"{"elicitation":{},"sampling":{},"roots":{"listChanged":true}}"#;
         Self::with(
@@ -253,13 +236,11 @@ impl Client {
         )
     }
 
-    /// The same client of another principal.
     pub(crate) fn of(mut self, principal: &str) -> Self {
         Arc::make_mut(&mut self.caller).principal = Principal::new(principal);
         self
     }
 
-    /// The same client, whose requests say this in headers.
     pub(crate) fn bringing(mut self, headers: &[(&str, &str)]) -> Self {
         let headers = headers
             .iter()
@@ -268,7 +249,6 @@ impl Client {
         self
     }
 
-    /// A modern client.
     pub(crate) fn modern(name: &str, capabilities: &'static str) -> Self {
         Self::with(name, Revision::V2026_07_28, None, capabilities)
     }
@@ -305,28 +285,24 @@ impl Client {
         }
     }
 
-    /// Lets the user think: answers wait for [`Client::answer_one`].
+    /// Delays answers until [`Client::answer_one`].
     pub(crate) fn hesitant(self) -> Self {
         self.line.answers.forget_permits(Semaphore::MAX_PERMITS);
         self
     }
 
-    /// Gives one answer.
     pub(crate) fn answer_one(&self) {
         self.line.answers.add_permits(1);
     }
 
-    /// Cancels the client's calls.
     pub(crate) fn cancel(&self) {
         self.line.cancelled.cancel();
     }
 
-    /// Whether a call of the client waits for what it needs to begin.
     pub(crate) fn waits(&self) -> bool {
         self.line.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// How many questions have arrived.
     pub(crate) fn asked(&self) -> Vec<String> {
         let asked = self.line.asked.lock();
         asked
@@ -338,19 +314,16 @@ impl Client {
             .collect()
     }
 
-    /// The notifications of one method.
     pub(crate) fn notes(&self, method: &Method) -> Vec<Value> {
         let notes = self.line.notes.lock();
         let notes = notes.iter().filter(|(name, _)| name == method);
         notes.map(|(_, params)| params.clone()).collect()
     }
 
-    /// A call of a tool.
     pub(crate) fn call(&self, params: Value) -> Call {
         self.raw_call(RawJson::of(&params))
     }
 
-    /// A call with exactly these parameters.
     pub(crate) fn raw_call(&self, params: RawJson) -> Call {
         Call {
             id: CallId::generate(),
@@ -382,7 +355,7 @@ impl CallLine for TestLine {
         method: Method,
         params: Option<RawJson>,
     ) -> Result<(), (Method, Option<RawJson>)> {
-        // As if there were never room: whoever has a notification has to wait.
+        // Reports a full buffer, so that every notification takes the waiting path.
         Err((method, params))
     }
 
@@ -416,7 +389,7 @@ impl CallLine for TestLine {
         }
         Outcome::Result(RawJson::of(&json!({
             "action": "accept",
-            // An elicited form and a sampled message at once.
+            // Serves as an elicited form and as a sampled message.
             "content": {
                 "answered_by": self.name,
                 "type": "text",

@@ -1,4 +1,4 @@
-//! What a server wrote last for its operators.
+//! The last lines of a server's stderr.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,18 +7,15 @@ use parking_lot::Mutex;
 use shoal_protocol::shown;
 use tokio::sync::Notify;
 
-/// Lines that are kept.
 const LINES: usize = 12;
-/// Characters of a line that are kept.
 const LINE: usize = 500;
 
-/// The last lines of a server's standard error; a cheap handle. They may hold secrets: they are for logs and for the terminal
-/// of whoever started the server, never for clients or other nodes.
+/// The last lines of a server's stderr. They may hold secrets, so show them only in logs and in the
+/// operator's terminal. Clones share the lines.
 #[derive(Clone, Default)]
 pub(crate) struct LastWords(Arc<(Mutex<VecDeque<String>>, Notify)>);
 
 impl LastWords {
-    /// Keeps a line in place of the oldest one.
     pub(crate) fn push(&self, line: &str) {
         let mut lines = self.0.0.lock();
         if lines.len() == LINES {
@@ -28,12 +25,11 @@ impl LastWords {
         self.0.1.notify_waiters();
     }
 
-    /// Returns when the server writes another line.
+    /// Waits for another line.
     pub(crate) async fn more(&self) {
         self.0.1.notified().await;
     }
 
-    /// The lines, the oldest first.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.0.lock().iter().cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! Opening connections to one server: transport, handshake, subscriptions.
+//! Opens connections to one server: transport, handshake, subscriptions.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -20,17 +20,16 @@ use super::server_task::TaskTools;
 use super::settings::{EraChoice, Settings};
 use super::subscriptions::{self, Subscriptions};
 
-/// How many times `start_timeout` a start may take that makes progress.
+/// The longest start that makes progress, as a multiple of `start_timeout`.
 const MOST_WAITS: u32 = 5;
-/// How often the log says that a server is still starting.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
-/// What carries the messages of connections to one server.
+/// The transport that carries a server's messages.
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Opens the way to the server, for a handshake. It is closed when `closing` fires.
+    /// Opens the transport for a handshake. It closes when `closing` fires.
     ///
     /// # Errors
-    /// When there is no way.
+    /// The server cannot be reached.
     fn open(
         &self,
         binding: Binding,
@@ -38,33 +37,27 @@ pub(crate) trait Transport: Send + Sync + 'static {
         closing: &CancellationToken,
     ) -> Result<Connection, StartError>;
 
-    /// Whether each connection has a server of its own, which must be told what is watched.
+    /// Whether each connection has a server process of its own, which needs its own subscriptions.
     fn has_servers_of_their_own(&self) -> bool;
 
-    /// Takes in the server's tools, whenever they have been read, and leaves out those that cannot be called in this era.
+    /// Processes a fresh tool list, and removes tools that cannot be called in this era.
     fn learn(&self, _era: Era, _tools: &mut Vec<RawJson>) {}
 }
 
-/// Opens connections to one server.
 pub(crate) struct Launcher {
-    /// How.
     pub(crate) settings: Settings,
-    /// What carries them.
     pub(crate) transport: Box<dyn Transport>,
-    /// What the server is to watch.
     pub(crate) subscriptions: Arc<Subscriptions>,
-    /// Fires when the backend shuts down.
     pub(crate) closing: CancellationToken,
-    /// What the server turned out to be: its era is a property of the program, so that it has to
-    /// be found out only for the first connection, and the one after a failure: programs are updated.
+    /// The result of the last probe. The era belongs to the program, so only the first connection
+    /// probes for it, and the first one after a failure, because programs are updated.
     detected: Mutex<DetectedEra>,
-    /// How often the connection whose lists are the catalog was opened anew.
+    /// Reopenings of the lead connection, whose lists are the catalog.
     pub(crate) restarts: AtomicU64,
-    /// The tools that their server runs as tasks alone.
+    /// The tools that the server runs only as tasks.
     task_tools: Arc<TaskTools>,
-    /// Who sees other lists than the catalog.
     pub(crate) own_lists: Arc<OwnLists>,
-    /// Those of the connection that failed last.
+    /// The stderr lines of the connection that failed last.
     last_words: Mutex<LastWords>,
 }
 
@@ -72,14 +65,13 @@ pub(crate) struct Launcher {
 struct DetectedEra {
     era: Option<Era>,
     failed_since: bool,
-    /// Whether the last opening that failed was a legacy one alone.
+    /// Whether the last failed opening tried only the legacy era.
     was_legacy: bool,
-    /// The form of `initialize` that it took, or that it is to be tried with next.
+    /// The form of `initialize` that worked, or that the next attempt uses.
     form: Form,
 }
 
 impl Launcher {
-    /// Nothing is opened yet.
     pub(crate) fn new(settings: Settings, transport: impl Transport) -> Self {
         Self {
             settings,
@@ -94,49 +86,45 @@ impl Launcher {
         }
     }
 
-    /// The server's era, once it has told.
     pub(crate) fn era(&self) -> Option<Era> {
         self.detected.lock().era
     }
 
-    /// Remembers what the server of a connection that has failed wrote for its operators.
     pub(crate) fn failed(&self, link: &Link) {
         *self.last_words.lock() = link.last_words.clone();
     }
 
-    /// What the server of the connection that failed last wrote for its operators.
     pub(crate) fn last_words(&self) -> Vec<String> {
         self.last_words.lock().lines()
     }
 
-    /// The same for a line of the log.
+    /// The last stderr lines as one log field.
     pub(crate) fn stderr(&self) -> Option<String> {
         let lines = self.last_words();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    /// Opens the connection whose lists are the catalog, and by which the server tells what changes.
+    /// Opens the lead connection, whose lists are the catalog and which reports changes.
     pub(crate) async fn launch_lead(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.probe_and_launch(&self.settings.shared, true);
         self.unless_closing(opened).await
     }
 
-    /// Opens a connection and waits until it is ready for requests.
     pub(crate) async fn launch(&self, binding: &Binding) -> Result<Arc<Connection>, StartError> {
         let watches = self.transport.has_servers_of_their_own();
         self.unless_closing(self.probe_and_launch(binding, watches))
             .await
     }
 
-    /// Opens a connection that is spoken over in the modern era, whatever the others are.
+    /// Opens a modern connection, whatever the era of the others.
     pub(crate) async fn launch_modern(&self) -> Result<Arc<Connection>, StartError> {
         let watches = self.transport.has_servers_of_their_own();
         self.unless_closing(self.attempt(&self.settings.shared, Opening::Modern, watches))
             .await
     }
 
-    /// Opens a connection, and waits for as long as there is progress: a package manager may have to fetch the server first, and
-    /// says so on standard error.
+    /// Waits for the handshake as long as the server makes progress: a package manager may first
+    /// download the server, and reports that on stderr.
     async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
         let began = Instant::now();
         let quiet = self.settings.start_timeout;
@@ -179,7 +167,7 @@ impl Launcher {
     ) -> Result<Arc<Connection>, StartError> {
         let detected = *self.detected.lock();
         let patience = self.settings.probe_timeout;
-        // After a failure, everything is tried anew.
+        // After a failure, the probe starts over.
         let known_form = match detected.failed_since {
             true => Form::Newest,
             false => detected.form,
@@ -200,14 +188,16 @@ impl Launcher {
             && opening == Opening::Either(patience)
             && error.may_come_of_opening()
         {
-            // What it was sent last is what may have upset it; or else, the next time, the other one.
+            // The message sent last may have caused the failure, so retry with the other era
+            // only. After a failed legacy retry, the next start retries with the modern era.
             let other = if began.elapsed() < patience || detected.was_legacy {
                 Opening::Modern
             } else {
                 Opening::Legacy(known_form)
             };
             tracing::debug!(target: "shoal::upstream", %error, ?other, "the opening failed; starting again with one only");
-            // If that fails too, the first failure says more: it came of what both eras begin with.
+            // If this attempt fails too, report the first failure: it came from what both eras have
+            // in common.
             attempt = self.attempt(binding, other, watches).await.or(attempt);
             let was_legacy = matches!(other, Opening::Legacy(_));
             self.detected.lock().was_legacy = attempt.is_err() && was_legacy;
@@ -224,7 +214,7 @@ impl Launcher {
                     continue;
                 };
                 attempt = Ok(connection);
-                // What ended may have had another reason, which is over.
+                // The end may have had a passing cause, so try the newest form once more.
                 if ended
                     && let Ok(newest) = self
                         .attempt(binding, Opening::Legacy(Form::Newest), watches)
@@ -242,7 +232,7 @@ impl Launcher {
             && let Ok(legacy) = &attempt
             && legacy.link.is_stateless()
         {
-            // It could never get an answer to a request of its own, so the legacy era has nothing that the other lacks.
+            // A server that cannot get answers to its requests gains nothing from the legacy era.
             let modern = self.attempt(binding, Opening::Modern, watches).await;
             attempt = modern.or(attempt);
         }
@@ -261,18 +251,19 @@ impl Launcher {
         attempt
     }
 
-    /// The forms of `initialize` to try after the newest one failed so: all of them at first, and later one for each failure.
+    /// The forms of `initialize` to try after the newest one failed: all at first, later one per
+    /// failure.
     fn plainer_forms(&self, detected: &DetectedEra, error: &StartError) -> Vec<Form> {
         let ended = matches!(error, StartError::Ended { .. });
         let may_help = match ended {
-            // A process may die of what it reads.
+            // A process may crash on the form.
             true => self.transport.has_servers_of_their_own(),
             false => error.may_come_of_form(),
         };
         match detected.failed_since {
             _ if !may_help => Vec::new(),
             true => vec![detected.form.next_plainer()],
-            // Each takes another start, so the form that says the least is left for the next failure.
+            // Each form costs another start, so the plainest one waits for the next failure.
             false if ended => vec![Form::Memberless, Form::WithoutElicitation],
             false => Form::PLAINER.to_vec(),
         }

@@ -1,4 +1,4 @@
-//! Cutting a byte stream into lines of bounded length.
+//! Cuts a byte stream into lines of bounded length.
 
 use std::io;
 
@@ -9,26 +9,25 @@ use tokio_util::codec::Decoder;
 /// A line without its end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// All of it.
+    /// The whole line.
     Whole(Bytes),
-    /// Only how an overlong line begins and ends.
+    /// The beginning and end of an overlong line.
     TooLong(Ends),
 }
 
-/// A text of a server that is UTF-8, unless too much of it is not.
+/// A server's text, converted to UTF-8 unless too much of it is invalid.
 #[derive(Clone)]
 pub(crate) struct Readable {
-    /// The text.
     pub(crate) text: Bytes,
-    /// Whether some bytes were not, in whose places are replacement characters.
+    /// Whether replacement characters stand for invalid bytes.
     pub(crate) replaced: bool,
 }
 
-/// Bytes by which replacements may make a text longer.
+/// Most bytes that replacements may add.
 const GROWTH: usize = 64 * 1024;
 
-/// Replaces what is no UTF-8, as the TypeScript SDK does: one letter in another encoding is less of a loss than the message. A text
-/// that would grow much, up to three times, is left as it is, and its parser refuses it.
+/// Replaces invalid UTF-8, as the TypeScript SDK does, because a damaged letter is better than a
+/// lost message. A text that would grow too much stays unchanged, and its parser refuses it.
 pub(crate) fn readable(text: Bytes) -> Readable {
     if str::from_utf8(&text).is_ok() || growth_of(&text) > GROWTH {
         return Readable {
@@ -42,7 +41,6 @@ pub(crate) fn readable(text: Bytes) -> Readable {
     }
 }
 
-/// Returns how many bytes longer the text is with replacements.
 fn growth_of(text: &Bytes) -> usize {
     let replacement = char::REPLACEMENT_CHARACTER.len_utf8();
     let invalid = text.utf8_chunks().map(|chunk| chunk.invalid().len());
@@ -52,8 +50,8 @@ fn growth_of(text: &Bytes) -> usize {
         .sum()
 }
 
-/// Decodes lines that end in `\n` or `\r\n`. An overlong line is skipped without being kept, so
-/// memory stays bounded whatever the other side writes. Never fails.
+/// Decodes lines that end in `\n` or `\r\n`. Skips overlong lines without buffering them, so memory
+/// stays bounded. Decoding cannot fail.
 pub struct Lines {
     limit: usize,
     searched: usize,
@@ -61,7 +59,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Lines of at most `limit` bytes.
+    /// Decodes lines of at most `limit` bytes.
     pub fn of_at_most(limit: usize) -> Self {
         Self {
             limit,
@@ -96,9 +94,9 @@ impl Decoder for Lines {
             self.searched = 0;
             return Ok(Some(self.finish(line)));
         }
-        // One byte more than the limit may still be the `\r` of a line that fits.
+        // The extra byte may be the `\r` of a line that fits.
         if text.len() > self.limit + 1 || self.overlong.is_some() {
-            // A `\r` may be the end of the line's end.
+            // A final `\r` may belong to the line end.
             let passed = text.len() - usize::from(text.last() == Some(&b'\r'));
             (self.overlong.get_or_insert_default()).pass(&text.split_to(passed));
         }

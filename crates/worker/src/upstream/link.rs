@@ -1,4 +1,4 @@
-//! One connection as seen by those who send it requests.
+//! One connection, as the senders of requests see it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,31 +24,29 @@ use super::server_task::TaskTools;
 use super::subscriptions::Subscriptions;
 use super::throttle::Throttle;
 
-/// How long a server may take to answer a `ping` that it was sent to learn that it has read what came before.
+/// How long to wait for the answer to a `ping`, which shows that the server has read earlier
+/// messages.
 const REPLY: Duration = Duration::from_secs(1);
-/// How long a server may take to look at the directories that are its roots.
+/// How long a server may take to read its root directories.
 const TAKES_IN: Duration = Duration::from_millis(100);
 
-/// The way to one server, alive or not: requests after its end are refused at once.
+/// The sending side of a connection. After its end, requests fail at once.
 pub(crate) struct Link {
-    /// What is in flight.
     pub(crate) pending: PendingRequests,
-    /// Where changes of resources are told.
     pub(crate) subscriptions: Arc<Subscriptions>,
-    /// Bounds complaints about what the server writes.
     pub(crate) complaints: Throttle,
-    /// What the server writes for its operators, where that comes here.
+    /// The last stderr lines, if the transport has them.
     pub(crate) last_words: LastWords,
     queue: mpsc::Sender<OutgoingMessage>,
     binding: Binding,
     greeting: OnceLock<Greeting>,
     task_tools: OnceLock<Arc<TaskTools>>,
     changes: watch::Sender<[u64; 3]>,
-    /// Of the changes, those that the server has said itself.
+    /// The announced subset of `changes`, without changes that may have been missed.
     announced: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
-    /// Whether the server's early question for roots found no answer in time.
+    /// Whether the server's early request for roots timed out.
     has_no_roots: AtomicBool,
     lost: OnceLock<Arc<str>>,
     request_timeout: Duration,
@@ -56,7 +54,6 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The way to a server that reads from the other end of `queue`.
     pub(crate) fn new(
         name: Arc<str>,
         queue: mpsc::Sender<OutgoingMessage>,
@@ -84,29 +81,28 @@ impl Link {
         }
     }
 
-    /// What the server is called in logs.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// For whom the connection is.
     pub(crate) fn binding(&self) -> &Binding {
         &self.binding
     }
 
-    /// What the server said of itself; before the handshake, that it is legacy and offers nothing.
+    /// The server's self-description; before the handshake, that of a legacy server without
+    /// features.
     pub(crate) fn greeting(&self) -> &Greeting {
         static NONE: Greeting = Greeting::NONE;
         self.greeting.get().unwrap_or(&NONE)
     }
 
-    /// Remembers what the server said of itself, once, and where the names of its tools are that need tasks.
+    /// Sets the server's self-description and its task tools, once.
     pub(crate) fn set_greeting(&self, greeting: Greeting, task_tools: Arc<TaskTools>) {
         let _ = self.task_tools.set(task_tools);
         let _ = self.greeting.set(greeting);
     }
 
-    /// Takes in the server's list of tools.
+    /// Replaces the known task tools by those of the server's list.
     pub(crate) fn learn_task_tools(&self, tools: &mut [RawJson]) {
         let greeting = self.greeting();
         if let Some(known) = self.task_tools.get()
@@ -117,7 +113,7 @@ impl Link {
         }
     }
 
-    /// Takes in tools that are listed to one caller, besides those that are known.
+    /// Adds the task tools of one caller's list.
     pub(crate) fn learn_own_task_tools(&self, tools: &mut [RawJson]) {
         let greeting = self.greeting();
         if let Some(known) = self.task_tools.get()
@@ -128,7 +124,7 @@ impl Link {
         }
     }
 
-    /// Whether the server takes a call as a task alone.
+    /// Whether the server runs the call only as a task.
     pub(crate) fn runs_as_task(&self, call: &Call) -> bool {
         let greeting = self.greeting();
         if !greeting.tasks || greeting.era != Era::Legacy || call.method != Method::ToolsCall {
@@ -145,44 +141,42 @@ impl Link {
         name.is_some_and(|name| known.has(&name))
     }
 
-    /// The server remembers nothing from one request to the next (legacy): it has no use for answers to its own requests.
+    /// Marks a legacy server that keeps no state between requests and cannot use answers to its own
+    /// requests.
     pub(crate) fn set_stateless(&self) {
         self.stateless.store(true, Ordering::Release);
     }
 
-    /// Whether it is so.
     pub(crate) fn is_stateless(&self) -> bool {
         self.stateless.load(Ordering::Acquire)
     }
 
-    /// Why the connection is of no use any more, although what is in flight may still be answered.
+    /// Marks the connection as unusable. Requests in flight may still be answered.
     pub(crate) fn lose(&self, reason: &str) {
         let _ = self.lost.set(reason.into());
     }
 
-    /// Why that is so, if it is.
     pub(crate) fn lost(&self) -> Option<Arc<str>> {
         self.lost.get().cloned()
     }
 
-    /// How often the server has announced changes of tools, resources and prompts.
+    /// Counters of announced or possibly missed changes of tools, resources and prompts.
     pub(crate) fn changes(&self) -> watch::Receiver<[u64; 3]> {
         self.changes.subscribe()
     }
 
-    /// The same without changes that may have been missed.
+    /// Counters of announced changes only.
     pub(crate) fn announced(&self) -> watch::Receiver<[u64; 3]> {
         self.announced.subscribe()
     }
 
-    /// The server announced a change.
     pub(crate) fn list_changed(&self, list: usize) {
         for told in [&self.changes, &self.announced] {
             told.send_modify(|changes| changes[list] += 1);
         }
     }
 
-    /// The server may have announced changes that did not arrive.
+    /// Counts one change of each list after announcements may have been missed.
     pub(crate) fn lists_may_have_changed(&self) {
         self.changes.send_modify(|changes| {
             for change in changes {
@@ -191,12 +185,11 @@ impl Link {
         });
     }
 
-    /// The resources that this server has been told to watch (legacy).
+    /// The resources that this legacy server watches.
     pub(crate) fn subscribed(&self) -> BTreeSet<String> {
         self.subscribed.lock().clone()
     }
 
-    /// Remembers whether this server watches a resource.
     pub(crate) fn set_subscribed(&self, uri: &str, watched: bool) {
         let mut subscribed = self.subscribed.lock();
         if watched {
@@ -206,16 +199,16 @@ impl Link {
         }
     }
 
-    /// Adds what a modern server must be told with a request of Shoal's own.
+    /// Adds the `_meta` of Shoal's own requests to a modern server.
     pub(crate) fn with_own_meta(&self, params: RawObject) -> RawJson {
         let (info, capabilities) = (self.binding.client_info(), self.binding.capabilities());
         params::with_own_meta(params, info, capabilities)
     }
 
-    /// Registers a request; it is not sent yet.
+    /// Registers a request without sending it.
     ///
     /// # Errors
-    /// How the server ended, if it has.
+    /// The reason why the server ended.
     pub(crate) fn register(
         self: &Arc<Self>,
         call: Option<PendingCall>,
@@ -223,10 +216,10 @@ impl Link {
         Ok(self.handle(self.pending.register(call)?))
     }
 
-    /// Registers a request of the same call as another one.
+    /// Registers another request of the same call.
     ///
     /// # Errors
-    /// How the server ended, if it has.
+    /// The reason why the server ended.
     pub(crate) fn register_for(self: &Arc<Self>, request: u64) -> Result<RequestHandle, Arc<str>> {
         Ok(self.handle(self.pending.register_for(request)?))
     }
@@ -250,7 +243,7 @@ impl Link {
     /// Sends a request of Shoal's own.
     ///
     /// # Errors
-    /// How the server ended, if it has.
+    /// The reason why the server ended.
     pub(crate) async fn open(
         self: &Arc<Self>,
         method: Method,
@@ -261,7 +254,6 @@ impl Link {
         Ok(handle)
     }
 
-    /// Sends a request of Shoal's own and waits for the result.
     pub(crate) async fn request(
         self: &Arc<Self>,
         method: Method,
@@ -270,7 +262,7 @@ impl Link {
         self.request_of(None, method, params).await
     }
 
-    /// The same in the name of a caller, if one is given.
+    /// Sends a request in the name of `caller`, if given, and waits for the result.
     pub(crate) async fn request_of(
         self: &Arc<Self>,
         caller: Option<&Arc<Caller>>,
@@ -287,55 +279,54 @@ impl Link {
             .unwrap_or(Err(RequestError::TimedOut))
     }
 
-    /// Waits until the server has had the time to ask for roots: before its answer to a request, it says what it was to say
-    /// after the handshake.
+    /// Gives the server time to ask for roots: a server sends what it has to say after the
+    /// handshake before it answers this request.
     pub(crate) async fn asks_for_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
     }
 
-    /// Whether a call waits for the roots that the server asked for before there was a call.
+    /// Whether the next call waits for the early request for roots.
     pub(crate) fn waits_for_roots(&self) -> bool {
         self.binding.gives_roots_early() && !self.has_no_roots.load(Ordering::Relaxed)
     }
 
-    /// No other call waits for them.
     pub(crate) fn goes_on_without_roots(&self) {
         self.has_no_roots.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until the server has had the time to take in the roots that it was told. Servers do so beside other requests, and
-    /// say nothing when they have.
+    /// Gives the server time to process its roots. Servers do this beside other requests and do not
+    /// report the end.
     pub(crate) async fn takes_in_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
         sleep(TAKES_IN).await;
     }
 
-    /// Sends a notification, waiting while the server does not read.
+    /// Sends a notification. Waits while the server does not read.
     pub(crate) async fn notify(&self, method: Method, params: Option<&RawJson>) {
         let text = shoal_protocol::notification(method.as_str(), params);
-        // Sending fails only when the server has ended, and with it whoever wanted this.
+        // Sending fails only after the server has ended.
         let _ = self.queue.send(aside(text, Some(method))).await;
     }
 
-    /// Sends an answer, waiting while the server does not read.
+    /// Sends an answer. Waits while the server does not read.
     pub(crate) async fn answer(&self, text: Bytes) {
         let _ = self.queue.send(aside(text, None)).await;
     }
 
-    /// Sends a notification without waiting, even when the server does not read at the moment.
+    /// Sends a notification without waiting; a task sends it if the queue is full.
     fn notify_later(self: Arc<Self>, method: Method, params: &RawJson) {
         let text = shoal_protocol::notification(method.as_str(), Some(params));
         let message = aside(text, Some(method));
         if let Err(TrySendError::Full(message)) = self.queue.try_send(message)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // It waits no longer than the server lives.
+            // The task ends with the server at the latest.
             runtime.spawn(async move { self.queue.send(message).await.is_ok() });
         }
     }
 
-    /// Sends an answer unless the server does not read. For those that must not
-    /// wait: the reader of the server's output would wait for a server that waits for its reader.
+    /// Sends an answer, or drops it if the queue is full. The reader of the server's output must
+    /// not wait: the server may be waiting for that reader.
     pub(crate) fn try_answer(&self, text: Bytes) {
         if self.queue.try_send(aside(text, None)).is_err() {
             tracing::debug!(target: "shoal::upstream", server = self.name(), "the server does not read its input; a message was dropped");
@@ -343,7 +334,7 @@ impl Link {
     }
 }
 
-/// A message that nobody waits for an answer to.
+/// A message without an answer.
 fn aside(text: Bytes, method: Option<Method>) -> OutgoingMessage {
     OutgoingMessage {
         text,
@@ -352,24 +343,24 @@ fn aside(text: Bytes, method: Option<Method>) -> OutgoingMessage {
     }
 }
 
-/// A registered request. Dropping it stops waiting and tells the server.
+/// A registered request. Dropping it stops the wait and tells the server.
 pub(crate) struct RequestHandle {
     id: u64,
     write_state: Arc<WriteState>,
     outcome: oneshot::Receiver<RequestOutcome>,
     link: Arc<Link>,
-    /// Tells the transport, by its end, that nobody waits any more.
+    /// Its drop tells the transport that the caller stopped waiting.
     waits: Option<oneshot::Sender<()>>,
     told_when_dropped: bool,
 }
 
 impl RequestHandle {
-    /// The request's id, which is also its progress token.
+    /// The request's id and progress token.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// Puts the request into the queue; waits while the server does not read. Cancellation safe.
+    /// Queues the request. Waits while the server does not read. Cancellation safe.
     pub(crate) async fn send(
         &mut self,
         method: &Method,
@@ -394,7 +385,7 @@ impl RequestHandle {
             }),
         };
         if self.link.queue.send(message).await.is_err() {
-            // Nobody writes any more; the end of the server may not have been noticed yet.
+            // The writer has ended, although the server's end may still be unnoticed.
             let lost = RequestOutcome::Lost {
                 written: false,
                 reason: "the server has closed its input".into(),
@@ -403,7 +394,8 @@ impl RequestHandle {
         }
     }
 
-    /// How the request ended. Cancellation safe; afterwards it waits forever.
+    /// Waits for the outcome. Cancellation safe. After it has returned once, another call waits
+    /// forever.
     pub(crate) async fn outcome(&mut self) -> RequestOutcome {
         match (&mut self.outcome).await {
             Ok(outcome) => outcome,
@@ -411,7 +403,6 @@ impl RequestHandle {
         }
     }
 
-    /// The result of a request of Shoal's own.
     pub(crate) async fn result(mut self) -> Result<RawJson, RequestError> {
         match self.outcome().await {
             RequestOutcome::Answered(Outcome::Result(result)) => Ok(result),
@@ -428,7 +419,7 @@ impl RequestHandle {
         }
     }
 
-    /// Stops waiting. Returns whether the request had reached the server, which has been told.
+    /// Stops waiting. If the request has reached the server, tells the server and returns `true`.
     pub(crate) fn abandon(&mut self) -> bool {
         let reached = self.link.pending.abandon(self.id);
         if reached {
@@ -437,12 +428,12 @@ impl RequestHandle {
         reached
     }
 
-    /// Takes the request back before it is written. Returns whether that was possible.
+    /// Withdraws a request that is not written yet. Returns whether this worked.
     pub(crate) fn withdraw(&self) -> bool {
         self.write_state.withdraw()
     }
 
-    /// Tells the server, once, that the answer is not needed. It may come all the same.
+    /// Tells the server once that the answer is not needed. The answer may come anyway.
     pub(crate) fn tell_cancelled(&mut self) {
         if std::mem::take(&mut self.told_when_dropped) {
             let params = format!(

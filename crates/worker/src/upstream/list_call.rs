@@ -1,4 +1,4 @@
-//! Lists as one caller sees them.
+//! The lists that one caller sees.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -12,10 +12,10 @@ use super::link::Link;
 use super::lists::{List, MAX_BYTES, Pages, pages};
 use crate::CallContext;
 
-/// Answers a call that asks for a list, with all pages in one, as the server has it for the call's caller.
+/// Answers a list call with all pages of the caller's own list in one result.
 ///
 /// # Errors
-/// The server has forgotten the connection: another one may answer.
+/// The server has forgotten the connection; another one may answer.
 pub(super) async fn answer(
     link: &Arc<Link>,
     list: List,
@@ -50,7 +50,7 @@ pub(super) async fn answer(
     })
 }
 
-/// Reads a list of a connection that is one caller's own, in that one's name.
+/// Reads a list over a connection that belongs to one caller.
 pub(super) async fn read_own(link: &Arc<Link>, list: List) -> Result<Vec<RawJson>, RequestError> {
     let room = AtomicUsize::new(MAX_BYTES);
     let mut items = pages(link, list, &room, None).await?.items;
@@ -58,7 +58,7 @@ pub(super) async fn read_own(link: &Arc<Link>, list: List) -> Result<Vec<RawJson
     Ok(items)
 }
 
-/// What Shoal does with the tools that all callers see, it does with one caller's too.
+/// Processes one caller's tools like shared ones.
 fn takes_in(link: &Link, list: List, items: &mut [RawJson]) {
     if list == List::Tools {
         link.learn_own_task_tools(items);

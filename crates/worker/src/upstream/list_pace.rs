@@ -1,4 +1,4 @@
-//! When a server's lists are read again.
+//! Decides when to read a server's lists again.
 
 use std::time::Duration;
 
@@ -8,20 +8,21 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::lists::Which;
 
-/// Announcements that come within this time are answered with one reading of the lists: servers
-/// that register tools one by one announce each.
+/// Announcements within this time share one read, because some servers announce each tool that they
+/// register.
 const SETTLE: Duration = Duration::from_millis(50);
-/// An announcement that comes this soon after a reading may be the reading's own work: some servers announce after each list.
+/// An announcement this soon after a read may be a reaction to it: some servers announce after each
+/// list request.
 const CAUSED: Duration = Duration::from_secs(1);
-/// The longest pause before lists are read that keep changing.
+/// The longest pause between reads while lists keep changing.
 const CHANGING: Duration = Duration::from_secs(5);
-/// The longest pause before lists are read that are announced again and again, and read the same.
+/// The longest pause between reads while announced lists stay the same.
 const UNCHANGED: Duration = Duration::from_secs(60);
-/// The pauses before a list is tried again that could not be read.
+/// The shortest and longest pause before an unreadable list is tried again.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// Decides when lists are read again: when the server announces a change, less often the more it announces, and when a list
-/// could not be read.
+/// Schedules list reads: after announcements, less often the more there are, and after failed
+/// reads.
 pub(crate) struct ListPace {
     changes: watch::Receiver<[u64; 3]>,
     seen: [u64; 3],
@@ -33,7 +34,7 @@ pub(crate) struct ListPace {
 }
 
 impl ListPace {
-    /// Counts announcements from now on.
+    /// Counts only announcements from now on.
     pub(crate) fn new(mut changes: watch::Receiver<[u64; 3]>) -> Self {
         let seen = *changes.borrow_and_update();
         Self {
@@ -47,14 +48,14 @@ impl ListPace {
         }
     }
 
-    /// Counts all announcements, also those that were made before.
+    /// Counts earlier announcements too.
     pub(crate) fn from_the_start(changes: watch::Receiver<[u64; 3]>) -> Self {
         let mut pace = Self::new(changes);
         pace.seen = [0; 3];
         pace
     }
 
-    /// Takes note of a reading: whether it found something new, and what it could not read.
+    /// Records whether a read found changes, and which lists were unreadable.
     pub(crate) fn was_read(&mut self, changed: bool, missing: Which) {
         self.read_at = Instant::now();
         self.changed = changed;
@@ -66,7 +67,7 @@ impl ListPace {
         }
     }
 
-    /// Waits until lists are to be read again. Returns which. What it is cancelled before, it does not forget.
+    /// Waits until lists are due, and returns them. Cancellation safe: announcements stay counted.
     pub(crate) async fn due(&mut self) -> Which {
         let missing = self.missing;
         let again = async {
@@ -80,7 +81,7 @@ impl ListPace {
         };
         tokio::select! {
             which = again => return which,
-            // The link, which sends, outlives this.
+            // The sender is in the link, which outlives this wait.
             Ok(_) = self.changes.wait_for(|now| *now != self.seen) => {}
         }
         self.pause = self.pause_now();
@@ -110,7 +111,6 @@ mod tests {
     use super::{ListPace, SETTLE};
     use crate::upstream::lists::{List, Which};
 
-    /// The pauses before readings that each cause an announcement, and find something new or not.
     async fn pauses(changed: bool) -> Vec<Duration> {
         let sender = watch::Sender::new([0; 3]);
         let mut pace = ListPace::new(sender.subscribe());

@@ -1,4 +1,4 @@
-//! Reading what a server offers, as far as it can be read.
+//! Reads a server's lists, as far as they are readable.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,14 +16,13 @@ use super::error::RequestError;
 use super::link::Link;
 use super::params;
 
-/// A list of more pages has gone wrong: its server makes up cursors for ever.
+/// A list with more pages is broken: its server invents cursors without end.
 const MAX_PAGES: usize = 1000;
-/// The pages of all lists, in bytes: they are kept for as long as the server runs.
+/// Most bytes of all lists together, because they stay in memory while the server runs.
 pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// Characters of a cursor that are shown.
+/// Characters of a cursor in messages.
 const SHOWN: usize = 100;
 
-/// One of the lists that a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum List {
     Tools,
@@ -32,7 +31,6 @@ pub(crate) enum List {
     Prompts,
 }
 
-/// A set of lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Which([bool; 4]);
 
@@ -40,7 +38,6 @@ impl List {
     pub(crate) const ALL: [Self; 4] =
         [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
 
-    /// The list that a method asks for.
     pub(crate) fn of_method(method: &Method) -> Option<Self> {
         Self::ALL.into_iter().find(|list| list.method() == *method)
     }
@@ -54,7 +51,7 @@ impl List {
         }
     }
 
-    /// Its place among the lists that servers announce: tools, resources with templates, prompts.
+    /// The index of the list's kind in announcements: tools, resources with templates, prompts.
     pub(super) fn kind(self) -> usize {
         match self {
             Self::Tools => 0,
@@ -100,28 +97,24 @@ impl List {
 }
 
 impl Which {
-    /// One list.
     pub(crate) fn only(list: List) -> Self {
         Self(List::ALL.map(|other| other == list))
     }
 
-    /// All lists that the server has announced changes of: tools, resources with templates, prompts.
+    /// The announced lists, by kind: tools, resources with templates, prompts.
     pub(crate) fn announced([tools, resources, prompts]: [bool; 3]) -> Self {
         Self([tools, resources, resources, prompts])
     }
 
-    /// All others.
     pub(crate) fn others(self) -> Self {
         Self(self.0.map(|is_in| !is_in))
     }
 
-    /// With one more.
     pub(super) fn with(mut self, list: List) -> Self {
         self.0[list as usize] = true;
         self
     }
 
-    /// Whether it has none.
     pub(crate) fn is_empty(self) -> bool {
         self == Self::default()
     }
@@ -131,34 +124,32 @@ impl Which {
     }
 }
 
-/// What a server offers, with what could not be read of it. A list that could not be read keeps what was known of it.
+/// A server's lists. An unreadable list keeps its last known items.
 #[derive(Clone)]
 pub(crate) struct Lists {
-    /// The lists that were read; the generations are those of the lists that were known.
+    /// The lists that were read; the generations are the known ones.
     pub(crate) catalog: PoolCatalog,
-    /// Why a list that it declares could not be read.
+    /// Why a declared list is unreadable.
     missing: [Option<RequestError>; 4],
     /// Oddities of lists that were read.
     remarks: [Option<String>; 4],
-    /// Lists that the server has not answered.
+    /// Lists without an answer yet.
     pending: Which,
-    /// It says of no list that it has it, but may have some: SDKs' clients ask anyway.
+    /// Whether the server declares no list at all. It may have some anyway, and SDK clients ask.
     undeclared: bool,
 }
 
-/// The lists that were asked for, as they come.
 pub(crate) type Answers = FuturesUnordered<BoxFuture<'static, (List, Result<Pages, RequestError>)>>;
 
-/// All pages of a list.
 pub(crate) struct Pages {
     pub(super) items: Vec<RawJson>,
-    /// The shortest of theirs.
+    /// The shortest TTL of the pages.
     pub(super) ttl: Option<u64>,
     pub(super) remark: Option<String>,
 }
 
 impl Lists {
-    /// Nothing is read yet, and `known` is what was before.
+    /// Starts from the `known` catalog, before anything is read.
     pub(crate) fn of(link: &Link, known: Option<&PoolCatalog>) -> Self {
         let greeting = link.greeting();
         let capabilities = List::ALL.map(List::capability);
@@ -184,7 +175,7 @@ impl Lists {
         lists
     }
 
-    /// Asks for these lists, where the server may have them. [`Self::take`] takes what comes.
+    /// Requests those of the lists that the server may have; pass each answer to [`Self::take`].
     pub(crate) fn ask(&mut self, link: &Arc<Link>, which: Which) -> Answers {
         let asked: Vec<List> = (List::ALL.into_iter())
             .filter(|list| which.has(*list) && self.is_offered(*list))
@@ -202,7 +193,6 @@ impl Lists {
         answers.collect()
     }
 
-    /// Takes a list, or why it could not be read.
     pub(crate) fn take(&mut self, link: &Link, (list, read): (List, Result<Pages, RequestError>)) {
         let at = list as usize;
         self.pending.0[at] = false;
@@ -223,7 +213,6 @@ impl Lists {
         }
     }
 
-    /// Gives up the lists that have not come yet.
     pub(crate) fn give_up_pending(&mut self) {
         for at in 0..self.missing.len() {
             if self.pending.0[at] && !self.undeclared {
@@ -232,17 +221,15 @@ impl Lists {
         }
     }
 
-    /// Whether it makes sense to ask for a list.
     fn is_offered(&self, list: List) -> bool {
         self.undeclared || self.catalog.declares(list.capability())
     }
 
-    /// The lists that could not be read.
     pub(crate) fn missing(&self) -> Which {
         Which(std::array::from_fn(|at| self.missing[at].is_some()))
     }
 
-    /// Why the server is of no use: its tools cannot be read, and it offers nothing else.
+    /// Why the server is useless: its tools are unreadable, and it offers nothing else.
     pub(crate) fn useless(&self) -> Option<&RequestError> {
         let offers_nothing = List::ALL
             .iter()
@@ -252,13 +239,12 @@ impl Lists {
             .filter(|_| offers_nothing)
     }
 
-    /// The degraded parts, in one line.
     pub(crate) fn degraded(&self) -> Option<String> {
         let lacking: Vec<String> = self.lacking().collect();
         (!lacking.is_empty()).then(|| lacking.join("; "))
     }
 
-    /// Everything that is wrong: what could not be read, and what is strange about lists that were.
+    /// Unreadable lists, and oddities of the others.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
         self.lacking().chain(self.remarks.iter().flatten().cloned())
     }
@@ -271,7 +257,8 @@ impl Lists {
     }
 }
 
-/// Reads all pages of a list, and takes their bytes from `room`. A page that comes a second time, and a cursor that does, end it.
+/// Reads all pages of a list and takes their bytes from `room`. A repeated page or cursor ends the
+/// list.
 pub(super) async fn pages(
     link: &Arc<Link>,
     list: List,
@@ -291,8 +278,8 @@ pub(super) async fn pages(
         let caller = call.map(|call| &call.caller);
         let page = match link.request_of(caller, method.clone(), asked).await {
             Ok(page) => page,
-            // Servers declare capabilities more generously than they implement their lists
-            // (`resources` without templates is common).
+            // Servers often declare capabilities without implementing all lists, for example
+            // `resources` without templates.
             Err(RequestError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => {
                 return Ok(pages);
             }
@@ -322,7 +309,7 @@ pub(super) async fn pages(
         let Some(next) = &cursor else {
             return Ok(pages);
         };
-        // Beside the pages: an array is no cursor.
+        // `seen` also holds pages, which are arrays; a cursor is not.
         if !next.as_str().starts_with('[') && !seen.insert(next.to_bytes()) {
             let next = shown(next.as_str(), SHOWN);
             pages.remark = Some(format!(

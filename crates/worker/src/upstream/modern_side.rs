@@ -1,11 +1,11 @@
-//! The modern connection to a server that speaks both eras and was opened as a legacy one.
+//! The modern connection to a server that speaks both eras but was opened as a legacy one.
 //!
-//! A server's requests to clients exist only in the legacy era, `InputRequiredResult` only in the
-//! modern one, and a server may have tools of both kinds. No list tells which is which. So a call runs
-//! over a legacy connection first. If its tool answers by `InputRequiredResult`, the server's SDK refuses to
-//! send that on a legacy connection, and the call is run again over a modern connection. That is what such
-//! a tool is made for: its client calls it from the beginning for each round. The other way round,
-//! a tool that asks by a request would have done its first half twice.
+//! Requests to clients exist only in the legacy era and `InputRequiredResult` only in the modern
+//! one. A server may have tools of both kinds, and its lists do not tell them apart. So a call
+//! first runs over a legacy connection. If its tool returns `InputRequiredResult`, the server's SDK
+//! refuses to send that, and Shoal runs the call again over a modern connection. Such a tool
+//! expects repeated calls, one for each round. The reverse order would run the first half of a
+//! requesting tool twice.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use super::link::Link;
 use super::restart_delay::RestartDelay;
 use super::settings::EraChoice;
 
-/// Tools and prompts that are remembered to ask by their results; others are found out at each call.
+/// Most tools and prompts remembered as asking by result. Others are detected at each call.
 const REMEMBERED: usize = 1024;
-/// What the official Python SDK says of any result that it cannot send.
+/// The official Python SDK's error for any result that it cannot send.
 const INVALID_RESULT: &str = "Handler returned an invalid result";
-/// What other SDKs say of this result in particular, in lower case.
+/// Other SDKs' errors for this result, in lower case.
 const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];
 
-/// The facts about a server's modern side, and the connection to it if callers share one.
+/// The known facts about a server's modern side, and its shared connection.
 pub(crate) struct ModernSide {
     launcher: Arc<Launcher>,
     connection: tokio::sync::Mutex<ModernConnection>,
@@ -40,29 +40,29 @@ pub(crate) struct ModernSide {
 
 #[derive(Default)]
 struct ModernSupport {
-    /// Tools and prompts that ask by their result, by method and name, and methods of extensions that exist here alone.
+    /// Tools and prompts that ask by result, by method and name, and extension methods of the
+    /// modern era.
     asking: HashSet<(Method, String)>,
-    /// Whether a connection of it has ever run.
+    /// Whether a modern connection has ever worked.
     seen: bool,
-    /// Whether the server turned out not to be modern at all.
+    /// Whether the server turned out to be legacy only.
     absent: bool,
-    /// Whether a process of its was asked for this era.
+    /// Whether a legacy process was probed for the modern era.
     was_asked: bool,
-    /// Whether that process has answered as if it were opened in this era.
+    /// Whether that process answered as if opened in the modern era.
     has_switched: bool,
-    /// The extensions that it declares in this era, and not in the other.
+    /// The extensions that only the modern era declares.
     extensions: Option<RawObject>,
 }
 
 struct ModernConnection {
     connection: Option<Arc<Connection>>,
     restart_delay: RestartDelay,
-    /// Before this, a connection that failed is not started again.
+    /// The earliest restart of a failed connection.
     not_before: Instant,
 }
 
 impl ModernSide {
-    /// No connection yet.
     pub(crate) fn new(launcher: Arc<Launcher>) -> Self {
         let running = ModernConnection {
             connection: None,
@@ -76,8 +76,8 @@ impl ModernSide {
         }
     }
 
-    /// Whether a call belongs here from the beginning: a later round of what began here, perhaps on
-    /// another worker, or a call of what is known to ask by its result.
+    /// Whether a call starts on the modern side: as a later round, or because its tool is known to
+    /// ask by result.
     pub(crate) fn takes(&self, call: &Call) -> bool {
         if !self.is_there() {
             return false;
@@ -101,16 +101,17 @@ impl ModernSide {
             && subject(call).is_some_and(|subject| support.asking.contains(&subject))
     }
 
-    /// Whether a call that ended so over a legacy connection is to run here instead.
+    /// Whether a call with this legacy outcome must run here instead.
     ///
-    /// An answer that names the result shows that the tool has only asked. One that may as well come of a handler's fault
-    /// does not: a call that must not be repeated ends with it, and what it is about runs here from the next call on.
+    /// An error that names `InputRequiredResult` proves that the tool only asked. A generic error
+    /// may be a handler's fault: a call that must not repeat keeps it, and later calls of its tool
+    /// run here.
     pub(crate) fn is_wanted_by(&self, call: &Call, outcome: &CallOutcome) -> bool {
         let CallOutcome::Error(error) = outcome else {
             return false;
         };
         if call.method.may_be_of_extension() {
-            // That it does not know the method says that nothing was executed.
+            // An unknown method was not executed.
             let has_more = || self.support.lock().extensions.is_some();
             return error.code == code::METHOD_NOT_FOUND && has_more() && self.is_there();
         }
@@ -133,9 +134,8 @@ impl ModernSide {
         again
     }
 
-    /// Remembers that what a call is about asks by its result.
     pub(crate) fn remember(&self, call: &Call) {
-        // Resources have no end of names.
+        // The number of resource URIs is unlimited.
         if call.method == Method::ResourcesRead {
             return;
         }
@@ -147,8 +147,8 @@ impl ModernSide {
         }
     }
 
-    /// Whether the server of a legacy connection may have extensions in the modern era alone. A process speaks one era: to start a
-    /// second one in vain may take from the first what only one can have, so the first one is asked, once.
+    /// Whether the server may have modern-only extensions. A process speaks one era, and a useless
+    /// second process may take a resource from the first, so Shoal probes the first process, once.
     pub(crate) async fn may_have_more(&self, lead: &Arc<Link>) -> bool {
         if self.launcher.settings.era != EraChoice::Auto || lead.greeting().era != Era::Legacy {
             return false;
@@ -166,7 +166,7 @@ impl ModernSide {
                 self.support.lock().has_switched = true;
                 true
             }
-            // SDKs that know both eras refuse this one's opening here by its name.
+            // SDKs that know both eras reject the modern opening here by its version.
             Err(RequestError::Rpc(error)) => {
                 error.code == code::UNSUPPORTED_VERSION
                     || error.message.contains(Revision::LATEST.as_str())
@@ -175,17 +175,17 @@ impl ModernSide {
         }
     }
 
-    /// Whether a process was asked that.
     pub(crate) fn was_asked(&self) -> bool {
         self.support.lock().was_asked
     }
 
-    /// Whether that process may speak the modern era alone from then on. The Go SDK's does, and then refuses requests to clients.
+    /// Whether the probe may have switched the process to the modern era. The Go SDK then refuses
+    /// requests to clients.
     pub(crate) fn has_switched(&self) -> bool {
         self.support.lock().has_switched
     }
 
-    /// Finds out which extensions the server has in the modern era alone. Returns whether there are any.
+    /// Finds the modern-only extensions. Returns whether there are any.
     pub(crate) async fn learn(&self, lead: &Link) -> bool {
         let Ok(connection) = self.launcher.launch_modern().await else {
             return false;
@@ -200,7 +200,7 @@ impl ModernSide {
         support.extensions.is_some()
     }
 
-    /// Adds the extensions that the server has in the modern era alone to its legacy capabilities.
+    /// Adds the modern-only extensions to legacy capabilities.
     pub(crate) fn extended(&self, capabilities: &RawJson) -> RawJson {
         let support = self.support.lock();
         let Some(more) = &support.extensions else {
@@ -217,10 +217,10 @@ impl ModernSide {
         declared.to_json()
     }
 
-    /// Opens a modern connection, and remembers whether the server can have one.
+    /// Opens a modern connection, and records whether the server supports one.
     ///
     /// # Errors
-    /// It could not be opened.
+    /// The connection could not be opened.
     pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.launcher.launch_modern().await;
         let mut support = self.support.lock();
@@ -231,10 +231,10 @@ impl ModernSide {
         opened
     }
 
-    /// The connection that all callers share, opened if there is none.
+    /// Returns the shared connection, opened if necessary.
     ///
     /// # Errors
-    /// It could not be opened, and nothing was executed over it.
+    /// The connection could not be opened, so nothing was executed.
     pub(crate) async fn connection(
         &self,
         cancelled: &CancellationToken,
@@ -246,7 +246,7 @@ impl ModernSide {
         }
     }
 
-    /// Waits for the end of the connection, which the launcher's token has begun.
+    /// Waits for the end of the connection, which the launcher's token triggers.
     pub(crate) async fn close(&self) {
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
@@ -289,7 +289,7 @@ impl ModernSide {
     }
 }
 
-/// Whether the caller can answer anything: a tool's question to others leads nowhere.
+/// Whether the caller can answer any question.
 fn can_answer(call: &Call) -> bool {
     [
         ClientCapability::ElicitationForm,
@@ -301,7 +301,6 @@ fn can_answer(call: &Call) -> bool {
     .any(|answer| declares(&call.caller.capabilities, answer))
 }
 
-/// What a call is about.
 fn subject(call: &Call) -> Option<(Method, String)> {
     if call.method.may_be_of_extension() {
         return Some((call.method.clone(), String::new()));
@@ -311,7 +310,7 @@ fn subject(call: &Call) -> Option<(Method, String)> {
     Some((call.method.clone(), name))
 }
 
-/// The extensions that a server declares, but for tasks: those are followed over any connection.
+/// The extensions that a server declares, without tasks, which Shoal follows over any connection.
 fn extensions(capabilities: &RawJson) -> Option<RawObject> {
     let mut declared = RawObject::of(&capabilities.member("extensions")?)?;
     declared.remove(TASKS);

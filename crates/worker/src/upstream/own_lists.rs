@@ -1,4 +1,4 @@
-//! Lists that a server has changed for one caller alone.
+//! Finds lists that a server changed for one caller only.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -14,18 +14,17 @@ use super::list_call::read_own;
 use super::list_pace::ListPace;
 use super::lists::{List, Which};
 
-/// What lists say, as numbers.
+/// One digest per list.
 type Digests = [u64; 4];
 
-/// Who sees other lists than those that all callers see.
+/// The owners whose lists differ from everyone's.
 #[derive(Default)]
 pub(crate) struct OwnLists {
     told: watch::Sender<Told>,
-    /// What all callers see.
     shared: watch::Sender<Digests>,
 }
 
-/// What a connection has told, until it is dropped.
+/// One connection's report, withdrawn on drop.
 struct OwnerOf<'a> {
     own: &'a OwnLists,
     owner: ListOwner,
@@ -33,23 +32,22 @@ struct OwnerOf<'a> {
 }
 
 impl OwnLists {
-    /// Who sees other lists, and which.
     pub(crate) fn watch(&self) -> watch::Receiver<Told> {
         self.told.subscribe()
     }
 
-    /// All callers see these from now on, but for those who have others.
+    /// Replaces the lists that everyone sees by default.
     pub(crate) fn set_shared(&self, catalog: &PoolCatalog) {
         let now = List::ALL.map(|list| digest(list.of(catalog)));
         self.shared
             .send_if_modified(|digests| std::mem::replace(digests, now) != now);
     }
 
-    /// Follows what the server of a connection says of its lists, while the connection is `owner`'s alone.
+    /// Follows the server's announcements on a connection of `owner` alone.
     pub(crate) fn follow(self: &Arc<Self>, connection: &Connection, owner: ListOwner) {
         let (own, link, over) = (self.clone(), connection.link.clone(), connection.over());
-        // From the beginning: what the server has said before anybody listened counts. What a client of its own would miss
-        // does not: a stream that breaks now and then is no reason to read all lists of each session.
+        // Early announcements count. Possibly missed ones do not, because a broken stream is no
+        // reason to read all lists of each session.
         let pace = ListPace::from_the_start(link.announced());
         tokio::spawn(async move {
             tokio::select! {
@@ -59,7 +57,7 @@ impl OwnLists {
         });
     }
 
-    /// Reads what the server announces, since some announce what has not changed, and tells what differs.
+    /// Reads announced lists, because some announcements change nothing, and reports differences.
     async fn stay_with(&self, link: &Arc<Link>, mut pace: ListPace, owner: ListOwner) {
         let mut owner = OwnerOf {
             own: self,
@@ -83,7 +81,7 @@ impl OwnLists {
     }
 }
 
-/// Reads these lists. Returns which could not be read.
+/// Reads these lists. Returns the unreadable ones.
 async fn read(link: &Arc<Link>, which: Which, known: &mut [Option<u64>; 4]) -> Which {
     let mut missing = Which::default();
     for list in List::ALL.into_iter().filter(|list| which.has(*list)) {
@@ -98,13 +96,13 @@ async fn read(link: &Arc<Link>, which: Which, known: &mut [Option<u64>; 4]) -> W
     missing
 }
 
-/// Numbers for the tools, the resources with templates, and the prompts that are not those of all: others for others.
+/// A digest of tools, of resources with templates, and of prompts; 0 if they equal everyone's.
 fn differences(known: &[Option<u64>; 4], shared: &Digests) -> [u64; 3] {
     let mut numbers = [0_u64; 3];
     for list in List::ALL {
         let at = list as usize;
         if let Some(own) = known[at].filter(|own| *own != shared[at]) {
-            // Never 0, which says that nothing differs.
+            // 0 means "no difference", so set the lowest bit.
             let number = &mut numbers[list.kind()];
             *number = number.rotate_left(1).wrapping_add(own) | 1;
         }
@@ -113,14 +111,13 @@ fn differences(known: &[Option<u64>; 4], shared: &Digests) -> [u64; 3] {
 }
 
 impl OwnerOf<'_> {
-    /// The owner's lists have these numbers now.
     fn tell(&mut self, numbers: [u64; 3]) {
         let before = std::mem::replace(&mut self.told, numbers);
         if before == numbers {
             return;
         }
         self.own.told.send_if_modified(|told| {
-            // Another connection of the same owner may have told something since.
+            // Another connection of the same owner may have reported since.
             let is_own = told.get(&self.owner).is_none_or(|told| *told == before);
             match numbers {
                 [0, 0, 0] if is_own => drop(Arc::make_mut(told).remove(&self.owner)),

@@ -1,4 +1,4 @@
-//! Rewriting a call's parameters for the server that runs it.
+//! Rewrites a call's parameters for its server.
 
 use shoal_ports::{Call, LogFilter};
 use shoal_protocol::task::{declares_tasks, with_tasks, without_tasks};
@@ -12,19 +12,18 @@ use super::era::Greeting;
 const META: &str = "_meta";
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
-/// What only a modern server understands of a request's `_meta`.
+/// The `_meta` members that only modern servers know.
 const MODERN_META: [&str; 4] = [
     PROTOCOL_VERSION,
     CLIENT_INFO,
     CLIENT_CAPABILITIES,
     LOG_LEVEL,
 ];
-/// What only a modern server understands of a request's parameters.
+/// The parameters that only modern servers know.
 const MODERN_PARAMS: [&str; 2] = ["inputResponses", "requestState"];
 
-/// The parameters of a call as a server of this era gets them: everything that is not the
-/// server's business keeps its bytes. `token` replaces the caller's progress token, which may
-/// equal that of another caller.
+/// A call's parameters for a server of this era; other members keep their bytes. `token` replaces
+/// the caller's progress token, because two callers may use the same one.
 pub(crate) fn for_server(call: &Call, server: &Greeting, token: u64) -> Option<RawJson> {
     let mut params = call.params.as_ref().and_then(RawObject::of);
     let had_meta = params.as_ref().is_some_and(|params| params.has(META));
@@ -77,7 +76,7 @@ pub(crate) fn for_server(call: &Call, server: &Greeting, token: u64) -> Option<R
     params.map(|params| params.to_json())
 }
 
-/// The parameters of a request about a modern server's task, in the name of the call that it was made of.
+/// The parameters of a request about a modern server's task, in the caller's name.
 pub(crate) fn about_task(call: &Call, mut params: RawObject) -> RawJson {
     let mut meta = RawObject::default();
     describe_caller(&mut meta, call, true);
@@ -100,7 +99,8 @@ fn describe_caller(meta: &mut RawObject, call: &Call, tasks: bool) {
     }
 }
 
-/// A client's capabilities for a server that makes tasks, which Shoal follows for every client, or for one that makes none.
+/// Declares tasks to servers that make them, because Shoal follows them for every client, and
+/// removes them for others.
 fn with_or_without_tasks(capabilities: &RawJson, tasks: bool) -> RawJson {
     match (declares_tasks(capabilities), tasks) {
         (false, true) => with_tasks(capabilities),
@@ -109,7 +109,6 @@ fn with_or_without_tasks(capabilities: &RawJson, tasks: bool) -> RawJson {
     }
 }
 
-/// Parameters of a request of Shoal's own to a modern server.
 pub(crate) fn with_own_meta(
     mut params: RawObject,
     client_info: RawJson,
@@ -123,21 +122,21 @@ pub(crate) fn with_own_meta(
     params.to_json()
 }
 
-/// `notifications/progress` with the caller's token instead of the server's.
+/// Replaces the server's token in `notifications/progress` by the caller's.
 pub(crate) fn restore_token(params: &RawJson, token: RawJson) -> RawJson {
     let mut params = RawObject::of(params).unwrap_or_default();
     put(&mut params, PROGRESS_TOKEN, token);
     params.to_json()
 }
 
-/// The value that counts where a name occurs twice: most parsers take the last.
+/// The last value of a repeated name, which most parsers use.
 fn last(object: &RawObject, name: &str) -> Option<RawJson> {
     let found = object.iter().filter(|(key, _)| key == name).last();
     found.map(|(_, value)| value)
 }
 
-/// Sets a member in place, once. A second one of the same name would reach the server beside
-/// Shoal's and might be the one that it believes.
+/// Sets a member in place, once. The server might otherwise believe a second member of the same
+/// name.
 fn put(object: &mut RawObject, name: &str, value: RawJson) {
     if object.iter().filter(|(key, _)| key == name).count() > 1 {
         drop_all(object, name);

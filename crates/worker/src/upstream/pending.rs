@@ -1,4 +1,4 @@
-//! The requests that one server has not answered, and which of them a message belongs to.
+//! The unanswered requests of one server, and the routing of messages to them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,13 +11,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::outgoing::WriteState;
 
-/// Cancelled calls that a server is remembered to owe, before it counts as unfit for questions.
+/// Cancelled calls remembered per server. With more, the server may not ask any client.
 const MAX_OWED: usize = 64;
 /// Questions that may wait for a session's next call.
 const MAX_HELD: usize = 8;
-/// URL elicitations of one call that are remembered until it ends.
 const MAX_ELICITATIONS: usize = 16;
-/// The longest id of an elicitation that is remembered.
 const LONGEST_ELICITATION: usize = 1024;
 
 /// Requests in flight to one server, by id, oldest first.
@@ -30,7 +28,7 @@ pub(crate) struct PendingRequests {
 struct State {
     last_id: u64,
     open: BTreeMap<u64, PendingRequest>,
-    /// Calls that could ask, were cancelled, and whose end the server has not confirmed.
+    /// Cancelled calls that could ask and whose end is unconfirmed.
     owed: BTreeMap<u64, Option<SessionId>>,
     held: Vec<ServerRequest>,
     had_calls: bool,
@@ -41,30 +39,25 @@ struct PendingRequest {
     outcome: oneshot::Sender<RequestOutcome>,
     write_state: Arc<WriteState>,
     call: Option<PendingCall>,
-    /// The request that stands for the call, where this one is another of the same call.
+    /// The main request of the call that this request belongs to.
     of: Option<u64>,
 }
 
-/// A caller's request, as opposed to one of Shoal's own.
+/// A caller's request, as opposed to Shoal's own.
 pub(crate) struct PendingCall {
-    /// Where its messages go.
     pub(crate) inbox: mpsc::Sender<CallMessage>,
-    /// The caller's progress token.
     pub(crate) progress_token: Option<RawJson>,
-    /// Whether it runs alone because its caller can be asked.
+    /// Whether it runs alone because its client can be asked.
     pub(crate) askable: bool,
-    /// Whether its caller wants log messages.
     pub(crate) wants_log: bool,
-    /// The caller's session.
     pub(crate) session: Option<SessionId>,
-    /// Whether it may be run again: it is safe to repeat, and its client was asked nothing.
+    /// Whether another server may run the call: it is safe to repeat, and its client was not asked.
     pub(crate) repeatable: Cell<bool>,
-    /// The URL elicitations that were put to its client.
     pub(crate) elicitations: RefCell<Vec<String>>,
 }
 
 impl PendingCall {
-    /// Hands it a question, or gives it back.
+    /// Passes a question to the call, or returns it.
     fn ask(&self, question: ServerRequest) -> Result<(), ServerRequest> {
         let Ok(place) = self.inbox.try_reserve() else {
             return Err(question);
@@ -89,64 +82,56 @@ impl PendingCall {
     }
 }
 
-/// Something that a server sent during a call.
+/// A message from the server during a call.
 pub(crate) enum CallMessage {
-    /// Progress, a log message, the end of a URL elicitation, or a notification of an extension.
+    /// Progress, a log message, the end of a URL elicitation, or an extension's notification.
     Notify(Method, Option<RawJson>),
-    /// A question to the caller.
     Ask(ServerRequest),
-    /// The server has lost interest in a question.
+    /// The server withdrew a question.
     Withdraw(RequestId),
 }
 
 /// A request of the server to a client.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerRequest {
-    /// The server's id for it.
     pub(crate) id: RequestId,
-    /// What it asks.
     pub(crate) method: Method,
-    /// With what.
     pub(crate) params: Option<RawJson>,
 }
 
-/// How a request in flight ended.
 #[derive(Debug)]
 pub(crate) enum RequestOutcome {
-    /// The server answered.
     Answered(Outcome),
-    /// A proxy in front of the server, or the transport, refused the request: this is not the server's own answer.
+    /// A proxy or the transport refused the request; this is not the server's answer.
     Rejected(RpcError),
-    /// The server answered with a message that is too long.
+    /// The answer exceeds the message limit.
     TooLarge,
-    /// The server answered with something that is no message: why not.
+    /// The answer is not a valid message, for this reason.
     Unreadable(String),
-    /// Nothing of it reached the server, for this reason.
+    /// The request did not reach the server, for this reason.
     Refused(CallFailure),
-    /// The server says that it took nothing of it. That is its word only.
+    /// The server claims that it did not process the request.
     Declined(CallFailure),
-    /// The server ended.
     Lost {
-        /// Whether the request had reached it.
         written: bool,
-        /// How it ended.
         reason: Arc<str>,
     },
 }
 
-/// Which way a message came.
+/// The stream on which a message arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The one that all messages of the server share.
+    /// The only stream of the server.
     Common,
-    /// One that belongs to no request, since each has its own.
+    /// A stream that belongs to no request.
     Unrelated,
-    /// One that belongs to this request alone.
+    /// The stream of this request.
     Request(u64),
 }
 
 impl Origin {
-    /// Whether the request `id` can be answered there. A server that puts an answer elsewhere has mixed up its callers.
+    /// Whether this stream may answer request `id`. A server that answers elsewhere has confused
+    /// its callers.
     pub(crate) fn may_answer(self, id: u64) -> bool {
         match self {
             Self::Common => true,
@@ -155,7 +140,8 @@ impl Origin {
         }
     }
 
-    /// Whether the progress of the request `id` can be told there. Many servers tell it by the way that belongs to no request.
+    /// Whether this stream may report progress of request `id`. Many servers use the unrelated
+    /// stream.
     pub(crate) fn may_tell_progress(self, id: u64) -> bool {
         match self {
             Self::Common | Self::Unrelated => true,
@@ -164,37 +150,30 @@ impl Origin {
     }
 }
 
-/// A request that has an id.
 pub(crate) struct RegisteredRequest {
-    /// Its id, which is also its progress token.
     pub(crate) id: u64,
-    /// Where it stands.
     pub(crate) write_state: Arc<WriteState>,
-    /// How it ends.
     pub(crate) outcome: oneshot::Receiver<RequestOutcome>,
 }
 
-/// Who may be asked something by a server that has just been shared with a cancelled call.
+/// The clients that a server may not ask while a cancelled call may still run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quarantine {
-    /// Anybody.
     None,
-    /// Only the session whose call was cancelled.
     AllBut(SessionId),
-    /// Nobody.
     Everybody,
 }
 
-/// Which call a message without a sign of its own is about.
+/// How to find the call of a message that does not name one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Association {
-    /// The one in flight; nobody's, if there are several.
+    /// The only call in flight, if there is exactly one.
     OnlyCall,
-    /// The one in flight that wants log messages (modern: the one whose request said so).
+    /// The only call in flight that wants log messages; in the modern era, the request says so.
     OnlyListener,
-    /// The newest one: all are of one session.
+    /// The newest call, because all belong to one session.
     NewestCall,
-    /// This one: its message came by a way of its own.
+    /// The call whose own stream carried the message.
     Call(u64),
 }
 
@@ -202,7 +181,7 @@ impl PendingRequests {
     /// Registers a request.
     ///
     /// # Errors
-    /// How the server ended, if it has.
+    /// The reason why the server ended.
     pub(crate) fn register(
         &self,
         call: Option<PendingCall>,
@@ -210,10 +189,10 @@ impl PendingRequests {
         self.enter(call, None)
     }
 
-    /// Registers a request of the same call as `request`.
+    /// Registers another request of the same call as `request`.
     ///
     /// # Errors
-    /// How the server ended, if it has.
+    /// The reason why the server ended.
     pub(crate) fn register_for(&self, request: u64) -> Result<RegisteredRequest, Arc<str>> {
         self.enter(None, Some(request))
     }
@@ -230,7 +209,7 @@ impl PendingRequests {
         if let Some(call) = &call {
             state.had_calls = true;
             for question in state.held.drain(..) {
-                // The inbox is new and has room for more than can be held back.
+                // The new inbox has room for all held questions.
                 let _ = call.ask(question);
             }
         }
@@ -256,14 +235,14 @@ impl PendingRequests {
     pub(crate) fn finish(&self, id: u64, outcome: RequestOutcome) -> bool {
         let mut state = self.state.lock();
         state.owed.remove(&id);
-        // Nobody waits any more if sending fails, which is as good as finished.
+        // Sending fails if the caller stopped waiting, which is fine.
         let request = state.open.remove(&id);
         request
             .map(|request| request.outcome.send(outcome))
             .is_some()
     }
 
-    /// Ends a request of Shoal's own, but no caller's.
+    /// Ends a request only if it is Shoal's own.
     pub(crate) fn end_own(&self, id: u64, outcome: RequestOutcome) {
         let is_own = |request: &PendingRequest| request.call.is_none();
         if self.state.lock().open.get(&id).is_some_and(is_own) {
@@ -271,8 +250,8 @@ impl PendingRequests {
         }
     }
 
-    /// Stops waiting for a request. Returns whether the server must be told, because the request
-    /// has reached it and is not answered.
+    /// Stops waiting. Returns whether the server must be told: the request has reached it and is
+    /// unanswered.
     pub(crate) fn abandon(&self, id: u64) -> bool {
         let mut state = self.state.lock();
         let Some(request) = state.open.remove(&id) else {
@@ -288,7 +267,7 @@ impl PendingRequests {
         true
     }
 
-    /// Ends everything in flight and refuses what comes after.
+    /// Ends all requests in flight and refuses new ones.
     pub(crate) fn end(&self, reason: Arc<str>) {
         let mut state = self.state.lock();
         if state.ended.is_none() {
@@ -304,29 +283,26 @@ impl PendingRequests {
         }
     }
 
-    /// Whether a request is in flight.
     pub(crate) fn is_open(&self, id: u64) -> bool {
         self.state.lock().open.contains_key(&id)
     }
 
-    /// Whether a request is a call that may be run again elsewhere.
+    /// Whether the request is a call that another server may run.
     pub(crate) fn may_be_repeated(&self, id: u64) -> bool {
         let state = self.state.lock();
         let call = state.call_of(id);
         call.is_some_and(|call| call.repeatable.get())
     }
 
-    /// Whether any request is a caller's.
     pub(crate) fn has_calls(&self) -> bool {
         self.state.lock().open.values().any(|it| it.call.is_some())
     }
 
-    /// Whether a request is a caller's.
     pub(crate) fn is_call(&self, id: u64) -> bool {
         self.state.lock().call_of(id).is_some()
     }
 
-    /// Whether what came this way may be about the call that `request` stands for.
+    /// Whether a message on this stream may concern the call of `request`.
     pub(crate) fn is_of(&self, origin: Origin, request: u64) -> bool {
         let Origin::Request(own) = origin else {
             return false;
@@ -338,24 +314,22 @@ impl PendingRequests {
             .is_some_and(|own| own.of == Some(request))
     }
 
-    /// The rest of a call at the server may ask until it is settled.
+    /// Lets a cancelled call ask until it is settled.
     pub(crate) fn owe(&self, request: u64, session: Option<SessionId>) {
         let mut state = self.state.lock();
         let session = session.filter(|_| state.owed.len() < MAX_OWED);
         state.owed.insert(request, session);
     }
 
-    /// Nothing is left of a call.
     pub(crate) fn settle(&self, request: u64) {
         self.state.lock().owed.remove(&request);
     }
 
-    /// How the server ended, if it has.
     pub(crate) fn ended(&self) -> Option<Arc<str>> {
         self.state.lock().ended.clone()
     }
 
-    /// Who may not be asked by this server because of calls it has not confirmed to have stopped.
+    /// The clients that the server may not ask because of unconfirmed cancellations.
     pub(crate) fn quarantine(&self) -> Quarantine {
         let state = self.state.lock();
         let mut sessions = state.owed.values();
@@ -368,8 +342,8 @@ impl PendingRequests {
         }
     }
 
-    /// Hands progress to the call with this token, its token restored. Dropped when the call wants
-    /// none, or does not keep up: progress is superseded by what follows.
+    /// Passes progress to its call, with the caller's token. Drops it if the call wants none or is
+    /// slow, because later progress supersedes it.
     pub(crate) fn progress(&self, id: u64, restore: impl FnOnce(RawJson) -> RawJson) {
         let state = self.state.lock();
         let call = state
@@ -386,7 +360,7 @@ impl PendingRequests {
         }
     }
 
-    /// Hands a notification to the call that it must be about. Returns whether there is one.
+    /// Passes a notification to its call. Returns whether there is one.
     pub(crate) fn tell(
         &self,
         method: Method,
@@ -399,7 +373,8 @@ impl PendingRequests {
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
-    /// Hands the end of a URL elicitation to the call that put it to its client, or to `otherwise`. Returns whether there is one.
+    /// Passes the end of a URL elicitation to the call that asked, or to `otherwise`. Returns
+    /// whether there is such a call.
     pub(crate) fn complete_elicitation(
         &self,
         params: Option<RawJson>,
@@ -418,7 +393,7 @@ impl PendingRequests {
                 match (calls.next(), calls.next()) {
                     (None, _) => otherwise,
                     (only, None) => only,
-                    // Two clients may have got the same id.
+                    // Two clients may have the same elicitation id.
                     _ => None,
                 }
             }
@@ -427,7 +402,7 @@ impl PendingRequests {
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
-    /// Hands a question to the call that it must be about, or gives it back.
+    /// Passes a question to its call, or returns it.
     pub(crate) fn ask(
         &self,
         question: ServerRequest,
@@ -444,8 +419,8 @@ impl PendingRequests {
                 Err(returned) => returned,
             };
         }
-        // A session's server is started for a call, and may ask before that call reaches it. Roots
-        // are not about a call at all.
+        // A session's server starts for a call and may ask before the call arrives. Roots do not
+        // depend on the call.
         let may_wait = !state.had_calls || question.method == Method::RootsList;
         if is_session && may_wait && state.held.len() < MAX_HELD {
             state.held.push(question);
@@ -454,7 +429,7 @@ impl PendingRequests {
         Err(question)
     }
 
-    /// Takes a question back, wherever it is.
+    /// Withdraws a question, wherever it waits.
     pub(crate) fn withdraw_ask(&self, ask: &RequestId) {
         let mut state = self.state.lock();
         state.held.retain(|held| held.id != *ask);
@@ -465,7 +440,6 @@ impl PendingRequests {
 }
 
 impl State {
-    /// The call that a request belongs to.
     fn call_of(&self, id: u64) -> Option<&PendingCall> {
         let request = self.open.get(&id)?;
         match request.of {
@@ -490,7 +464,6 @@ impl State {
     }
 }
 
-/// The URL elicitation that a question or its end names.
 fn elicitation_of(params: Option<&RawJson>) -> Option<String> {
     params?.member("elicitationId")?.string()
 }

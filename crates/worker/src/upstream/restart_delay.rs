@@ -1,4 +1,4 @@
-//! How long to wait before a failed connection is started again.
+//! The delay before a failed connection restarts.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use super::settings::Settings;
 
-/// The longest pause for which calls wait: a server that crashes again and again has longer ones.
+/// The longest pause that calls wait for. A server that crashes repeatedly has longer ones.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_secs(1);
-/// A connection that lived this long had not failed to start, and a caller whose calls ended none for this long is trusted.
+/// After this time a connection counts as started, and a caller whose calls caused no crash counts
+/// as trusted.
 pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
-/// Pauses that grow with each failure in a row.
+/// Pauses that grow with consecutive failures.
 #[derive(Clone, Debug)]
 pub(crate) struct RestartDelay(Backoff);
 
 impl RestartDelay {
-    /// As long as the configuration has it.
     pub(crate) fn of(settings: &Settings) -> Self {
         Self::between(settings.restart_delay, settings.max_restart_delay)
     }
@@ -26,12 +26,11 @@ impl RestartDelay {
         Self(Backoff::new(first, longest.max(first)))
     }
 
-    /// The failure that follows is the first one.
     pub(crate) fn reset(&mut self) {
         self.0.reset();
     }
 
-    /// The pause after a failure of a connection that was begun at `began`.
+    /// The pause after the failure of a connection started at `began`.
     pub(crate) fn after_failure(&mut self, began: Instant) -> Duration {
         if began.elapsed() >= STABLE {
             self.0.reset();

@@ -1,4 +1,4 @@
-//! Reading what a server writes, and handing each message to whom it concerns.
+//! Parses a server's messages and routes each to its receiver.
 
 use bytes::Bytes;
 use shoal_protocol::{
@@ -12,18 +12,18 @@ use super::link::Link;
 use super::params;
 use super::pending::{Association, Origin, RequestOutcome, ServerRequest};
 
-/// Deeper messages are no messages; as deep as the JSON readers behind it go.
+/// The deepest valid nesting, as in the JSON readers behind it.
 const MAX_DEPTH: usize = 128;
-/// How much of a strange line is quoted in the log.
+/// Bytes of a strange line in the log.
 const QUOTED: usize = 200;
 
-/// Positions in [`shoal_ports::PoolCatalog::generations`].
+/// Indexes into [`shoal_ports::PoolCatalog::generations`].
 const TOOLS: usize = 0;
 const RESOURCES: usize = 1;
 const PROMPTS: usize = 2;
 
 impl Link {
-    /// Takes one message of the server, which came this way. Never waits.
+    /// Processes one message from the server without waiting.
     pub(crate) fn receive(&self, line: Line, origin: Origin) {
         match line {
             Line::Whole(text) => self.read(readable(text), origin),
@@ -35,7 +35,6 @@ impl Link {
         }
     }
 
-    /// The same for a message whose text is readable already.
     pub(crate) fn read(&self, Readable { text, replaced }: Readable, origin: Origin) {
         if text.iter().all(u8::is_ascii_whitespace) {
             return;
@@ -63,7 +62,7 @@ impl Link {
         }
     }
 
-    /// Ends the request that a line answers which nobody can read. Returns whether that was possible.
+    /// Ends the request that an unreadable line answers. Returns whether there was one.
     fn end_unreadable(
         &self,
         ends: &Ends,
@@ -97,7 +96,7 @@ impl Link {
         }
         let outcome = RequestOutcome::Answered(outcome);
         if !number.is_some_and(|number| self.pending.finish(number, outcome)) {
-            // Also the answer to a request that was cancelled, which may cross the cancellation.
+            // Includes answers that cross a cancellation.
             tracing::debug!(target: "shoal::upstream", server = self.name(), %id, "nobody waits for this answer");
         }
     }
@@ -127,7 +126,8 @@ impl Link {
         }
     }
 
-    /// Hands a notification to the call that it is about: `shared` says which, where nothing else does.
+    /// Passes a notification to its call; `shared` applies if the stream does not identify the
+    /// call.
     fn tell_call(
         &self,
         method: Method,
@@ -146,7 +146,7 @@ impl Link {
         }
     }
 
-    /// A user has done what a URL elicitation asked for. Its id must not reach another client.
+    /// Reports a finished URL elicitation to its call. The id must not reach another client.
     fn take_completion(&self, params: Option<RawJson>, origin: Origin) {
         let otherwise = match (origin, self.binding()) {
             (Origin::Request(id), _) => Some(Association::Call(id)),
@@ -169,7 +169,7 @@ impl Link {
         }
     }
 
-    /// A legacy server takes back its question; a modern one ends a subscription.
+    /// Legacy servers withdraw a question this way; modern ones end a subscription.
     fn take_cancellation(&self, params: Option<RawJson>, origin: Origin) {
         let params = params.as_ref().and_then(RawObject::of);
         let id = params.and_then(|params| params.get("requestId"));
@@ -189,7 +189,7 @@ impl Link {
 
     fn take_request(&self, Request { id, method, params }: Request, origin: Origin) {
         if self.greeting().era == Era::Modern {
-            // It must not ask, and Shoal must not answer (2026-07-28).
+            // A modern server must not ask, and Shoal must not answer (2026-07-28).
             self.complain("a modern server sent a request", method.as_str().as_bytes());
             return;
         }
@@ -208,8 +208,8 @@ impl Link {
         }
     }
 
-    /// The protocol does not say which call a question belongs to. It is put only where that is
-    /// certain, by the way it came or since there is no other: one user's answer must never reach another.
+    /// Routes a question. The protocol does not name its call, so Shoal delivers it only if the
+    /// stream or a single call makes the match certain: one user's answer must not reach another.
     fn take_question(&self, question: ServerRequest, origin: Origin) {
         if question.method == Method::RootsList && self.concerns_no_client(origin) {
             let none = RawJson::from_static(r#"{"roots":[]}"#);
@@ -235,8 +235,8 @@ impl Link {
         }
     }
 
-    /// Whether a question for roots is about a request of Shoal's own, such as for a list. Servers that were told that there may be roots
-    /// can refuse a list without an answer.
+    /// Whether a roots request concerns one of Shoal's own requests, such as a list. Servers that
+    /// expect roots may refuse a list without the answer.
     fn concerns_no_client(&self, origin: Origin) -> bool {
         if !self.binding().declares_roots() {
             return false;
@@ -246,13 +246,13 @@ impl Link {
             (Binding::Shared { roots, .. }, _) if *roots != Roots::OfTheOwner => {
                 !self.pending.has_calls()
             }
-            // It is put to the next call's client.
+            // The next call's client gets it.
             _ => false,
         }
     }
 
-    /// The call that a question was put to has ended without an answer. An owner's roots are not
-    /// about that call: the next one is asked.
+    /// Handles a question whose call ended without an answer. An owner's roots do not depend on the
+    /// call, so the next call gets that question.
     pub(crate) fn return_question(&self, question: ServerRequest) {
         match question.method == Method::RootsList && self.binding().gives_roots_early() {
             true => self.take_question(question, Origin::Common),
@@ -277,7 +277,6 @@ impl Link {
     }
 }
 
-/// The beginning of a line, for the log.
 pub(crate) fn quote(line: &[u8]) -> String {
     let begin = String::from_utf8_lossy(&line[..line.len().min(QUOTED)]);
     if line.len() > QUOTED {
@@ -287,7 +286,6 @@ pub(crate) fn quote(line: &[u8]) -> String {
     }
 }
 
-/// An answer to a question, as a message.
 pub(crate) fn answer(id: &RequestId, outcome: &Outcome) -> Bytes {
     match outcome {
         Outcome::Result(result) => shoal_protocol::response(id, result),

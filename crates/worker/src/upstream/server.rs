@@ -1,4 +1,4 @@
-//! What a backend is for every server, whatever carries its messages.
+//! The state that every backend has for its server, over any transport.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,18 +20,17 @@ use super::subscriptions;
 use super::supervisor::{Lead, Supervisor};
 use crate::{BackendState, CallContext};
 
-/// A server whose connections are kept open. Dropping it closes them, without waiting for it.
+/// A server with its connections. Dropping it closes them in the background.
 pub(crate) struct Server {
-    /// Opens its connections.
     pub(crate) launcher: Arc<Launcher>,
-    /// The facts about its modern side.
     pub(crate) modern_side: Arc<ModernSide>,
     state: watch::Receiver<BackendState>,
     supervisor: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Server {
-    /// Opens the lead connection in the background; [`Server::state`] tells when it is ready, or why not.
+    /// Opens the lead connection in the background; [`Server::state`] reports when it is ready, or
+    /// why not.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -50,32 +49,27 @@ impl Server {
         }
     }
 
-    /// Whether it is ready and what it offers.
     pub(crate) fn state(&self) -> watch::Receiver<BackendState> {
         self.state.clone()
     }
 
-    /// Changes of the resources that it watches.
     pub(crate) fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
         self.launcher.subscriptions.resource_updates()
     }
 
-    /// Who sees other lists than the catalog.
     pub(crate) fn own_lists(&self) -> watch::Receiver<OwnLists> {
         self.launcher.own_lists.watch()
     }
 
-    /// What the server of the connection that failed last wrote for its operators.
     pub(crate) fn last_words(&self) -> Vec<String> {
         self.launcher.last_words()
     }
 
-    /// How often the lead connection was opened anew.
     pub(crate) fn restarts(&self) -> u64 {
         self.launcher.restarts.load(Ordering::Relaxed)
     }
 
-    /// Runs a call as `here` does, or as `modern` does where it belongs to the server's modern side.
+    /// Runs a call with `here`, or with `modern` if it belongs to the server's modern side.
     pub(crate) async fn run(
         &self,
         call: &Call,
@@ -97,7 +91,7 @@ impl Server {
         }
         if self.modern_side.takes(call) {
             let answered = modern.await;
-            // It takes nothing more if the server has just turned out to be legacy only.
+            // Fall back if the server has just turned out to be legacy only.
             if answered.is_ok() || self.modern_side.takes(call) {
                 return answered;
             }
@@ -115,7 +109,7 @@ impl Server {
         Ok(outcome)
     }
 
-    /// Runs a call over the modern connection that all callers share.
+    /// Runs a call over the shared modern connection.
     pub(crate) async fn run_modern(
         &self,
         call: &Call,
@@ -125,14 +119,16 @@ impl Server {
         Ok(carry(&connection.link, call, context, None).await?)
     }
 
-    /// Watches a resource. `connection` is asked first, because its server may know that there is no such resource.
+    /// Watches a resource. Asks `connection` first, because its server may reject an unknown
+    /// resource.
     pub(crate) async fn subscribe(
         &self,
         uri: &str,
         connection: Option<Arc<Connection>>,
     ) -> Result<(), RpcError> {
         if self.launcher.settings.lists == ListScope::Principal {
-            // The callers' sessions are all that there is, and nobody knows in whose the resource is to be watched.
+            // There are only per-caller sessions, and the subscription does not say which one to
+            // use.
             return Err(RpcError::new(
                 code::METHOD_NOT_FOUND,
                 "the server lists to each caller its own resources, and cannot be subscribed to for all callers",
@@ -156,18 +152,17 @@ impl Server {
         Ok(())
     }
 
-    /// Watches a resource no more.
     pub(crate) fn unsubscribe(&self, uri: &str) {
         self.launcher.subscriptions.remove(uri);
     }
 
-    /// Closes everything, and waits for it as for `others`.
+    /// Closes all connections while `others` runs.
     pub(crate) async fn shutdown(&self, others: impl Future<Output = ()>) {
         self.launcher.closing.cancel();
         tokio::join!(others, self.modern_side.close());
         let supervisor = self.supervisor.lock().take();
         if let Some(supervisor) = supervisor {
-            // It fails only if the supervisor panicked, which tokio has reported.
+            // Fails only if the supervisor panicked, which tokio has reported.
             let _ = supervisor.await;
         }
     }

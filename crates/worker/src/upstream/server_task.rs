@@ -1,10 +1,10 @@
-//! A task that a server makes of a call. Shoal follows it to its end, so the call is one like any other to its client, for whom
-//! Shoal may make a task of its own.
+//! A task that a server makes of a call. Shoal follows the task to its end, so the client sees an
+//! ordinary call, of which Shoal may make a task of its own.
 //!
 //! | server | begins | ends |
 //! |---|---|---|
-//! | 2025-11-25 | `tools/call` with `task`, for tools that need it | `tasks/result`, which also carries the server's questions; `tasks/get` says whether the task still runs |
-//! | 2026-07-28 | when the server answers `tools/call` with a task | `tasks/get` says so, which also brings the questions |
+//! | 2025-11-25 | `tools/call` with `task`, for tools that require it | `tasks/result`, which also carries the server's questions; `tasks/get` reports whether the task runs |
+//! | 2026-07-28 | the server answers `tools/call` with a task | `tasks/get`, which also carries the questions |
 
 mod cancelling;
 mod polling;
@@ -24,10 +24,10 @@ use super::params;
 use super::pending::RequestOutcome;
 use crate::CallContext;
 
-/// The member that a server adds to the result of a task.
+/// The `_meta` member that names the task of a result.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// Sends a call as its server takes it, and follows the task that may come of it.
+/// Sends a call and follows the task that may result.
 pub(crate) async fn run(
     handle: &mut RequestHandle,
     link: &Arc<Link>,
@@ -48,8 +48,9 @@ pub(crate) async fn run(
     outcome
 }
 
-/// The request of `handle` is never sent: it stands for the call from the beginning to the end, since the server may ask, or tell
-/// its progress, before it has told of the task, and between two requests about it.
+/// Follows a legacy task. The request of `handle` is not sent; it represents the call throughout,
+/// because the server may ask or report progress before it names the task and between requests
+/// about it.
 async fn follow(
     handle: &mut RequestHandle,
     link: &Arc<Link>,
@@ -67,7 +68,7 @@ async fn follow(
         other => return other,
     };
     let Some(made) = result.member("task").filter(RawJson::is_object) else {
-        // It ran the call at once.
+        // The server ran the call at once.
         return RequestOutcome::Answered(Outcome::Result(result));
     };
     let Some(id) = task_id(&made) else {
@@ -76,7 +77,7 @@ async fn follow(
     task.runs(id.clone());
     let waiting = Waiting::new(link, call, handle.id(), id);
     let end = waiting.to_the_end(&made).await;
-    // What is lost may go on.
+    // A task whose connection was lost may still run.
     if !matches!(end, RequestOutcome::Lost { .. }) {
         task.is_over();
     }
@@ -88,7 +89,6 @@ async fn follow(
     }
 }
 
-/// The id of a task.
 fn task_id(task: &RawJson) -> Option<RawJson> {
     task.member("taskId").filter(|id| id.as_str() != "null")
 }
@@ -97,7 +97,7 @@ fn nameless() -> RpcError {
     RpcError::internal("the server answered with a task that has no taskId")
 }
 
-/// Asks something of a task, in the name of the call that it was made of.
+/// Sends a request about a task, in the caller's name.
 async fn ask(
     link: &Arc<Link>,
     call: &Call,
@@ -133,7 +133,7 @@ fn lost(reason: Arc<str>) -> RequestOutcome {
     }
 }
 
-/// A result without the name of the server's task, which no client knows.
+/// Removes the server's task id from a result, because the client does not know it.
 fn unrelated(result: RawJson) -> RawJson {
     let meta = result.member("_meta").and_then(|meta| RawObject::of(&meta));
     let Some(mut meta) = meta.filter(|meta| meta.has(RELATED_TASK)) else {

@@ -1,4 +1,4 @@
-//! A connection for each legacy session, or for each principal, or for a single call.
+//! Connections of a legacy session, a principal or a single call.
 
 mod blame;
 mod pooled;
@@ -25,26 +25,24 @@ use super::launcher::Launcher;
 use crate::CallContext;
 use crate::backend::Patience;
 
-/// What a call is told that has waited for a session's connection too long.
 const BUSY: &str = "every session that this server has room for is in use, or another principal's and no larger share, or half of them are being opened for this principal";
 
-/// When to come back to a server that refuses the caller.
+/// The retry delay when the server refuses the caller.
 const REFUSED: Duration = Duration::from_secs(1);
 
-/// Whose a connection is, and nobody else's.
+/// The only owner of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SessionOwner {
-    /// A legacy session's.
     Session(SessionId),
-    /// A principal's: all its callers share it that bring the same headers, and whose clients declare the same extensions.
+    /// A principal. Its callers share the connection if they send the same forwarded headers and
+    /// declare the same extensions.
     Principal(Principal, [u8; 32]),
-    /// A call's, whose caller has no session.
+    /// A call without a session.
     Call(CallId),
 }
 
 impl SessionOwner {
-    /// The principal of this caller, with the headers that are passed on and the extensions that the server is told of. They
-    /// are not kept, but what tells them from others.
+    /// The caller's principal, with a hash of its forwarded headers and extensions.
     pub(crate) fn principal_of(caller: &Caller) -> Self {
         let mut told = Sha256::new();
         let mut add = |part: &[u8]| {
@@ -63,8 +61,8 @@ impl SessionOwner {
 }
 
 impl SessionOwner {
-    /// Who sees what the server lists there. A call sees no lists. Where sessions have connections of their own, a principal's is
-    /// for its calls without a session.
+    /// The owner of the lists on this connection; a call has none. If sessions have their own
+    /// connections, the principal's serves its calls without a session.
     fn of_lists(&self, sessions_have_own: bool) -> Option<ListOwner> {
         match self {
             Self::Session(session) => Some(ListOwner::Session(session.clone())),
@@ -77,43 +75,40 @@ impl SessionOwner {
     }
 }
 
-/// The connections of those that have called lately.
+/// The connections of recent callers.
 pub(crate) struct Sessions {
     launcher: Arc<Launcher>,
     limit: usize,
     idle: Duration,
     sessions: Mutex<HashMap<SessionOwner, Arc<PooledSession>>>,
-    /// Tells that a session has become idle, or free.
+    /// Notifies when a session becomes idle or ends.
     freed: Arc<Notify>,
 }
 
-/// A call's lease of its owner's connection. Idleness begins when it is dropped.
+/// A call's lease of its owner's connection. The idle time starts when the lease is dropped.
 pub(crate) struct SessionLease {
-    /// The connection.
     pub(crate) connection: Arc<Connection>,
     key: FailureKey,
     usage: UsageGuard,
 }
 
 impl SessionLease {
-    /// Takes note of how the call ended.
     pub(crate) fn ended(&self, outcome: &CallOutcome) {
         self.usage.session.blame.lock().note(&self.key, outcome);
     }
 }
 
-/// What is held against a call that ends its server: against the tool, for this caller.
+/// The caller and tool that a crash counts against.
 pub(crate) fn failure_key(call: &Call) -> FailureKey {
     let tool = (call.method == Method::ToolsCall).then(|| call.params.as_ref()?.member("name"));
     let tool = tool.flatten().and_then(|name| name.string());
     FailureKey::of(&call.caller, &call.method, tool.as_deref())
 }
 
-/// Why a call has no connection.
 pub(crate) enum NotHeld {
-    /// It may have one later.
+    /// The call may succeed later.
     Failed(CallFailure),
-    /// The server does not accept what the caller's requests carry.
+    /// The server rejects the caller's credentials.
     Denied(RpcError),
 }
 
@@ -133,7 +128,6 @@ impl From<NotHeld> for Result<CallOutcome, CallFailure> {
 }
 
 impl Sessions {
-    /// Room for as many sessions as may have a connection.
     pub(crate) fn new(launcher: Arc<Launcher>) -> Self {
         Self {
             limit: launcher.settings.sessions,
@@ -144,11 +138,11 @@ impl Sessions {
         }
     }
 
-    /// The connection of a session or principal, opened if there is none. If there is no room for it, the call waits as long as it may.
+    /// Leases the owner's connection, and opens it if necessary. If there is no room, the call
+    /// waits up to its limit.
     ///
     /// # Errors
-    /// Nothing was executed: there was no room, the connection could not be opened, or the call was
-    /// cancelled first.
+    /// Nothing was executed: there was no room, the connection failed, or the call was cancelled.
     pub(crate) async fn hold(
         self: &Arc<Self>,
         owner: &SessionOwner,
@@ -180,20 +174,17 @@ impl Sessions {
         })
     }
 
-    /// Whether a legacy session has a connection of its own.
     pub(crate) fn has(&self, session: &SessionId) -> bool {
         let owner = SessionOwner::Session(session.clone());
         self.sessions.lock().contains_key(&owner)
     }
 
-    /// How many legacy sessions have one.
     pub(crate) fn count(&self) -> usize {
         let sessions = self.sessions.lock();
         let legacy = |owner: &&SessionOwner| matches!(owner, SessionOwner::Session(_));
         sessions.keys().filter(legacy).count()
     }
 
-    /// Ends a session's connection.
     pub(crate) async fn end(&self, owner: &SessionOwner) {
         let session = self.sessions.lock().remove(owner);
         self.freed.notify_waiters();
@@ -202,13 +193,11 @@ impl Sessions {
         }
     }
 
-    /// Ends them all.
     pub(crate) async fn end_all(&self) {
         let sessions: Vec<_> = self.sessions.lock().drain().collect();
         futures::future::join_all(sessions.iter().map(|(_, session)| session.end())).await;
     }
 
-    /// Returns once there is room.
     async fn entered(
         self: &Arc<Self>,
         owner: &SessionOwner,
@@ -232,14 +221,14 @@ impl Sessions {
         }
     }
 
-    /// A guard of the owner's session, unless it has none and there is no room for it.
+    /// Returns the owner's session if it exists or there is room.
     fn enter(self: &Arc<Self>, owner: &SessionOwner, principal: &Principal) -> Option<UsageGuard> {
         let mut sessions = self.sessions.lock();
         let guard = |session: &Arc<PooledSession>| UsageGuard::new(session, &self.freed);
         if let Some(session) = sessions.get(owner) {
             return Some(guard(session));
         }
-        // A start takes processor time of everybody's, so one principal never has all of them start.
+        // Starts use shared CPU time, so one principal may not fill all of them.
         if starting(&sessions, principal) >= (self.limit / 2).max(1) {
             return None;
         }
@@ -260,7 +249,8 @@ impl Sessions {
         Some(guard)
     }
 
-    /// A server at a URL serves others meanwhile, perhaps an equal one this call; a process is the call's own.
+    /// A server at a URL may be replaced by an equal one, so such a call waits less; a process
+    /// belongs to the call alone.
     fn patience(&self) -> Patience<'static> {
         match self.launcher.transport.has_servers_of_their_own() {
             true => Patience::OfCall,
@@ -268,7 +258,7 @@ impl Sessions {
         }
     }
 
-    /// The connection, or the right to open one, once a call of this kind may have it.
+    /// Waits until a call of this kind may use or open the connection.
     async fn turn<'a>(
         &self,
         session: &'a PooledSession,
@@ -280,7 +270,7 @@ impl Sessions {
                 .connection
                 .take_if(|connection| !connection.is_alive())
             {
-                // One that its server has merely forgotten is opened again at once.
+                // A session that the server merely forgot is reopened at once.
                 if let Some(reason) = connection.link.pending.ended() {
                     tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
                     opened.failed();
@@ -296,7 +286,7 @@ impl Sessions {
                     "the session's connection failed and is opened again soon",
                 ));
             }
-            // Others need not wait for this one.
+            // The lock is released so that other calls need not wait.
             let not_before = opened.not_before;
             drop(opened);
             tokio::time::sleep_until(not_before).await;
@@ -342,11 +332,11 @@ impl Sessions {
         }
     }
 
-    /// What a call is told whose connection could not be opened.
     fn not_opened(&self, error: &StartError) -> CallFailure {
         let reason = error.to_string();
         match error {
-            // It lives, and may let other callers do what it refuses one: whoever is told of a failure counts it against it.
+            // The server lives and may accept other callers. A failure would count against the
+            // server.
             StartError::Refused(_) | StartError::Rejected(_)
                 if !self.launcher.transport.has_servers_of_their_own() =>
             {
@@ -356,7 +346,7 @@ impl Sessions {
         }
     }
 
-    /// Ends a session that nobody has used for long.
+    /// Ends a session after its idle time.
     async fn watch(self: Arc<Self>, owner: SessionOwner, session: Arc<PooledSession>) {
         loop {
             let wake = session.usage.lock().last + self.idle;

@@ -1,4 +1,4 @@
-//! What there is to say of a server, whatever carries its messages.
+//! The settings of a server, over any transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,28 +28,24 @@ pub enum EraChoice {
 /// How connections to a server are opened and kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// In which era.
     pub(crate) era: EraChoice,
-    /// For whom a connection is that callers share.
+    /// The binding of shared connections.
     pub(crate) shared: Binding,
-    /// Whether legacy sessions have connections of their own, at a legacy server.
+    /// Whether legacy sessions get their own connections to a legacy server.
     pub(crate) sessions_have_own: bool,
-    /// Sessions that may have a connection of their own at once.
+    /// Most sessions with a connection of their own.
     pub(crate) sessions: usize,
-    /// After how long without a call a session's connection is closed.
     pub(crate) session_idle: Duration,
-    /// How long the handshake may take.
     pub(crate) start_timeout: Duration,
-    /// How long a server may say nothing to `initialize` before it is sent `server/discover` too.
+    /// How long `initialize` may stay unanswered before Shoal also sends `server/discover`.
     pub(crate) probe_timeout: Duration,
-    /// The pause before the first new attempt; it doubles with each failure in a row.
+    /// The first pause before a restart; it doubles with each consecutive failure.
     pub(crate) restart_delay: Duration,
-    /// The longest of these pauses.
     pub(crate) max_restart_delay: Duration,
-    /// The headers of clients' requests that its calls bring along, in lower case.
+    /// The client headers that calls forward, in lower case.
     pub(crate) headers: Vec<Arc<str>>,
-    /// Whose the server's lists are.
     pub(crate) lists: ListScope,
-    /// The longest of these pauses that a call of a session waits for; else it is refused at once, since it may go elsewhere.
+    /// The longest restart pause that a session's call waits for. With a longer one, the call is
+    /// refused so that it can go elsewhere.
     pub(crate) waits_to_reopen: Duration,
 }

@@ -1,4 +1,4 @@
-//! Which resources are watched, and keeping a server informed of it.
+//! The watched resources, and their subscriptions at the server.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,33 +15,31 @@ use super::error::RequestError;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
-/// Updates that a slow reader may be behind before it is told to look for itself.
+/// Updates that a reader may lag behind.
 const BACKLOG: usize = 1024;
-/// Subscriptions that one call catches up with.
 const CAUGHT_UP: usize = 16;
-/// The pause before a subscription that the server ended is opened again.
+/// The pause before a stream that the server ended is reopened.
 const REOPEN: Duration = Duration::from_secs(1);
 
-/// Changes of one resource that come within this time are told as one: of servers that tell each session, each session's
-/// connection hears of it.
+/// Changes of one resource within this time are reported once, because several connections may hear
+/// of each change.
 const AS_ONE: Duration = Duration::from_millis(50);
 
-/// The watched resources of a backend, and where their changes are told.
+/// A backend's watched resources and their update channel.
 pub(crate) struct Subscriptions {
     uris: watch::Sender<BTreeSet<String>>,
     updates: broadcast::Sender<ResourceUpdated>,
     told: Mutex<HashMap<String, Told>>,
 }
 
-/// What was told last of a resource.
+/// The last report of a resource.
 struct Told {
     at: Instant,
-    /// What is to be told next, when it is time.
+    /// The next report, delayed by [`AS_ONE`].
     next: Option<RawJson>,
 }
 
 impl Subscriptions {
-    /// Nothing is watched.
     pub(crate) fn new() -> Self {
         Self {
             uris: watch::Sender::new(BTreeSet::new()),
@@ -50,29 +48,25 @@ impl Subscriptions {
         }
     }
 
-    /// Updates from now on.
     pub(crate) fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated> {
         self.updates.subscribe()
     }
 
-    /// Whether a resource is watched.
     pub(crate) fn contains(&self, uri: &str) -> bool {
         self.uris.borrow().contains(uri)
     }
 
-    /// Watches a resource in every server, present and future.
     pub(crate) fn add(&self, uri: &str) {
         self.uris
             .send_if_modified(|uris| uris.insert(uri.to_owned()));
     }
 
-    /// Stops watching a resource.
     pub(crate) fn remove(&self, uri: &str) {
         self.uris.send_if_modified(|uris| uris.remove(uri));
         self.told.lock().remove(uri);
     }
 
-    /// A server said that a resource changed. What nobody watches is dropped.
+    /// Handles a server's report of a changed resource. Ignores unwatched ones.
     pub(crate) fn report(self: &Arc<Self>, params: Option<&RawJson>) {
         let Some(params) = params else { return };
         let uri = RawObject::of(params).and_then(|params| params.get("uri")?.string());
@@ -113,12 +107,12 @@ impl Subscriptions {
     }
 
     fn send(&self, uri: String, params: RawJson) {
-        // Nobody listens if sending fails.
+        // Sending fails only without receivers.
         let _ = self.updates.send(ResourceUpdated { uri, params });
     }
 }
 
-/// Keeps a server subscribed to what is watched, until it ends.
+/// Keeps a server subscribed to the watched resources until it ends.
 pub(crate) async fn keep(
     link: Arc<Link>,
     subscriptions: Arc<Subscriptions>,
@@ -160,8 +154,9 @@ async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
     }
 }
 
-/// Subscribes over a connection to what is watched by now: some servers tell a change only in the session that caused it. Resources
-/// that the server has not let Shoal itself watch over `lead` are left out: the server may show them to this caller alone.
+/// Subscribes to watched resources on this connection, because some servers report a change only in
+/// the session that caused it. Skips resources that `lead` could not watch: the server may show
+/// them to this caller alone.
 pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subscriptions) {
     if subscriptions.uris.borrow().is_empty() || !link.greeting().offers("resources", "subscribe") {
         return;
@@ -170,11 +165,10 @@ pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subs
     let applied = link.subscribed();
     let missing = wanted.difference(&applied).take(CAUGHT_UP);
     let subscribing = missing.map(|uri| subscribe(link, uri));
-    // One that fails is missing the next time.
+    // A failed subscription stays missing and is retried.
     futures::future::join_all(subscribing).await;
 }
 
-/// Subscribes one server (legacy).
 pub(crate) async fn subscribe(link: &Arc<Link>, uri: &str) -> Result<(), RequestError> {
     let params = Some(uri_params(uri));
     link.request(Method::ResourcesSubscribe, params).await?;
@@ -194,8 +188,8 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
         let uris = wanted.borrow_and_update().clone();
         let opened = link.open(Method::Listen, Some(listen_params(link, &uris)));
         let Ok(mut stream) = opened.await else { return };
-        // Dropping the former stream cancels it. The server reads that after it has opened the new
-        // one, so a change in between is told twice rather than not at all.
+        // Dropping the former stream cancels it after the new one is open, so a change in between
+        // is reported twice rather than missed.
         drop(outdated.take());
         let ended = tokio::select! {
             outcome = stream.outcome() => outcome,
@@ -216,7 +210,7 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
             }
             _ => {
                 tokio::time::sleep(REOPEN).await;
-                // What changed meanwhile was not told.
+                // Changes during the pause were not reported.
                 link.lists_may_have_changed();
             }
         }

@@ -1,4 +1,4 @@
-//! Keeping a noisy server from filling the log.
+//! Keeps a noisy server from filling the log.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use tokio::time::Instant;
 
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Lets one message through per pause and counts the others.
+/// Admits one message per pause and counts the others.
 #[derive(Default)]
 pub(crate) struct Throttle {
     state: Mutex<(Option<Instant>, u64)>,
 }
 
 impl Throttle {
-    /// `Some(how many were kept back since the last one)` when a message may be logged now.
+    /// Returns the number of suppressed messages when one may be logged.
     pub(crate) fn admit(&self) -> Option<u64> {
         let mut state = self.state.lock();
         let (last, kept_back) = &mut *state;

@@ -1,4 +1,4 @@
-//! The end of a server's task whose caller does not wait for it any more.
+//! Cancels a server's task whose caller stopped waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,31 +11,29 @@ use super::super::link::{Link, RequestHandle};
 use super::super::pending::RequestOutcome;
 use super::ask;
 
-/// How long a server has to name a task that is to be cancelled.
+/// How long a server may take to name the task to cancel.
 const NAMED_WITHIN: Duration = Duration::from_secs(30);
-/// How long it has to say that it has cancelled it.
+/// How long a server may take to confirm the cancellation.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The task of one call, cancelled when it is dropped before it is over.
+/// The task of one call. Dropping it before its end cancels the task.
 pub(crate) struct ServerTask<'a> {
     link: &'a Arc<Link>,
     call: &'a Call,
-    /// The request that stands for the call.
+    /// The request that represents the call.
     request: u64,
     stage: Stage,
 }
 
 enum Stage {
-    /// There is none, or it has ended.
+    /// No task, or an ended one.
     None,
-    /// The request that makes it has not been answered.
+    /// The creating request is unanswered.
     Creating(RequestHandle),
-    /// This one runs.
     Running(RawJson),
 }
 
 impl<'a> ServerTask<'a> {
-    /// None yet.
     pub(crate) fn none(link: &'a Arc<Link>, request: u64, call: &'a Call) -> Self {
         Self {
             link,
@@ -45,7 +43,7 @@ impl<'a> ServerTask<'a> {
         }
     }
 
-    /// Sends the request that makes it, and waits for the answer. Cancellation safe.
+    /// Sends the creating request and waits for the answer. Cancellation safe.
     pub(super) async fn create(
         &mut self,
         creating: RequestHandle,
@@ -62,17 +60,15 @@ impl<'a> ServerTask<'a> {
         outcome
     }
 
-    /// The server has made it, under this id.
     pub(super) fn runs(&mut self, id: RawJson) {
         self.stage = Stage::Running(id);
     }
 
-    /// It has ended.
     pub(super) fn is_over(&mut self) {
         self.stage = Stage::None;
     }
 
-    /// Has it cancelled. Returns whether the server may have begun.
+    /// Cancels the task. Returns whether the server may have begun it.
     pub(crate) fn abandon(&mut self) -> bool {
         let stage = match std::mem::replace(&mut self.stage, Stage::None) {
             Stage::None => return false,
@@ -81,7 +77,7 @@ impl<'a> ServerTask<'a> {
         };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (link, call, request) = (self.link.clone(), self.call.clone(), self.request);
-            // Until it has ended it may ask, and nobody else must be asked that.
+            // Until the task has ended it may ask, and only its own client may be asked.
             link.pending.owe(request, call.caller.session.clone());
             runtime.spawn(async move {
                 if is_cancelled(&link, &call, stage).await {
@@ -99,13 +95,13 @@ impl Drop for ServerTask<'_> {
     }
 }
 
-/// Has a task cancelled. Returns whether the server has confirmed that nothing of it runs any more.
+/// Cancels a task. Returns whether the server confirmed its end.
 async fn is_cancelled(link: &Arc<Link>, call: &Call, stage: Stage) -> bool {
     let id = match stage {
         Stage::None => return true,
         Stage::Running(id) => id,
         Stage::Creating(mut creating) => {
-            // Servers may take back what they have not made yet, or make it all the same.
+            // Servers may drop the pending task or create it anyway.
             creating.tell_cancelled();
             let made = match timeout(NAMED_WITHIN, creating.outcome()).await {
                 Ok(RequestOutcome::Answered(Outcome::Result(made))) => made,
@@ -120,7 +116,7 @@ async fn is_cancelled(link: &Arc<Link>, call: &Call, stage: Stage) -> bool {
     };
     let cancelled = ask(link, call, (Method::TasksCancel, id), RawObject::default());
     match timeout(CANCELLED_WITHIN, cancelled).await {
-        // An error: it has ended already.
+        // An error means that the task has ended already.
         Ok(RequestOutcome::Answered(_)) => true,
         other => {
             tracing::debug!(target: "shoal::upstream", server = link.name(), ?other, "the server did not cancel a task");

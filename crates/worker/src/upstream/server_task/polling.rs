@@ -1,4 +1,4 @@
-//! The tasks extension of 2026-07-28, as a client of it.
+//! The client side of the tasks extension of 2026-07-28.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use super::super::pending::RequestOutcome;
 use super::{ServerTask, ask, lost, nameless, task_id};
 use crate::CallContext;
 
-/// How often a task is asked for, where its server says nothing of use.
+/// The default poll interval.
 const POLL: Duration = Duration::from_millis(500);
 const POLL_AT_LEAST: u64 = 50;
 const POLL_AT_MOST: u64 = 10_000;
-/// Requests about a task that may get lost in a row.
+/// Consecutive lost requests about a task before Shoal gives up.
 pub(super) const MOST_LOST: u32 = 5;
 
-/// Follows the task that a call was answered with, if it was.
+/// Follows a task if the call was answered with one.
 pub(super) async fn follow(
     outcome: RequestOutcome,
     link: &Arc<Link>,
@@ -108,7 +108,7 @@ impl Follower<'_> {
                     continue;
                 }
             };
-            // A question that was taken back has no answer.
+            // A withdrawn question has no answer.
             let Ok((key, answer)) = answered else {
                 continue;
             };
@@ -121,7 +121,7 @@ impl Follower<'_> {
                     self.ask(Method::TasksUpdate, params).await;
                     due = Instant::now();
                 }
-                // Nobody can answer, so the task would wait for ever.
+                // The question cannot be answered, so the task would wait forever.
                 Outcome::Error(error) => {
                     self.ask(Method::TasksCancel, RawObject::default()).await;
                     return RequestOutcome::Answered(Outcome::Error(error));
@@ -149,7 +149,6 @@ impl Asked {
     }
 }
 
-/// The questions of a task that waits for its client.
 fn requests(task: &RawJson) -> RawObject {
     let requests = task.member("inputRequests");
     requests
@@ -162,12 +161,10 @@ fn pause(task: &RawJson) -> Duration {
     said_pause(task, "pollIntervalMs")
 }
 
-/// How long to wait after so many requests about a task got lost in a row.
 pub(super) fn pause_after_loss(lost: u32) -> Duration {
     POLL.saturating_mul(1 << lost)
 }
 
-/// How long a server wants not to be asked for a task.
 pub(super) fn said_pause(task: &RawJson, member: &str) -> Duration {
     let said = task.member(member);
     let said = said.and_then(|said| said.read::<u64>().ok());
@@ -176,7 +173,7 @@ pub(super) fn said_pause(task: &RawJson, member: &str) -> Duration {
     })
 }
 
-/// How the call has ended whose task this is, if it has.
+/// The call's outcome, if its task has ended.
 fn end_of(task: &RawJson) -> Option<Outcome> {
     let broken = |what: &str| {
         let why = format!("the call has run, but {what}");

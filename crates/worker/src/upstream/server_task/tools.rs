@@ -1,20 +1,19 @@
-//! The tools that their server runs as tasks alone.
+//! The tools that a server runs only as tasks.
 
 use std::collections::HashSet;
 
 use parking_lot::RwLock;
 use shoal_protocol::{RawJson, RawObject};
 
-/// Names that are kept of tools that are listed to single callers.
+/// Most names kept from lists of single callers.
 const MOST: usize = 10_000;
 
-/// Names of tools, as the server lists them now.
 #[derive(Debug, Default)]
 pub(crate) struct TaskTools(RwLock<HashSet<String>>);
 
 impl TaskTools {
-    /// Takes in the list of a server that makes tasks. Shoal calls these tools for clients with tasks and without, so they are
-    /// offered to both.
+    /// Replaces the names by those of a server's list, and marks the tools' tasks as optional:
+    /// Shoal calls these tools for all clients.
     pub(crate) fn learn(&self, tools: &mut [RawJson]) {
         let mut found = HashSet::new();
         for tool in tools {
@@ -26,7 +25,7 @@ impl TaskTools {
         *self.0.write() = found;
     }
 
-    /// Takes in what is listed to one caller: to those that are known these come.
+    /// Adds the names of one caller's list.
     pub(crate) fn add(&self, tools: &mut [RawJson]) {
         for tool in tools {
             let Some((name, offered)) = offered_to_all(tool) else {
@@ -42,18 +41,15 @@ impl TaskTools {
         }
     }
 
-    /// Whether the tool is one of them.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.read().contains(name)
     }
 
-    /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.read().is_empty()
     }
 }
 
-/// The name of a tool that needs a task, and the tool as it is offered.
 fn offered_to_all(tool: &RawJson) -> Option<(String, RawJson)> {
     let mut execution = RawObject::of(&tool.member("execution")?)?;
     let needs = execution.get("taskSupport")?.string()? == "required";

@@ -1,7 +1,8 @@
-//! Tasks of 2025-11-25, as a client of them.
+//! The client side of 2025-11-25 tasks.
 //!
-//! `tasks/result` waits for the end of the task. Servers that answer it at once, by an error or by the task, are asked by `tasks/get`
-//! until the task has ended. While `tasks/result` waits, `tasks/get` shows whether the server still knows the task.
+//! `tasks/result` waits for the end of the task. If the server answers it at once with an error or
+//! the task, Shoal polls `tasks/get` until the task has ended. While `tasks/result` waits,
+//! `tasks/get` checks that the server still knows the task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,43 +16,38 @@ use super::super::pending::RequestOutcome;
 use super::polling::{MOST_LOST, pause_after_loss, said_pause};
 use super::{ask, lost};
 
-/// How often a server is asked at most whether it knows a task whose result it is asked for.
+/// The shortest interval of checks while `tasks/result` waits.
 const WATCHED_EVERY: Duration = Duration::from_secs(1);
 
-/// The wait for the end of one task.
 pub(super) struct Waiting<'a> {
     link: &'a Arc<Link>,
     call: &'a Call,
-    /// The request that stands for the call.
+    /// The request that represents the call.
     request: u64,
     id: RawJson,
 }
 
-/// What a server says of a task.
+/// The answer to `tasks/get`.
 enum Status {
-    /// It runs; the next time to ask.
+    /// The pause before the next poll.
     Runs(Duration),
-    /// It waits for answers to what it asks by `tasks/result`.
+    /// The task waits for answers to questions on `tasks/result`.
     Asks(Duration),
-    /// It has ended.
     Over,
-    /// The server does not know it.
     Unknown(RpcError),
-    /// The server cannot be asked that.
+    /// The server does not support `tasks/get`.
     Unanswered,
-    /// The question got lost, or was turned away.
+    /// The request was lost or rejected.
     Lost,
 }
 
-/// Why the wait for `tasks/result` may go on.
+/// The result of polling a task.
 enum Turn {
-    /// The task has ended.
     Over,
-    /// It asks something.
     Asks,
-    /// The server cannot say how the task is.
+    /// The server cannot report the status.
     Unanswered,
-    /// Nobody knows the task.
+    /// The server does not know the task.
     Gone(String),
 }
 
@@ -65,7 +61,6 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Waits for the result of the task that was told of so.
     pub(super) async fn to_the_end(&self, made: &RawJson) -> RequestOutcome {
         let mut pause = said_pause(made, POLL_INTERVAL);
         let mut is_over = false;
@@ -93,7 +88,6 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Asks for the result, in the name of the call.
     async fn result(&self) -> RequestOutcome {
         match self.link.register_for(self.request) {
             Ok(mut handle) => {
@@ -109,7 +103,8 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Returns once the server has said twice that it does not know the task: it may forget a task whose result is on its way.
+    /// Returns after two consecutive "unknown" answers, because a server may forget a task while it
+    /// sends the result.
     async fn watch(&self, mut pause: Duration) -> String {
         let mut was_unknown = false;
         loop {
@@ -127,7 +122,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Waits until the server can be asked for the result again.
+    /// Polls until the server can be asked for the result again.
     async fn turn(&self, pause: &mut Duration) -> Turn {
         let mut lost_in_a_row = 0;
         loop {
@@ -170,7 +165,7 @@ impl<'a> Waiting<'a> {
             }
             _ => return Status::Lost,
         };
-        // Some wrap it as the answer to the call is.
+        // Some servers wrap the task as in the call's answer.
         let task = task
             .member("task")
             .filter(RawJson::is_object)
@@ -191,13 +186,13 @@ fn unknown(error: &RpcError) -> String {
     format!("the server says of its task: {error}")
 }
 
-/// Whether a result is a task instead of a tool's result.
 fn is_task(result: &RawJson) -> bool {
     let task = result.member("task").filter(RawJson::is_object);
     task.is_some_and(|task| task.member("status").is_some()) && result.member("content").is_none()
 }
 
-/// What a call is told whose task nobody knows. Other errors than those for a task that is not there are the task's own end.
+/// The outcome of a call whose task is unknown to the server. Errors other than "no such task" are
+/// the task's own.
 fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     match outcome {
         RequestOutcome::Answered(Outcome::Error(error)) if error.code != code::INVALID_PARAMS => {
@@ -207,7 +202,7 @@ fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     }
 }
 
-/// The task goes on, whatever has become of the request for its result.
+/// Turns a failed request for the result into a loss, because the task continues.
 fn settled(outcome: RequestOutcome) -> RequestOutcome {
     match outcome {
         RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {

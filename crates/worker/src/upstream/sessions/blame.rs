@@ -1,18 +1,17 @@
-//! Which calls ended a session's connections: calls like those wait for the next one, and others do not.
+//! Remembers which calls ended a session's connections, so that only similar calls wait for the
+//! next one.
 
 use std::collections::VecDeque;
 
 use shoal_ports::{CallFailure, CallOutcome, FailureKey};
 
-/// Calls that are remembered at most.
 const MOST: usize = 64;
 
-/// The kinds of calls that were running when a connection ended, and have not succeeded since.
+/// The kinds of calls that ran when a connection ended and have not succeeded since.
 #[derive(Default)]
 pub(super) struct Blame(VecDeque<FailureKey>);
 
 impl Blame {
-    /// A call of this kind has ended so.
     pub(super) fn note(&mut self, key: &FailureKey, outcome: &CallOutcome) {
         match outcome {
             CallOutcome::Failed(CallFailure::OutcomeUnknown { .. }) => {
@@ -26,7 +25,8 @@ impl Blame {
         }
     }
 
-    /// Whether a call of this kind may be why the last connection ended. Where no call was running, each may.
+    /// Whether a call of this kind may have ended the last connection. If no call ran then, any
+    /// kind may.
     pub(super) fn may_be_on(&self, key: &FailureKey) -> bool {
         self.0.is_empty() || self.0.contains(key)
     }

@@ -1,4 +1,4 @@
-//! One owner's connection, who uses it, and which one makes room for another.
+//! One owner's connection, its users, and its eviction.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,13 +17,11 @@ use crate::upstream::connection::Connection;
 use crate::upstream::launcher::Launcher;
 use crate::upstream::restart_delay::RestartDelay;
 
-/// One owner's connection, and who uses it.
 pub(super) struct PooledSession {
-    /// Whose session it is.
     pub(super) principal: Principal,
     pub(super) usage: Mutex<Usage>,
     pub(super) blame: Mutex<Blame>,
-    /// Held while the connection is opened, so that it is opened once.
+    /// Held while the connection opens, so that it opens once.
     pub(super) connection: tokio::sync::Mutex<SessionConnection>,
     pub(super) over: CancellationToken,
 }
@@ -31,7 +29,7 @@ pub(super) struct PooledSession {
 pub(super) struct Usage {
     pub(super) calls: usize,
     pub(super) last: Instant,
-    /// Whether the first connection has neither opened nor failed. Without calls nobody is starting it.
+    /// Whether the first connection is still opening. Only calls drive the opening.
     pub(super) starts: bool,
 }
 
@@ -39,9 +37,9 @@ pub(super) struct SessionConnection {
     pub(super) connection: Option<Arc<Connection>>,
     pub(super) began: Instant,
     restart_delay: RestartDelay,
-    /// Before this, a connection that failed is not opened again.
+    /// The earliest reopening after a failure.
     pub(super) not_before: Instant,
-    /// Whether that is since it could not be opened: then no call can have been the reason.
+    /// Whether the last opening failed, which no call can have caused.
     pub(super) was_not_opened: bool,
 }
 
@@ -50,8 +48,9 @@ pub(super) struct UsageGuard {
     freed: Arc<Notify>,
 }
 
-/// The idle session that makes room for one of `principal`: of whoever has most, the one that was used last the longest ago.
-/// A principal takes from its own and from those who have more than it will have; one that has none takes from any.
+/// Selects the idle session to evict for `principal`: the least recently used one of the principal
+/// with the most sessions. A principal evicts its own or those of principals with more than it will
+/// have; one without sessions evicts any.
 pub(super) fn spare(
     sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
     principal: &Principal,
@@ -71,7 +70,6 @@ pub(super) fn spare(
     spare.map(|(_, _, owner)| owner.clone())
 }
 
-/// How many sessions of a principal have a connection that is being opened.
 pub(super) fn starting(
     sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
     principal: &Principal,
@@ -109,7 +107,7 @@ impl PooledSession {
     }
 
     pub(super) async fn end(&self) {
-        // Whoever is opening the connection gives up and lets go of it.
+        // A pending opening sees this token and releases the lock.
         self.over.cancel();
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
