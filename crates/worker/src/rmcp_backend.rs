@@ -1,13 +1,13 @@
 //! A backend that runs any rmcp `ServerHandler` in this process.
 //!
-//! | | |
+//! | module | part |
 //! |---|---|
 //! | `invoke` | raw parameters → the handler's method → raw result |
-//! | `context` | what a handler may ask of the call that it runs |
-//! | `peers` | the rmcp peer that each call borrows from its caller's |
-//! | `client_end`, `wire` | what goes through a peer, and to whom |
+//! | `context` | the call's data for handlers |
+//! | `peers` | rmcp peers, lent to one call at a time |
+//! | `client_end`, `wire` | a peer's messages and their receivers |
 //! | `host` | Shoal as a client of the handler |
-//! | `catalog`, `hub` | what the handler offers and announces |
+//! | `catalog`, `hub` | the handler's lists and announcements |
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -43,18 +43,18 @@ use peers::PeerCache;
 
 /// Runs the calls of all clients on one shared handler.
 ///
-/// * Each call has a [`Peer`](rmcp::Peer) of its own while it runs: what a tool sends through it goes to the call's
-///   client. Peers belong to callers: a clone that a tool keeps beyond its call reaches nobody, or a later call of the
-///   same caller (its session or, without one, its principal), never another caller. Only announcements (changed lists,
-///   updated resources) are taken from any peer at any time, as long as it is kept: the latest thousand or so are.
-/// * A peer describes its client in the revision 2025-11-25, where servers may ask their client; the
-///   request's own `_meta` is in the context's `meta`. So one tool can ask clients of every revision.
-/// * [`RequestContextExt`] says what Shoal knows of the call: its principal, deadline, trace and session. The context's
-///   extensions hold the [`SessionState`](shoal_ports::SessionState) of the caller's session too.
-/// * The handler meets one client that stays: Shoal itself, to which `on_initialized` is told, for which
-///   the lists are read, and in whose name resources are subscribed to.
+/// * Each running call has its own [`Peer`](rmcp::Peer), which reaches the call's client. A peer
+///   serves one caller (its session or, without one, its principal): a clone kept after its call
+///   reaches nothing, or a later call of the same caller. Announcements of changed lists and
+///   updated resources work through any peer while it is kept; Shoal keeps about a thousand.
+/// * A peer describes its client in revision 2025-11-25, where servers may ask the client; the
+///   context's `meta` holds the request's `_meta`. So one tool can ask clients of every revision.
+/// * [`RequestContextExt`] gives the call's principal, deadline, trace and session. The context's
+///   extensions also hold the caller's [`SessionState`](shoal_ports::SessionState).
+/// * Shoal itself is a permanent client of the handler: it calls `on_initialized`, reads the lists
+///   and subscribes to resources.
 ///
-/// rmcp logs each of its service loops at `info`; the filter `rmcp=warn` keeps that out.
+/// rmcp logs each service loop at `info`; the filter `rmcp=warn` hides that.
 pub struct RmcpBackend<H: ServerHandler> {
     handler: Arc<H>,
     hub: Arc<Hub>,
@@ -66,8 +66,8 @@ pub struct RmcpBackend<H: ServerHandler> {
 }
 
 impl<H: ServerHandler> RmcpBackend<H> {
-    /// Starts a backend, and lists what its handler offers. If that fails it is not ready, says why, and
-    /// tries again.
+    /// Starts a backend and reads the handler's lists. If that fails, the state gives the reason
+    /// and the backend retries.
     pub async fn start(handler: H) -> Arc<Self> {
         let handler = Arc::new(handler);
         let hub = Arc::new(Hub::new());
@@ -113,7 +113,7 @@ impl<H: ServerHandler> Backend for RmcpBackend<H> {
         if !context.cancelled().is_cancelled() {
             lent.give_back();
         }
-        // As rmcp does when a request is answered: whatever the tool left behind is told to stop.
+        // Stops what the tool left running, as rmcp does after an answer.
         context.cancelled().cancel();
         outcome
     }
@@ -140,7 +140,7 @@ impl<H: ServerHandler> Drop for RmcpBackend<H> {
     }
 }
 
-/// Catches a panic of the handler where no call of the runtime is around it.
+/// Catches a handler's panic outside of calls.
 async fn guarded<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
     let done = AssertUnwindSafe(future).catch_unwind().await;
     if done.is_err() {

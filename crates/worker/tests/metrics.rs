@@ -1,4 +1,4 @@
-//! What metrics are told of a worker, in a process of its own: metrics are those of a process.
+//! A worker's metrics, tested in a separate process because metrics are global.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::sync::Arc;
@@ -17,7 +17,6 @@ use shoal_worker::{Backend, BackendState, CallContext, PoolConfig, WorkerRuntime
 use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::time::Instant;
 
-/// A backend whose calls end when the test lets them.
 struct Gate {
     state: watch::Sender<BackendState>,
     updates: broadcast::Sender<ResourceUpdated>,
@@ -96,7 +95,6 @@ fn call() -> Call {
     }
 }
 
-/// The value of the only series of `name` that has these attributes; 0 when there is none.
 fn value(name: &str, attributes: &[(&str, &str)]) -> f64 {
     let page = prometheus_text();
     let head = format!("{name}{{");

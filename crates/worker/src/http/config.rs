@@ -1,4 +1,4 @@
-//! What an operator can say about a server that is reached over HTTP.
+//! The operator's settings for a server over HTTP.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ pub enum HttpIsolation {
 }
 
 impl HttpConfig {
-    /// One server, with the defaults for the rest.
+    /// One server with default settings.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -104,7 +104,7 @@ impl HttpConfig {
     /// The URLs of the servers.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Describes the faulty settings.
     pub fn endpoints(&self) -> Result<Vec<&str>, String> {
         endpoints(
             ("url", &self.url),
@@ -113,7 +113,7 @@ impl HttpConfig {
         )
     }
 
-    /// Checks what can be checked without the server.
+    /// Checks the settings without contacting the server.
     ///
     /// # Errors
     /// The setting, and what is wrong with it.
@@ -134,7 +134,6 @@ impl HttpConfig {
         Ok(())
     }
 
-    /// How it is reached.
     pub(crate) fn client(&self) -> HttpClientConfig {
         HttpClientConfig {
             client_credentials: self.client_credentials.clone(),
@@ -142,12 +141,13 @@ impl HttpConfig {
         }
     }
 
-    /// What there is to say of the server whatever carries its messages.
+    /// The settings that all transports share.
     pub(super) fn settings(&self, alone: bool) -> Settings {
         Settings {
             era: self.era,
-            // A question comes by its call's own stream. Roots are not about a call: servers keep those of one client. Where
-            // sessions are not shared, what is listed for this connection is theirs too, so it declares what they do.
+            // A question arrives on its call's stream. Roots are only declared with sessions,
+            // because servers keep one client's roots; then the lists of this connection also apply
+            // to the sessions, so it declares the same capabilities.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

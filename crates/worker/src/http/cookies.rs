@@ -1,19 +1,19 @@
-//! The cookies of one connection: load balancers keep a session at its server by them.
+//! The cookies of one connection, by which load balancers keep a session at its server.
 
 use cookie_store::{Cookie, CookieStore};
 use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use reqwest::Url;
 
-/// Bytes of all cookies together: servers take no much longer head.
+/// Most bytes of all cookies, because servers limit the size of headers.
 const MOST_BYTES: usize = 4096;
 
-/// The cookies that the server has set in its answers to this connection's requests. They are in memory as long as the connection lives.
+/// The cookies that the server set on this connection. They are kept in memory until the connection
+/// ends.
 #[derive(Default)]
 pub(super) struct Cookies(Mutex<CookieStore>);
 
 impl Cookies {
-    /// Keeps those of an answer from this URL, as far as there is room.
     pub(super) fn take(&self, url: &Url, answer: &HeaderMap) {
         let set = answer.get_all(header::SET_COOKIE);
         for set in set.iter().filter_map(|set| set.to_str().ok()) {
@@ -30,12 +30,11 @@ impl Cookies {
                 tracing::debug!(target: "shoal::http", %url, "a cookie is not kept: there is no room");
                 continue;
             }
-            // The store refuses a cookie that names another site.
+            // The store refuses a cookie for another site.
             let _ = kept.insert(cookie.into_owned(), url);
         }
     }
 
-    /// Adds those that a request to this URL brings to its headers.
     pub(super) fn add(&self, url: &Url, headers: &mut HeaderMap) {
         let kept = self.0.lock();
         let own = kept.get_request_values(url);
@@ -43,7 +42,7 @@ impl Cookies {
         if own.is_empty() {
             return;
         }
-        // The operator's own come first. They may have bytes beyond ASCII.
+        // The operator's own cookies come first. They may hold non-ASCII bytes.
         let given = headers.get(header::COOKIE).map(HeaderValue::as_bytes);
         let own = own.iter().map(String::as_bytes);
         let all: Vec<&[u8]> = given.into_iter().chain(own).collect();

@@ -1,4 +1,4 @@
-//! One MCP endpoint: its URL, and what is configured for it.
+//! One MCP endpoint: its URL and its settings.
 
 use std::sync::Arc;
 
@@ -12,19 +12,15 @@ use super::config::HttpConfig;
 use super::cookies::Cookies;
 use crate::http_client::{HttpClient, Unanswered, check_url, send};
 
-/// What an MCP endpoint is called.
 pub(super) const WHAT: &str = "an MCP endpoint";
 
-/// Sends requests to one MCP endpoint.
 pub(super) struct Endpoint {
-    /// What sends them.
     pub(super) http: HttpClient,
     url: Url,
     config: Arc<HttpConfig>,
 }
 
 impl Endpoint {
-    /// Nothing is sent yet.
     pub(super) fn new(
         url: &str,
         config: Arc<HttpConfig>,
@@ -38,20 +34,19 @@ impl Endpoint {
         })
     }
 
-    /// The server's URL.
     pub(super) fn url(&self) -> &Url {
         &self.url
     }
 
-    /// What is configured.
     pub(super) fn config(&self) -> &HttpConfig {
         &self.config
     }
 
-    /// Sends a request, of this caller where it is one's, and waits for the head of its answer. Dropping the future, and later the answer, gives the request up.
+    /// Sends a request, for a caller if given, and waits for the head of its answer. Dropping the
+    /// future or the answer cancels the request.
     ///
-    /// If the server answers 401, Shoal's own token is replaced, and the request is sent again, once. A call is sent again only if the server
-    /// says by a challenge that it is the token that it refuses: then nothing has run.
+    /// After a 401, replaces Shoal's own token and sends the request again, once. A call is sent
+    /// again only if a challenge shows that the server refused the token, so nothing ran.
     pub(super) async fn send(
         &self,
         client: &Client,
@@ -64,7 +59,7 @@ impl Endpoint {
             let all = self.http.headers(client, sent.caller).await;
             let mut all = all.map_err(Unanswered::NoToken)?;
             let token = all.get(header::AUTHORIZATION).cloned();
-            // What the protocol says is not the operator's to change.
+            // Protocol headers override the operator's.
             for (name, value) in &sent.headers {
                 all.insert(name, value.clone());
             }
@@ -100,16 +95,14 @@ impl Endpoint {
     }
 }
 
-/// A request to an MCP endpoint.
 pub(super) struct Sent<'a> {
-    /// Where it goes, if not to the endpoint's own URL.
+    /// The target, if it differs from the endpoint's own URL.
     pub(super) url: Option<&'a Url>,
     pub(super) method: Method,
-    /// The headers of the protocol.
+    /// The protocol's headers.
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// Whose it is.
     pub(super) caller: Option<&'a Caller>,
-    /// Whether it makes something run.
+    /// Whether the request runs a tool.
     pub(super) is_call: bool,
 }

@@ -1,4 +1,4 @@
-//! One request: it is posted, and its answer is followed across broken streams.
+//! Posts one request and follows its answer across broken streams.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,27 +17,26 @@ use super::stream::{Cursor, Events, is_event_stream};
 use crate::http_client::{Unanswered, beginning_of};
 use crate::upstream::{Origin, OutgoingRequest, Readable, RequestOutcome, readable};
 
-/// Deeper answers to `initialize` are not read for their version.
+/// The deepest answer to `initialize` that is parsed for its version.
 const MAX_DEPTH: usize = 128;
-/// How long a stream is read on whose request is answered: once it has ended, its connection can be used again.
+/// How long an answered request's stream is read on, so that its connection can be reused after the
+/// end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Bytes that are read of what a server of HTTP+SSE says to a message.
+/// Bytes read of an HTTP+SSE server's response to a posted message.
 const ACCEPTED: usize = 4096;
-/// The longest pause between two tries to resume a stream.
+/// The longest pause between attempts to resume a stream.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// How far an answer was followed.
 enum Followed {
-    /// All of it was read.
     Whole,
-    /// The request is answered; the stream may go on.
+    /// The request is answered, but the stream may continue.
     Stream(Box<Events>),
-    /// It is the stream of a server that speaks HTTP+SSE.
+    /// The server speaks HTTP+SSE.
     HttpSse,
 }
 
 impl Channel {
-    /// Sends a request, and ends it however that goes, unless nobody waits any more.
+    /// Sends a request and finishes it with any outcome, unless the caller stopped waiting.
     pub(super) async fn exchange(
         self: Arc<Self>,
         text: Bytes,
@@ -84,7 +83,7 @@ impl Channel {
                         return Err(self.refused(answer, Some(id), caller.as_deref()).await);
                     }
                     Ok(answer) if self.messages.get().is_some() => {
-                        // The answer to the request comes by the stream.
+                        // The answer comes on the HTTP+SSE stream.
                         let _ = beginning_of(answer, ACCEPTED).await;
                         return Ok(None);
                     }
@@ -134,10 +133,10 @@ impl Channel {
         }
     }
 
-    /// Passes on what comes until the request is answered.
+    /// Passes events on until the request is answered.
     ///
     /// # Errors
-    /// How the request ends otherwise.
+    /// The outcome if it is not answered.
     async fn follow(
         &self,
         answer: reqwest::Response,
@@ -186,7 +185,8 @@ impl Channel {
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
-                        // Not so a stream that its server ends, to be asked for the rest later: this one broke.
+                        // The connection broke, unlike a stream that its server ends so that Shoal
+                        // resumes it later.
                         self.presence.reachability.doubt();
                         why = format!("the stream of its answer: {broken}");
                         break;
@@ -203,7 +203,7 @@ impl Channel {
         }
     }
 
-    /// Waits until the server is away that has taken the request, and another one can run it at once and may.
+    /// Waits until this server is away and another server can and may repeat the request.
     async fn better_elsewhere(&self, id: u64) {
         self.presence.reachability.left_to_others().await;
         if !self.link.pending.may_be_repeated(id) {
@@ -233,10 +233,10 @@ impl Channel {
         }
     }
 
-    /// Opens a stream again after its last event (up to 2025-11-25).
+    /// Resumes a stream after its last event (up to 2025-11-25).
     ///
     /// # Errors
-    /// How its request ends when that cannot be.
+    /// The request's outcome if the stream cannot be resumed.
     async fn resume(
         &self,
         cursor: &Cursor,
@@ -258,7 +258,7 @@ impl Channel {
                 Ok(answer) if may_pass(answer.status()) => {}
                 Ok(answer) => {
                     let status = answer.status();
-                    // It may end the session; what the call has done, it does not tell.
+                    // The refusal may end the session, but does not reveal what the call did.
                     drop(self.refused(answer, None, None).await);
                     return Err(lost(&format!("{why}, and it is not resumed ({status})")));
                 }
@@ -272,7 +272,7 @@ impl Channel {
     }
 }
 
-/// Returns the error that is a server's whole answer and names no request: such an error is about the request that was posted.
+/// A server's error without an id, which then concerns the posted request.
 fn error_of_nothing(answer: &Bytes) -> Option<RpcError> {
     match Body::from_server(answer, MAX_DEPTH).ok()? {
         Body::Single(Message::Response(Response {
@@ -283,7 +283,7 @@ fn error_of_nothing(answer: &Bytes) -> Option<RpcError> {
     }
 }
 
-/// Whether a refusal may be gone on the next try.
+/// Whether the next attempt may succeed after this refusal.
 pub(super) fn may_pass(status: http::StatusCode) -> bool {
     status.is_server_error() && status != http::StatusCode::NOT_IMPLEMENTED
         || status == http::StatusCode::TOO_MANY_REQUESTS

@@ -1,7 +1,9 @@
-//! HTTP+SSE of 2024-11-05: one stream brings all that the server says, and its event `endpoint` names the URL for messages.
+//! HTTP+SSE of 2024-11-05: one stream carries all messages of the server, and its `endpoint` event
+//! names the URL for messages to it.
 //!
-//! A server is tried by Streamable HTTP first. If it refuses `initialize` as a server does that has nothing for POST there, or answers it with the event
-//! `endpoint`, and its GET answers with a stream that has this event, it speaks this (2025-11-25, Transports, Backwards Compatibility).
+//! Shoal tries Streamable HTTP first. If the server refuses the POST of `initialize`, or answers it
+//! with `endpoint`, and a GET opens a stream with that event, Shoal uses HTTP+SSE (2025-11-25,
+//! Transports, Backwards Compatibility).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,15 +20,13 @@ use super::channel::Channel;
 use super::stream::{Events, is_event_stream};
 use crate::upstream::{Line, Origin};
 
-/// The event that names the URL for messages.
 const ENDPOINT: &[u8] = b"endpoint";
-/// Bytes of other events that may come before that one.
+/// Bytes of other events that may precede `endpoint`.
 const BEFORE_ENDPOINT: usize = 64 * 1024;
-/// Characters of what a server says that are shown.
 const SHOWN: usize = 200;
 
 impl Channel {
-    /// Whether a refusal of `initialize` may come of a server that speaks HTTP+SSE only.
+    /// Whether an HTTP+SSE server may have sent this refusal of `initialize`.
     pub(super) fn may_speak_http_sse(&self, refusal: StatusCode) -> bool {
         let nothing_there = [
             StatusCode::BAD_REQUEST,
@@ -40,16 +40,16 @@ impl Channel {
         nothing_there.contains(&refusal) && self.messages.get().is_none()
     }
 
-    /// Whether an event answers `initialize` as a server does that opens its HTTP+SSE stream for POST too.
+    /// Whether a server that also accepts POST answers `initialize` with its HTTP+SSE stream.
     pub(super) fn is_endpoint(&self, event: &SseEvent) -> bool {
         event.name.as_deref() == Some(ENDPOINT) && self.messages.get().is_none()
     }
 
-    /// Opens the stream, if the server has such a one, and reads it in the background from then on. Messages go to the URL that it names.
-    /// Returns whether it has.
+    /// Tries to open the HTTP+SSE stream, and reads it in the background. Messages then go to the
+    /// URL that it names. Returns whether the server has one.
     ///
     /// # Errors
-    /// Why that URL cannot be used.
+    /// That URL is unusable.
     pub(super) async fn try_http_sse(self: &Arc<Self>) -> Result<bool, String> {
         let opened = timeout(self.endpoint.config().probe_timeout.get(), self.opened()).await;
         let opened = opened.unwrap_or(Err("its stream does not begin in time"));
@@ -68,7 +68,7 @@ impl Channel {
         }
     }
 
-    /// The stream, where it was found, and what it names.
+    /// The message URL, the event's data and the stream.
     async fn opened(&self) -> Result<(Url, Bytes, Events), &'static str> {
         let mut headers = HeaderMap::new();
         headers.insert(
@@ -98,7 +98,7 @@ impl Channel {
         Err("its stream has no `endpoint`")
     }
 
-    /// Takes what the server says until it says no more. What has not been answered by then may have run.
+    /// Reads the stream to its end. Unanswered calls may have run.
     async fn read(self: Arc<Self>, mut events: Events) {
         let reading = async {
             loop {
@@ -127,7 +127,8 @@ impl Channel {
     }
 }
 
-/// The URL for messages that a stream at `url` names. It must be of the same origin: credentials go there.
+/// The message URL that the stream at `url` names. It must have the same origin because requests
+/// carry credentials.
 fn messages_url(url: &Url, named: &[u8]) -> Result<Url, String> {
     let named = String::from_utf8_lossy(named);
     let messages = url.join(named.trim()).ok();

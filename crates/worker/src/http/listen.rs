@@ -1,4 +1,4 @@
-//! The stream that belongs to no request (up to 2025-11-25): what the server says by itself.
+//! The stream for messages of the server outside of requests (up to 2025-11-25).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,12 @@ use super::exchange::may_pass;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::upstream::{Line, Origin, STABLE};
 
-/// How long the handshake waits for the stream: what is read after it is then not read too early.
+/// How long the handshake waits for the stream, so that changes after the first read of the lists
+/// are not missed.
 const SOON: Duration = Duration::from_millis(200);
 
 impl Channel {
-    /// Opens the stream in the background where there is a session, and waits a moment for it.
+    /// Opens the stream in the background if there is a session, and waits briefly for it.
     pub(super) async fn listen_soon(self: &Arc<Self>) {
         if !self.in_session() {
             return;
@@ -31,7 +32,7 @@ impl Channel {
                 () = channel.stopping.cancelled() => {}
             }
         });
-        // It ends without a word where the server has no such stream.
+        // The sender is dropped if the server has no such stream.
         let _ = timeout(SOON, is_open).await;
     }
 
@@ -47,13 +48,13 @@ impl Channel {
                 Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
                     match opened.take() {
                         Some(opened) => drop(opened.send(())),
-                        // What was said meanwhile did not arrive.
+                        // Announcements may have been lost in between.
                         None if cursor.id.is_none() => self.link.lists_may_have_changed(),
                         None => {}
                     }
                     let events = Events::of(answer, config.message_bytes, Duration::ZERO);
                     let began = Instant::now();
-                    // A server that has no such stream may end it instead of refusing it.
+                    // A server without such a stream may end it instead of refusing it.
                     if self.hear(events, &mut cursor).await || began.elapsed() >= STABLE {
                         backoff.reset();
                     }
@@ -61,7 +62,8 @@ impl Channel {
                     continue;
                 }
                 Ok(answer) if may_pass(answer.status()) => {}
-                // Some servers have nothing at all for this method, and the session has just been opened.
+                // Some servers do not implement this method at all, and the new session is
+                // certainly alive.
                 Ok(answer)
                     if opened.is_some()
                         && [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST]
@@ -70,7 +72,8 @@ impl Channel {
                     return;
                 }
                 Ok(answer) => {
-                    // The session may be over; or there is no such stream (405), or none after this event.
+                    // The session may be over, the stream may not exist (405), or the event may be
+                    // too old to resume from.
                     let resumes = cursor.id.take().is_some();
                     drop(self.refused(answer, None, None).await);
                     if !resumes || self.link.lost().is_some() {
@@ -84,7 +87,7 @@ impl Channel {
         }
     }
 
-    /// Takes what comes until the stream ends. Returns whether anything came.
+    /// Reads the stream to its end. Returns whether any event came.
     async fn hear(&self, mut events: Events, cursor: &mut Cursor) -> bool {
         let mut heard = false;
         while let Some(Ok(mut event)) = events.next().await {

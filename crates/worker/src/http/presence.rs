@@ -1,4 +1,4 @@
-//! Whether the server is there: the lead connection, and what is doubted of it.
+//! Tracks whether the server is reachable, with its lead connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,33 +11,29 @@ use shoal_protocol::{Era, Method, RawObject, RpcError};
 use crate::http_client::Reachability;
 use crate::upstream::{Connection, Lead, RequestError};
 
-/// The lead connection of a server.
 pub(super) struct Presence {
     lead: Mutex<State>,
-    /// What was heard of the server last.
     pub(super) reachability: Reachability,
-    /// How often it is asked.
     interval: Duration,
 }
 
 #[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
-    /// Whether the server is there, and takes requests only in callers' names.
+    /// Whether the server is reachable but accepts only callers' credentials.
     refuses: bool,
     why: String,
 }
 
-/// How calls get to the server.
+/// The connections that calls use.
 pub(super) enum Way {
-    /// By the lead, or as it shows.
+    /// The lead connection, or connections of the same kind.
     Lead(Arc<Connection>),
-    /// By connections of their callers alone.
+    /// Only connections with callers' credentials.
     OfCallers,
 }
 
 impl Presence {
-    /// Nothing is known.
     pub(super) fn new(interval: Duration, reachability: Reachability) -> Self {
         Self {
             lead: Mutex::default(),
@@ -49,7 +45,7 @@ impl Presence {
     /// The lead connection.
     ///
     /// # Errors
-    /// `NotExecuted`: why there is none.
+    /// `NotExecuted` if there is none.
     pub(super) fn lead(&self) -> Result<Arc<Connection>, CallFailure> {
         let lead = self.lead.lock();
         lead.connection
@@ -57,10 +53,10 @@ impl Presence {
             .ok_or_else(|| CallFailure::not_executed(&*lead.why))
     }
 
-    /// How a call gets to the server.
+    /// How calls reach the server.
     ///
     /// # Errors
-    /// `NotExecuted`: why there is no way.
+    /// `NotExecuted` if they cannot.
     pub(super) fn way(&self) -> Result<Way, CallFailure> {
         if self.lead.lock().refuses {
             return Ok(Way::OfCallers);
@@ -68,7 +64,7 @@ impl Presence {
         self.lead().map(Way::Lead)
     }
 
-    /// Asks the server from time to time, and at once when it is doubted, until the connection is of no use.
+    /// Checks the server periodically, and at once after a doubt, until the connection is lost.
     async fn watch(
         self: Arc<Self>,
         connection: std::sync::Weak<Connection>,
@@ -94,7 +90,6 @@ impl Presence {
     }
 }
 
-/// Whether the server answers.
 async fn ask(connection: &Connection) -> Result<(), String> {
     let link = &connection.link;
     let answered = match link.greeting().era {
@@ -131,7 +126,7 @@ impl Lead for Arc<Presence> {
             lead.refuses = false;
             lead.connection.take()
         };
-        // Calls that are under way over it keep it until they have ended.
+        // Running calls keep the former connection until they end.
         drop(before);
         deserted
     }
@@ -147,7 +142,7 @@ impl Lead for Arc<Presence> {
         Box::pin(self.reachability.ask_again(self.interval))
     }
 
-    /// It is tried again soon after it was there, and nothing is started for it.
+    /// The server is retried soon anyway, and there is no process to start.
     fn wanted(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

@@ -1,4 +1,4 @@
-//! Reading an answer that is a stream of server-sent events, bounded in bytes and in time.
+//! Reads a stream of server-sent events within bounds of bytes and time.
 
 use std::time::Duration;
 
@@ -8,28 +8,24 @@ use reqwest::Response;
 use shoal_outbound::Broken;
 use shoal_protocol::{SseEvent, SseParser};
 
-/// Whether the answer is an event stream.
 pub(super) fn is_event_stream(answer: &Response) -> bool {
     has_media_type(answer.headers(), "text/event-stream")
 }
 
-/// Whether the headers of an answer name this media type, whatever follows it.
+/// Whether the answer has this media type, with any parameters.
 pub(super) fn has_media_type(headers: &HeaderMap, media_type: &str) -> bool {
     let named = headers.get(CONTENT_TYPE).map(|named| named.as_bytes());
     let named = named.and_then(|named| named.get(..media_type.len()));
     named.is_some_and(|named| named.eq_ignore_ascii_case(media_type.as_bytes()))
 }
 
-/// The events of an answer.
 pub(super) struct Events {
     answer: Response,
     parser: SseParser,
-    /// How long it may be silent.
     idle: Option<Duration>,
 }
 
 impl Events {
-    /// Events of at most `limit` bytes.
     pub(super) fn of(answer: Response, limit: usize, idle: Duration) -> Self {
         Self {
             answer,
@@ -66,17 +62,15 @@ impl Events {
     }
 }
 
-/// Where a stream stands.
+/// The position in a stream.
 pub(super) struct Cursor {
-    /// The last event's id.
     pub(super) id: Option<String>,
-    /// When to come back.
     pub(super) retry: Duration,
 }
 
-/// When to come back if the server did not say.
+/// The default reconnection delay.
 const RETRY: Duration = Duration::from_secs(1);
-/// Bytes of an event id that are sent back.
+/// The longest event id that Shoal sends back.
 const LONGEST_ID: usize = 4096;
 
 impl Default for Cursor {
@@ -89,7 +83,6 @@ impl Default for Cursor {
 }
 
 impl Cursor {
-    /// An event was read.
     pub(super) fn pass(&mut self, event: &mut SseEvent) {
         if let Some(id) = event.id.take() {
             self.id = Some(id).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);

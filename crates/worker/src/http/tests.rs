@@ -1,4 +1,5 @@
-//! The backend against a real server, `tests/fixtures/streamable.py`, which needs `python3` and no packages.
+//! Tests of the backend against a real server, `tests/fixtures/streamable.py`, which needs only
+//! `python3`.
 
 use crate::upstream::harness;
 

@@ -1,4 +1,4 @@
-//! Which arguments of which tools travel in headers as well (`x-mcp-header`).
+//! The tool arguments that also travel in headers (`x-mcp-header`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,23 +6,22 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use shoal_protocol::{Era, InvalidParamHeader, ParamHeaders, RawJson};
 
-/// Tools with such arguments that are kept of lists of single callers.
+/// Most such tools kept from lists of single callers.
 const MOST: usize = 10_000;
 
-/// The mirrored arguments of the server's tools.
 #[derive(Default)]
 pub(super) struct Tools(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
     mirrored: HashMap<String, ParamHeaders>,
-    /// Tools that were left out.
+    /// Tools with invalid annotations.
     refused: HashSet<String>,
 }
 
 impl Tools {
-    /// Takes in the server's list. In the modern era a client must leave out a tool whose annotations break the rules: nobody knows which
-    /// headers its server expects.
+    /// Replaces the known tools by the server's list. In the modern era, removes tools with invalid
+    /// annotations, because a client cannot know which headers their server expects.
     pub(super) fn learn(&self, era: Era, tools: &mut Vec<RawJson>) {
         let mut known = self.0.lock();
         let mut learnt = Known::default();
@@ -30,7 +29,7 @@ impl Tools {
         *known = learnt;
     }
 
-    /// Takes in a list that one caller has. What others have stays.
+    /// Adds the tools of one caller's list.
     pub(super) fn add(&self, era: Era, tools: &mut Vec<RawJson>) {
         let mut known = self.0.lock();
         let mut learnt = Known::default();
@@ -40,7 +39,7 @@ impl Tools {
         if fits(known.mirrored.len(), mirrored.len()) {
             known.mirrored.extend(mirrored);
         } else {
-            // Whoever calls lists first.
+            // When full, start over: callers list tools before they call them.
             known.mirrored = mirrored;
         }
         if fits(known.refused.len(), refused.len()) {
@@ -48,7 +47,6 @@ impl Tools {
         }
     }
 
-    /// The headers of a call with these parameters.
     pub(super) fn mirrored(&self, tool: &str, params: Option<&RawJson>) -> Vec<(String, String)> {
         let known = self.0.lock();
         let Some(mirrored) = known.mirrored.get(tool) else {
@@ -62,7 +60,7 @@ impl Tools {
 }
 
 impl Known {
-    /// Takes a tool in; whether it can be called.
+    /// Records a tool. Returns whether it can be called.
     fn take(&mut self, era: Era, tool: &RawJson, before: &Self) -> bool {
         let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
             return true;

@@ -1,4 +1,4 @@
-//! Reading an answer, bounded.
+//! Reads response bodies within bounds.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use reqwest::Response;
 
-/// When to come back if the server did not say.
+/// The retry delay if the server names none.
 pub(crate) const LATER: Duration = Duration::from_secs(1);
-/// The longest time after which a caller is told to come back.
+/// The longest retry delay passed to callers.
 const LATEST: Duration = Duration::from_secs(3600);
 
-/// The beginning of a body, as far as it comes: what is said of a failure matters less than that it is one.
+/// The beginning of a body. Read errors are ignored, because the status matters more.
 pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
     let mut whole = BytesMut::new();
     while whole.len() < limit
@@ -22,7 +22,8 @@ pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
     whole.freeze()
 }
 
-/// When the server says to come back. A date instead of seconds says as little as no header: it is by another machine's clock.
+/// The delay that the server requests. Dates are ignored, because they depend on another machine's
+/// clock.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     let seconds = seconds.trim().parse().ok()?;

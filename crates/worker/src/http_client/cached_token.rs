@@ -1,4 +1,4 @@
-//! One token, until it expires.
+//! Caches one token until it expires.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use tokio::time::Instant;
 
 use super::token_endpoint::{NoToken, Token};
 
-/// How long a token is used at most before Shoal requests another one.
+/// The longest use of a token.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// How long before its end a token is replaced: what is on its way must arrive before.
+/// The time before its expiry when a token is replaced, so that requests under way still arrive in
+/// time.
 const BEFORE_ITS_END: Duration = Duration::from_secs(10);
 
-/// A token, or why there is none. Whoever fetches it holds the lock, and the others wait for the result. All times are measured by this
-/// machine's monotonic clock, from before the token was requested.
+/// A token, or the reason why there is none. The task that fetches it holds the lock; others wait
+/// for the result. Times use the monotonic clock and start before the request for the token.
 #[derive(Default)]
 pub(super) struct CachedToken(Mutex<Option<Held>>);
 
 struct Held {
     result: Result<HeaderValue, NoToken>,
-    /// When it is fetched again.
     refresh: Instant,
-    /// When it is of no use any more.
     end: Instant,
 }
 
 impl CachedToken {
-    /// The token; `fetch` gets it where it is not known, or about to expire. If the endpoint cannot be reached, the former token serves
-    /// to its end. Dropping the future gives up; whoever else waits for the token then fetches it.
+    /// Returns the token. Calls `fetch` if it is unknown or about to expire. If the endpoint is
+    /// unreachable, the former token serves until it expires. If the future is dropped, the next
+    /// waiting caller fetches.
     ///
     /// # Errors
-    /// Returns the result of `fetch`, and keeps it for a moment.
+    /// The error of `fetch`, cached briefly.
     pub(super) async fn get(
         &self,
         fetch: impl AsyncFnOnce() -> Result<Token, NoToken>,
@@ -52,10 +52,10 @@ impl CachedToken {
         held.as_ref().expect("it was just set").result.clone()
     }
 
-    /// The token after the server has refused `refused`: another one that somebody has fetched meanwhile, or what `fetch` gets.
+    /// Returns a token other than `refused`: a newer one, or the result of `fetch`.
     ///
     /// # Errors
-    /// Returns the result of `fetch`, and keeps it for a moment.
+    /// The error of `fetch`, cached briefly.
     pub(super) async fn renew(
         &self,
         refused: Option<&HeaderValue>,

@@ -1,9 +1,10 @@
-//! Shoal's own token for a server: OAuth client credentials (RFC 6749, 4.4), as the extension `oauth-client-credentials` of MCP has them.
+//! Shoal's own token for a server: OAuth client credentials (RFC 6749, 4.4), as in MCP's extension
+//! `oauth-client-credentials`.
 //!
-//! | file | its part |
+//! | file | part |
 //! |---|---|
-//! | `config` | what an operator can say |
-//! | `discovery` | which token endpoint a server names (RFC 9728, RFC 8414) |
+//! | `config` | the operator's settings |
+//! | `discovery` | the token endpoint that a server names (RFC 9728, RFC 8414) |
 //! | `assertion` | `private_key_jwt` (RFC 7523) |
 
 use std::sync::Arc;
@@ -27,25 +28,24 @@ mod discovery;
 
 pub use self::config::{ClientAuthentication, ClientCredentialsConfig};
 
-/// How long Shoal requests no other token after the server has refused a new one.
+/// How long Shoal requests no token after the server refused a new one.
 const FUTILE: Duration = Duration::from_secs(10);
 
-/// Requests tokens for one server.
 pub(super) struct ClientCredentials {
     config: ClientCredentialsConfig,
     server: Url,
     within: Duration,
-    /// Where tokens are requested, once that is known.
+    /// The token source, once known.
     source: Mutex<Option<Arc<TokenSource>>>,
     token: CachedToken,
     futile_until: Mutex<Option<Instant>>,
 }
 
 impl ClientCredentials {
-    /// Nothing is asked yet. A token may take as long as `within`.
+    /// Creates the client without sending requests. `within` limits each token request.
     ///
     /// # Errors
-    /// The settings that cannot be used, with the reason.
+    /// The reason why the settings are unusable.
     pub(super) fn new(
         config: ClientCredentialsConfig,
         server: Url,
@@ -62,10 +62,11 @@ impl ClientCredentials {
         })
     }
 
-    /// The `Authorization` of Shoal's requests. `None` where only a 401 of the server will tell who grants tokens for it.
+    /// The `Authorization` header of Shoal's requests; `None` until a 401 names the authorization
+    /// server.
     ///
     /// # Errors
-    /// When there is no token.
+    /// There is no token.
     pub(super) async fn authorization(
         &self,
         client: &Client,
@@ -77,10 +78,11 @@ impl ClientCredentials {
         token.await.map(Some)
     }
 
-    /// Replaces the token that the server has answered with 401. Returns whether there is another one to try.
+    /// Replaces a token that the server answered with 401. Returns whether there is another one to
+    /// try.
     ///
     /// # Errors
-    /// When there is no token.
+    /// There is no token.
     pub(super) async fn renew(
         &self,
         client: &Client,
@@ -99,7 +101,7 @@ impl ClientCredentials {
         self.token.renew(refused, fetch).await.map(|_| true)
     }
 
-    /// The server has refused a token that was requested for its last 401.
+    /// Records that the server refused a token requested for its last 401.
     pub(super) fn was_futile(&self) {
         *self.futile_until.lock() = Some(Instant::now() + FUTILE);
     }
@@ -120,7 +122,8 @@ impl ClientCredentials {
         })
     }
 
-    /// Where to request a token. After a 401 it is looked up again: servers move to other authorization servers.
+    /// The token source. A 401 triggers a new lookup, because servers change their authorization
+    /// servers.
     async fn source(
         &self,
         client: &Client,
@@ -169,7 +172,7 @@ impl ClientCredentials {
             return ask(request.body(form(&members)), Asked { hidden, refusal }).await;
         }
         let secret = match &config.client_secret_file {
-            // Read each time: it may have been changed.
+            // Read each time, because the file may have changed.
             Some(file) => read_secret(file).await.map_err(NoToken::Away)?,
             None => config
                 .client_secret
@@ -195,7 +198,7 @@ impl ClientCredentials {
         ask(request.body(form(&members)), Asked { hidden, refusal }).await
     }
 
-    /// The audience of an assertion: the issuer if it is known, as newer authorization servers require.
+    /// The audience of an assertion: the issuer if known, as newer authorization servers require.
     fn audience<'a>(&'a self, source: &'a TokenSource) -> &'a str {
         match (&source.issuer, self.config.issuer.as_str()) {
             (Some(issuer), _) => issuer,

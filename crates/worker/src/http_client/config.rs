@@ -1,4 +1,4 @@
-//! What an operator can say about the way to a server, whatever is spoken with it.
+//! The operator's settings of an HTTP client for a server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,30 +17,20 @@ const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 /// The settings of a backend that concern its HTTP client.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClientConfig {
-    /// Headers of every request.
     pub(crate) headers: BTreeMap<String, Secret>,
-    /// A file with more.
     pub(crate) headers_file: Option<PathBuf>,
-    /// Headers of clients' requests that are passed on, by name.
     pub(crate) forward: Vec<String>,
-    /// The treatment of callers without a token, if tokens are passed on.
     pub(crate) callers_without_token: CallersWithoutToken,
-    /// Shoal's own token for the server.
     pub(crate) client_credentials: ClientCredentialsConfig,
-    /// Where callers' tokens are traded.
     pub(crate) token_exchange: TokenExchangeConfig,
-    /// Certificates.
     pub(crate) tls: HttpTls,
-    /// How long a connection may take to be made.
     pub(crate) connect_timeout: Duration,
-    /// How long a connection that nobody uses is kept.
     pub(crate) connection_idle: Duration,
-    /// How long a token may take to be requested.
     pub(crate) token_timeout: Duration,
 }
 
-/// The client's part of a backend's settings. They stand flat among the others there, because serde cannot refuse unknown
-/// settings around a flattened struct; hence a macro and not a function.
+/// Builds the client's part of a backend's settings. A macro, because these settings are not a
+/// flattened struct: serde cannot refuse unknown fields around one.
 macro_rules! client_of {
     ($settings:expr) => {
         $crate::http_client::HttpClientConfig {
@@ -127,7 +117,7 @@ impl TokenExchangeConfig {
 }
 
 impl HttpClientConfig {
-    /// Checks what can be checked without the server.
+    /// Checks the settings without contacting the server.
     ///
     /// # Errors
     /// The setting, and what is wrong with it.
@@ -162,19 +152,17 @@ impl HttpClientConfig {
         Ok(())
     }
 
-    /// How Shoal gets a token of its own, if it does.
     pub(super) fn credentials(&self) -> Option<&ClientCredentialsConfig> {
         Some(&self.client_credentials).filter(|own| own.is_set())
     }
 
-    /// Where tokens are traded, if they are.
     pub(super) fn exchange(&self) -> Option<&TokenExchangeConfig> {
         Some(&self.token_exchange).filter(|exchange| !exchange.endpoint.is_empty())
     }
 
-    /// The headers of clients' requests that calls are to bring along.
+    /// The client headers that calls must carry.
     pub(crate) fn wanted(&self) -> Vec<Arc<str>> {
-        // They have been checked.
+        // `check` has validated them.
         let mut wanted = headers::forwarded(&self.forward).unwrap_or_default();
         if self.exchange().is_some() {
             wanted.push(AUTHORIZATION.into());
@@ -183,10 +171,10 @@ impl HttpClientConfig {
     }
 }
 
-/// The URLs of a server, or of several that are equal, by a setting for one and a setting for several.
+/// The URLs of one or several equal servers, from two settings of which one is used.
 ///
 /// # Errors
-/// What is wrong with them.
+/// Describes the faulty settings.
 pub(crate) fn endpoints<'a>(
     (one, url): (&str, &'a str),
     (several, urls): (&str, &'a [String]),

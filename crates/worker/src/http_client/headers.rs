@@ -1,5 +1,5 @@
-//! The headers that an operator adds to every request, from the configuration and from a file that may change; those of
-//! clients that are passed on.
+//! Headers that the operator adds to every request, from the configuration and from a file, and
+//! headers forwarded from clients.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,11 +14,9 @@ use tokio::time::Instant;
 
 use super::{HttpClientConfig, LOOK, off_the_runtime};
 
-/// Bytes of the file at most.
 const FILE_BYTES: u64 = 64 * 1024;
-/// Headers of clients that are passed on at most.
 const FORWARDED: usize = 16;
-/// Headers that say how a message travels, which is not the operator's to say.
+/// Headers that control how a message travels; only Shoal sets them.
 const OWN: [&str; 17] = [
     "accept",
     "accept-encoding",
@@ -39,11 +37,10 @@ const OWN: [&str; 17] = [
     "upgrade",
 ];
 
-/// The headers.
 pub(super) struct Headers {
     fixed: HeaderMap,
     file: Option<PathBuf>,
-    /// Held by whoever reads the file; the others wait, so that no request goes without its headers.
+    /// Held while the file is read; other requests wait, so that none goes without these headers.
     read: Mutex<Read>,
 }
 
@@ -52,17 +49,14 @@ struct Read {
     looked: Option<Instant>,
     changed: Option<SystemTime>,
     headers: HeaderMap,
-    /// Why the file could not be used when it was looked at last.
     failed: Option<String>,
 }
 
-/// Checks the headers of a configuration.
 pub(super) fn check(headers: &BTreeMap<String, Secret>) -> Result<(), String> {
     let lines = headers.iter();
     parse(lines.map(|(name, value)| (name.as_str(), value.expose()))).map(drop)
 }
 
-/// The names of headers that are passed on, in lower case.
 pub(super) fn forwarded(names: &[String]) -> Result<Vec<Arc<str>>, String> {
     if names.len() > FORWARDED {
         return Err(format!("at most {FORWARDED} headers are passed on"));
@@ -71,7 +65,6 @@ pub(super) fn forwarded(names: &[String]) -> Result<Vec<Arc<str>>, String> {
     names.collect()
 }
 
-/// The headers of a client's request that are passed on.
 pub(super) fn of_caller(caller: &Caller, names: &[Arc<str>]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in caller.headers.only(names).iter() {
@@ -88,7 +81,6 @@ pub(super) fn of_caller(caller: &Caller, names: &[Arc<str>]) -> HeaderMap {
 }
 
 impl Headers {
-    /// Reads no file yet.
     pub(super) fn new(config: &HttpClientConfig) -> Result<Self, String> {
         let lines = config.headers.iter();
         Ok(Self {
@@ -98,7 +90,7 @@ impl Headers {
         })
     }
 
-    /// Those of the moment. A file that cannot be used leaves what it said before.
+    /// The present headers. If the file is unusable, its former headers stay.
     pub(super) async fn current(&self) -> HeaderMap {
         let mut headers = self.fixed.clone();
         let Some(file) = &self.file else {
@@ -116,14 +108,14 @@ impl Headers {
                 }
                 Err(reason) => Some(reason),
             };
-            // Once for each trouble, and not with every look.
+            // Logged once per error, not once per check.
             if let Some(reason) = &failed
                 && read.failed != failed
             {
                 tracing::error!(target: "shoal::http", file = %file.display(), reason, "the headers cannot be read; the former ones stay");
             }
             read.failed = failed;
-            // Only now: a request that is given up while it waits for the file has read nothing.
+            // Set last, because a cancelled request may not have read the file.
             read.looked = Some(now);
         }
         headers.extend(read.headers.clone());
@@ -131,7 +123,7 @@ impl Headers {
     }
 }
 
-/// What the file says, and when it was changed; `None` if that was `known`.
+/// Reads the file unless its modification time is `known`.
 async fn load_if_other(
     file: &Path,
     known: Option<SystemTime>,
@@ -159,7 +151,7 @@ fn read_lines(text: &str) -> Result<HeaderMap, String> {
     parse(lines.into_iter())
 }
 
-/// The errors name no value: it may be a secret.
+/// The errors contain no values, which may be secrets.
 fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in lines {
@@ -173,12 +165,12 @@ fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMa
     Ok(headers)
 }
 
-/// Whether a header is one that others than Shoal may set.
+/// Whether settings may contain this header.
 pub(crate) fn is_settable(name: &str) -> bool {
     known(name).is_ok()
 }
 
-/// A header that is not Shoal's own to set.
+/// Parses a header name that Shoal does not set itself.
 fn known(name: &str) -> Result<HeaderName, String> {
     let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
     if OWN.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-") {
@@ -227,7 +219,6 @@ mod tests {
         assert!(forwarded(&vec!["x-a".to_owned(); 17]).is_err());
     }
 
-    /// Every request of the backend would wait for the writer, for ever.
     #[cfg(unix)]
     #[tokio::test(start_paused = true)]
     async fn a_pipe_in_the_files_place_holds_up_nobody() {

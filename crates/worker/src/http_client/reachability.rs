@@ -1,4 +1,4 @@
-//! Whether servers are there, as far as is known.
+//! Tracks which servers are reachable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,26 +7,25 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a server that is away stays listed where no other one takes its calls: they wait for it meanwhile.
+/// How long a single unreachable server stays listed, so that calls can wait for it.
 const LISTED: Duration = Duration::from_secs(15);
 
-/// What was heard of a server last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Heard {
     #[default]
     Nothing,
     There,
-    /// Somebody could not reach it, and it is asked.
+    /// A request could not reach the server, and a check is due.
     Doubted,
-    /// It was asked, and did not answer.
+    /// A check failed.
     Away,
 }
 
-/// Servers of which any takes the calls of any other.
+/// Equal servers, each of which can run the others' calls.
 #[derive(Clone)]
 pub(crate) struct EqualServers(Arc<watch::Sender<Vec<Heard>>>);
 
-/// What is known of one server.
+/// The state of one server.
 pub(crate) struct Reachability {
     all: EqualServers,
     own: usize,
@@ -34,12 +33,10 @@ pub(crate) struct Reachability {
 }
 
 impl EqualServers {
-    /// So many, of which nothing is known.
     pub(crate) fn of(count: usize) -> Self {
         Self(Arc::new(watch::Sender::new(vec![Heard::default(); count])))
     }
 
-    /// The one at this place.
     pub(crate) fn at(&self, place: usize) -> Reachability {
         Reachability {
             all: self.clone(),
@@ -50,18 +47,16 @@ impl EqualServers {
 }
 
 impl Reachability {
-    /// Whether there is no other server to take its calls.
     pub(crate) fn is_alone(&self) -> bool {
         self.all.0.borrow().len() == 1
     }
 
-    /// It is there.
     pub(crate) fn found(&self) {
         *self.away_since.lock() = None;
         self.hear(Heard::There);
     }
 
-    /// It is away. Returns whether nobody can take calls meanwhile.
+    /// Records a failed check. Returns whether the server should be unlisted.
     pub(crate) fn missed(&self) -> bool {
         self.hear(Heard::Away);
         let mut away_since = self.away_since.lock();
@@ -69,33 +64,32 @@ impl Reachability {
         !self.is_alone() || away_since.elapsed() >= LISTED
     }
 
-    /// Somebody could not reach it.
+    /// Records that a request could not reach the server.
     pub(crate) fn doubt(&self) {
         if self.heard() == Heard::There {
             self.hear(Heard::Doubted);
         }
     }
 
-    /// Whether calls are to wait for it: it is away, and no other server takes them.
+    /// Whether calls wait for the server: it is away, and there is no other one.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.is_alone() && self.heard() != Heard::There
     }
 
-    /// Waits until it is there. Cancellation safe, as the following are.
+    /// Waits until the server is reachable. This and the following are cancellation safe.
     pub(crate) async fn back(&self) {
         self.until(|own, _| own == Heard::There).await;
     }
 
-    /// Waits until it is away, and another one is there.
+    /// Waits until the server is away and another one is reachable.
     pub(crate) async fn left_to_others(&self) {
         self.until(|own, all| own == Heard::Away && all.contains(&Heard::There))
             .await;
     }
 
-    /// Waits until it is to be asked: after `interval`, or at once when it is doubted.
+    /// Waits until the next check: after `interval`, or at once after a doubt.
     pub(crate) async fn ask_again(&self, interval: Duration) {
         let doubted = self.until(|own, _| own != Heard::There);
-        // It ends by the time or by a doubt.
         let _ = tokio::time::timeout(interval, doubted).await;
     }
 
@@ -112,7 +106,7 @@ impl Reachability {
 
     async fn until(&self, is_so: impl Fn(Heard, &[Heard]) -> bool) {
         let mut all = self.all.0.subscribe();
-        // Whoever waits holds the sender.
+        // `self` keeps the sender alive.
         let _ = all.wait_for(|all| is_so(all[self.own], all)).await;
     }
 }

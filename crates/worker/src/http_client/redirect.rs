@@ -1,30 +1,29 @@
-//! Which redirects are followed: those that leave a request what it is, within its origin. A server must not send Shoal's
-//! credentials, or its requests, to others.
+//! Follows redirects that keep the request and its origin. A server must not send Shoal's
+//! credentials or requests elsewhere.
 
 use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::{Response, Url};
 use shoal_ports::shown;
 
-/// Characters of a target that are shown.
 const SHOWN: usize = 300;
 
-/// Whether 301 and 302 keep a request of this method; the client cannot tell while it decides.
+/// Whether 301 and 302 keep this method; the HTTP client's own policy cannot see it.
 pub(super) fn may_move(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Where to send such a request again.
+/// The target of such a redirect.
 pub(super) fn moved(answer: &Response) -> Option<Url> {
     let moved = [StatusCode::MOVED_PERMANENTLY, StatusCode::FOUND];
     let target = target(answer.url(), answer.headers())?;
     (moved.contains(&answer.status()) && target.origin() == answer.url().origin()).then_some(target)
 }
 
-/// Where a redirect leads that was not followed, as it is shown.
+/// The target of a refused redirect, for messages.
 pub(crate) fn redirect_target(answer: &Response) -> Option<String> {
     let redirects = answer.status().is_redirection();
     let mut to = target(answer.url(), answer.headers()).filter(|_| redirects)?;
-    // They are no part of a setting that is printed and logged, and may be secrets.
+    // These parts may be secrets and do not belong in logs.
     let _ = (to.set_username(""), to.set_password(None));
     to.set_query(None);
     to.set_fragment(None);

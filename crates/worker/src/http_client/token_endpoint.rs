@@ -1,4 +1,4 @@
-//! Requests to token endpoints, and their answers (RFC 6749).
+//! Requests to token endpoints (RFC 6749).
 
 use std::time::Duration;
 
@@ -13,49 +13,43 @@ use shoal_protocol::RpcError;
 
 use crate::upstream::RequestOutcome;
 
-/// The word for a token endpoint in messages.
 pub(super) const WHAT: &str = "a token endpoint";
-/// Bytes of an answer that are read.
 const ANSWER: usize = 64 * 1024;
-/// Characters of it that are shown.
 const SHOWN: usize = 300;
-/// How long a token is used whose answer does not tell.
+/// The lifetime of a token whose answer names none.
 const UNTOLD: Duration = Duration::from_secs(60);
-/// How long it is believed that the endpoint refuses a token.
+/// How long a refusal is cached.
 const REFUSED: Duration = Duration::from_secs(10);
-/// How long it is believed that the endpoint cannot be reached, and when to come back.
+/// How long an unreachable endpoint is cached, and the retry delay.
 const AWAY: Duration = Duration::from_secs(1);
 
-/// Why there is no token. Tokens are no part of it.
+/// The reason why there is no token; contains no tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoToken {
-    /// It would be the same the next time.
+    /// A repetition would fail too.
     Refused(String),
-    /// It may pass.
+    /// The failure may be temporary.
     Away(String),
 }
 
-/// A token for the server.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
-    /// As requests carry it.
     pub(super) header: HeaderValue,
-    /// How long it is good.
     pub(super) life: Duration,
 }
 
-/// The secrets in a request for a token, and the words for its refusal.
+/// The secrets of a token request, and the text for its refusal.
 pub(super) struct Asked<'a> {
-    /// A secret, and what is shown in its place: an answer may repeat what it was sent.
+    /// Secrets and their replacements in messages, because an answer may repeat the request.
     pub(super) hidden: &'a [(&'a str, &'static str)],
-    /// What the endpoint does that refuses.
+    /// The verb for a refusal in messages.
     pub(super) refusal: &'static str,
 }
 
 #[derive(Deserialize)]
 struct Granted {
     access_token: String,
-    /// Some endpoints leave out that it is `Bearer`, as all that Shoal asks for is.
+    /// Some endpoints omit it; Shoal then assumes `Bearer`.
     token_type: Option<String>,
     #[serde(default, deserialize_with = "seconds")]
     expires_in: Option<Duration>,
@@ -67,10 +61,10 @@ struct Error {
     error_description: Option<String>,
 }
 
-/// Begins a request for a token.
+/// Begins a token request.
 ///
 /// # Errors
-/// When the endpoint may not be reached.
+/// The rules do not allow the endpoint's address.
 pub(super) fn post(client: &Client, endpoint: &Url) -> Result<RequestBuilder, NoToken> {
     let request = client.request(Method::POST, endpoint);
     Ok(request
@@ -79,12 +73,11 @@ pub(super) fn post(client: &Client, endpoint: &Url) -> Result<RequestBuilder, No
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded"))
 }
 
-/// Adds a client's name and secret as `Authorization: Basic` (RFC 6749, 2.3.1).
+/// Adds the client's name and secret as `Authorization: Basic` (RFC 6749, 2.3.1).
 pub(super) fn basic_auth(request: RequestBuilder, client: &str, secret: &str) -> RequestBuilder {
     request.basic_auth(encoded(client), Some(encoded(secret)))
 }
 
-/// The body of a request for a token.
 pub(super) fn form(members: &[(&str, &str)]) -> String {
     let mut form = Url::parse("http://form/").expect("it is a URL");
     form.query_pairs_mut().extend_pairs(members);
@@ -95,12 +88,12 @@ fn encoded(text: &str) -> String {
     form(&[("", text)]).trim_start_matches('=').to_owned()
 }
 
-/// Sends a request for a token, and reads the answer.
+/// Sends a token request.
 ///
 /// # Errors
-/// Why there is no token.
+/// There is no token.
 pub(super) async fn ask(request: RequestBuilder, asked: Asked<'_>) -> Result<Token, NoToken> {
-    // The error may name the URL, whose query is nobody's business.
+    // The query of the URL must not appear in errors.
     let answer = request.send().await.map_err(|error| {
         let why = whole_story(&error);
         NoToken::Away(format!("the token endpoint cannot be reached: {why}"))
@@ -145,7 +138,7 @@ impl Granted {
     }
 }
 
-/// Some endpoints write the number as a text, or with a fraction. What cannot be read counts as not told.
+/// Accepts numbers, numeric strings and fractions; other values count as missing.
 fn seconds<'de, D: Deserializer<'de>>(written: D) -> Result<Option<Duration>, D::Error> {
     let seconds = match Value::deserialize(written)? {
         Value::Number(number) => number.as_f64(),
@@ -159,7 +152,7 @@ impl From<NoToken> for CallOutcome {
     fn from(none: NoToken) -> Self {
         match none {
             NoToken::Refused(why) => Self::Error(RpcError::internal(why)),
-            // Not that the worker has failed: other callers' tokens may be known.
+            // Not a worker failure: tokens of other callers may be cached.
             NoToken::Away(why) => Self::Failed(CallFailure::overloaded(why, AWAY)),
         }
     }
@@ -175,7 +168,7 @@ impl From<NoToken> for RequestOutcome {
 }
 
 impl NoToken {
-    /// For how long it is believed.
+    /// How long this result is cached.
     pub(super) fn life(&self) -> Duration {
         match self {
             Self::Refused(_) => REFUSED,
@@ -184,7 +177,6 @@ impl NoToken {
     }
 }
 
-/// The endpoint's error, in place of a token.
 fn refused(status: StatusCode, body: &Bytes, asked: &Asked<'_>) -> NoToken {
     let told: Option<Error> = serde_json::from_slice(body).ok();
     let told = told.map(|told| match told.error_description {

@@ -1,4 +1,4 @@
-//! Tokens that were traded for callers', until they expire.
+//! Caches tokens that were exchanged for callers' tokens.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +12,10 @@ use tokio::time::Instant;
 use super::cached_token::CachedToken;
 use super::token_endpoint::{NoToken, Token};
 
-/// Tokens that are kept at most.
 const ALL: usize = 1024;
-/// Those of one principal.
 const OF_PRINCIPAL: usize = 8;
 
-/// Tokens by whose and by what they were traded for. Callers' own tokens are not kept, but what tells one from another.
+/// Tokens by principal and a hash of the caller's token, which itself is not stored.
 #[derive(Default)]
 pub(super) struct Tokens(Mutex<HashMap<Key, Arc<Entry>>>);
 
@@ -29,11 +27,11 @@ struct Entry {
 }
 
 impl Tokens {
-    /// The token for a principal's token; `trade` gets it where it is not known, or not any more. Dropping the future
-    /// gives up; whoever else waits for the same then trades.
+    /// Returns the token for a principal's token. Calls `trade` if it is unknown or expired. If the
+    /// future is dropped, the next waiting caller trades.
     ///
     /// # Errors
-    /// What `trade` says, which is believed for a moment.
+    /// The error of `trade`, cached briefly.
     pub(super) async fn of(
         &self,
         principal: &Principal,
@@ -44,7 +42,6 @@ impl Tokens {
         entry.token.get(trade).await
     }
 
-    /// Trades anew the next time.
     pub(super) fn forget(&self, principal: &Principal, subject: &str) {
         self.0.lock().remove(&key(principal, subject));
     }

@@ -1,4 +1,5 @@
-//! What a handler offers: the lists that its capabilities name, read again whenever it says that one has changed.
+//! Reads the lists that the handler's capabilities name, and reads them again after announced
+//! changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +16,13 @@ use super::host::Host;
 use super::hub::{Hub, List};
 use crate::BackendState;
 
-/// How long a list that could not be read is left alone.
+/// The pause before an unreadable list is read again.
 const RETRY: Duration = Duration::from_secs(5);
-/// Pages of one list. A handler that has more has most likely lost its cursor.
+/// Most pages of one list. A handler with more has probably lost its cursor.
 const PAGES: usize = 1000;
 const LISTS: [List; 3] = [List::Tools, List::Resources, List::Prompts];
 
-/// Lists what a handler offers, as no client in particular.
+/// Reads the handler's lists, for no particular client.
 pub(super) struct Lister<H: ServerHandler> {
     pub(super) handler: Arc<H>,
     pub(super) host: Arc<Host<H>>,
@@ -29,7 +30,6 @@ pub(super) struct Lister<H: ServerHandler> {
     pub(super) state: watch::Sender<BackendState>,
 }
 
-/// Why there is no list.
 #[derive(Debug, thiserror::Error)]
 enum ListError {
     #[error("the handler could not list its {what}: {error}")]
@@ -43,14 +43,14 @@ enum ListError {
     Endless { what: &'static str },
 }
 
-/// A list, and how long clients may keep it.
+/// A list and its TTL.
 type Listed = (Vec<RawJson>, Option<u64>);
 
-/// A page, and the cursor of the next.
+/// A page and the next cursor.
 type Page = Result<(Listed, Option<String>), ErrorData>;
 
 impl<H: ServerHandler> Lister<H> {
-    /// Lists everything for the first time; the rest is done by [`Lister::follow`].
+    /// Reads all lists once; [`Lister::follow`] does the rest.
     pub(super) async fn start(&self) -> PoolCatalog {
         let info = self.handler.get_info();
         let mut catalog = PoolCatalog {
@@ -68,7 +68,6 @@ impl<H: ServerHandler> Lister<H> {
         catalog
     }
 
-    /// Keeps the catalog up to date, for ever.
     pub(super) async fn follow(self, mut catalog: PoolCatalog) {
         loop {
             let incomplete = self.state.borrow().detail.is_some();
@@ -81,9 +80,9 @@ impl<H: ServerHandler> Lister<H> {
         }
     }
 
-    /// Lists what has changed since the generations `known`, or everything, and publishes it.
+    /// Reads and publishes the lists that changed since the generations `known`, or all lists.
     async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
-        // Read first: what is announced while a list is read asks for another reading.
+        // Read first, so that an announcement during the read causes another one.
         let announced = self.hub.announced();
         let due = LISTS.map(|list| {
             let at = list as usize;
@@ -117,7 +116,7 @@ impl<H: ServerHandler> Lister<H> {
             }
         };
         self.state.send_modify(|state| {
-            // A list that was complete once stays, until there is a newer one.
+            // A complete catalog stays until a newer complete one.
             if detail.is_none() {
                 state.catalog = Some(Arc::new(catalog.clone()));
             }
@@ -184,7 +183,7 @@ where
         let listed = guarded(page(request)).await;
         let ((items, own), next) = match listed.map_err(|_| ListError::Panicked { what })? {
             Ok(page) => page,
-            // Handlers declare capabilities more generously than they implement their lists.
+            // Handlers often declare capabilities without implementing all lists.
             Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => return Ok((all, ttl)),
             Err(error) => return Err(ListError::Refused { what, error }),
         };

@@ -1,4 +1,4 @@
-//! The client's end of one rmcp peer: what comes through the peer goes to the call that has it, or to everybody.
+//! The client's end of one rmcp peer, which routes the peer's messages to its call or to everyone.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,10 +21,9 @@ use super::hub::{Hub, List};
 use super::wire;
 use crate::CallContext;
 
-/// The notification by which a tool asks that the client's stream be closed and polled again.
+/// The notification by which a tool asks to close the client's stream.
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
 
-/// A peer's other end.
 pub(super) struct ClientEnd {
     hub: Arc<Hub>,
     call: Mutex<Option<CallContext>>,
@@ -34,10 +33,10 @@ pub(super) struct ClientEnd {
     used_up: AtomicBool,
 }
 
-/// What is left to be done for a message.
+/// The rest of a message's processing.
 type Later = BoxFuture<'static, ()>;
 
-/// The transport between rmcp's service loop and a client's end.
+/// The transport between rmcp's service loop and a client end.
 pub(super) struct InProcess(pub(super) Arc<ClientEnd>);
 
 impl ClientEnd {
@@ -52,23 +51,20 @@ impl ClientEnd {
         })
     }
 
-    /// From now on messages go to this call.
     pub(super) fn serve(&self, call: CallContext) {
         *self.call.lock() = Some(call);
     }
 
-    /// From now on messages reach no call.
     pub(super) fn leave(&self) {
         *self.call.lock() = None;
     }
 
-    /// Whether the peer should serve no other call: it has asked its client, of which rmcp keeps something
-    /// beyond the answer, or has spoken while no call had it, so that somebody has kept a clone.
+    /// Whether the peer must not serve another call: rmcp keeps state of a question beyond its
+    /// answer, and a message between calls shows that a tool kept a clone.
     pub(super) fn is_used_up(&self) -> bool {
         self.used_up.load(Ordering::Acquire)
     }
 
-    /// Sends a message to the peer.
     pub(super) fn push(&self, message: RxJsonRpcMessage<RoleServer>) {
         self.incoming.lock().push_back(message);
         self.arrived.notify_one();
@@ -83,7 +79,7 @@ impl ClientEnd {
         }
     }
 
-    /// Takes a notification; what is left to be done when its call has no room for it now.
+    /// Processes a notification. Returns the rest of the work if the call has no room now.
     fn notified(
         &self,
         notification: ServerNotification,
@@ -107,7 +103,7 @@ impl ClientEnd {
                     self.give_up(&id);
                 }
             }
-            // Of `subscriptions/listen` and of rmcp's own tasks, neither of which Shoal leaves to rmcp.
+            // These belong to `subscriptions/listen` and rmcp's tasks, which Shoal handles itself.
             N::SubscriptionsAcknowledgedNotification(_) | N::TaskStatusNotification(_) => {}
             for_the_caller => {
                 if let Some(call) = call {
@@ -121,7 +117,7 @@ impl ClientEnd {
 
     async fn requested(&self, id: RequestId, request: ServerRequest, call: Option<CallContext>) {
         let answer = match (&request, wire::split_request(&request), call) {
-            // It asks whether the connection is there, and that is this process.
+            // A ping asks for the connection, which is this process.
             (ServerRequest::PingRequest(_), ..) => Ok(ClientResult::empty(())),
             (_, Some((method, params)), Some(call)) => {
                 let given_up = CancellationToken::new();
@@ -146,7 +142,6 @@ impl ClientEnd {
         });
     }
 
-    /// The tool waits no longer for the answer to a request.
     fn give_up(&self, id: &RequestId) {
         let mut asks = self.asks.lock();
         if let Some(at) = asks.iter().position(|(open, _)| open == id) {
@@ -181,8 +176,8 @@ impl Transport<RoleServer> for InProcess {
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let end = Arc::clone(&self.0);
-        // Whose message it is is decided now: what is left runs in a task of its own. Nearly always nothing
-        // is, and then that task should be small, since rmcp starts one for every message.
+        // The call is read now because the rest runs in a separate task. rmcp spawns a task for
+        // every message, usually with nothing left to do, so it should be small.
         let call = end.call.lock().clone();
         if call.is_none() || matches!(message, JsonRpcMessage::Request(_)) {
             end.used_up.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! What a handler's [`RequestContext`] has in reach: its caller, its deadline, its trace, its session.
+//! What a handler can learn from its [`RequestContext`]: the caller, deadline, trace and session.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use tokio::time::Instant;
 
 use super::wire;
 
-/// What the context's extensions hold of a call.
 #[derive(Clone)]
 pub(super) struct CallInfo {
     caller: Arc<Caller>,
@@ -31,28 +30,28 @@ impl CallInfo {
     }
 }
 
-/// What Shoal adds to rmcp's [`RequestContext`].
+/// Shoal's additions to rmcp's [`RequestContext`].
 ///
-/// It can be asked wherever the handler runs. Under another server, as in a test of the handler alone, there is no
-/// principal, no deadline and no trace, and the session refuses everything. What rmcp's context has itself is the same under
-/// Shoal: `ct` fires when the client cancels or the deadline passes, and `peer` reaches the call's client.
+/// They work under any server. Without Shoal, for example in a handler's own test, there is no
+/// principal, deadline or trace, and the session refuses every access. rmcp's own members work
+/// under Shoal: `ct` fires when the client cancels or the deadline passes, and `peer` reaches the
+/// call's client.
 pub trait RequestContextExt {
-    /// Who is calling, as the server authenticated them: `anonymous` where nobody is asked who they are. `None` where Shoal does
-    /// not run the handler.
+    /// The authenticated principal; `anonymous` without authentication, `None` without Shoal.
     fn principal(&self) -> Option<&str>;
 
-    /// When the caller is told that the call took too long, and the tool is told to stop.
+    /// The time when Shoal reports a timeout to the caller and stops the tool.
     fn deadline(&self) -> Option<Instant>;
 
-    /// The span that requests of the tool to others continue: its `traceparent` and `tracestate`. `None` where the caller sent
-    /// none and Shoal exports no traces.
+    /// The trace context (`traceparent`, `tracestate`) for the tool's own requests; `None` if the
+    /// caller sent none and Shoal exports no traces.
     fn trace_context(&self) -> Option<&TraceContext>;
 
-    /// What the tools keep in the caller's session.
+    /// The state that tools keep in the caller's session.
     fn session(&self) -> CallerSession;
 
-    /// Tells the caller how far the call is, if it wants to know. `progress` grows with each report; `total` is what it reaches, if
-    /// that is known.
+    /// Reports progress if the caller wants it. `progress` must grow with each report; `total` is
+    /// its final value, if known.
     fn report_progress(
         &self,
         progress: f64,
@@ -92,34 +91,35 @@ impl RequestContextExt for RequestContext<RoleServer> {
     }
 }
 
-/// What tools keep in their caller's session: small JSON values under keys, which every later call of the session finds, on
-/// whichever worker, whatever node was lost in between.
+/// State that tools keep in the caller's session: small JSON values by key. Later calls of the
+/// session see them on any worker and after node failures.
 ///
-/// Callers of 2026-07-28 have no session, and everything is refused: hand out a handle instead, and take it as an argument.
-/// The limits stand in `[session]` of the configuration.
+/// Callers of 2026-07-28 have no session, so every access fails; use a handle as a tool argument
+/// instead. The configuration's `[session]` sets the limits.
 #[derive(Clone, Debug)]
 pub struct CallerSession(Option<SessionState>);
 
 impl CallerSession {
-    /// The value of a key; `None` when there is none.
+    /// The value of a key; `None` if there is none.
     ///
     /// # Errors
-    /// When the caller has no session, the key is empty or too long, the session cannot be reached, or the value is not a `T`.
+    /// The caller has no session, the key is empty or too long, the session is unreachable, or the
+    /// value is not a `T`.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ErrorData> {
         self.state()?.get(key).await.map_err(wire::error_data)
     }
 
-    /// Writes a value, over the one before. It is stored when this returns.
+    /// Writes a value, stored when this returns.
     ///
     /// # Errors
-    /// As [`get`](Self::get); and when a limit is reached, or the store is away. The error's data says whether the value was
-    /// kept: `{"kept": false}`, or `{"kept": null}` where that is not known.
+    /// As [`get`](Self::get), or a limit is reached, or the store is unavailable. The error's data
+    /// says whether the value was kept: `{"kept": false}`, or `{"kept": null}` if unknown.
     pub async fn set(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), ErrorData> {
         let kept = self.state()?.set(key, value).await;
         kept.map_err(wire::error_data)
     }
 
-    /// Removes a value, if there is one. It is gone from the store when this returns.
+    /// Removes a value from the store before this returns.
     ///
     /// # Errors
     /// As [`set`](Self::set).

@@ -1,4 +1,4 @@
-//! Shoal as a client of the handler: the one that stays while calls come and go.
+//! Shoal as a permanent client of the handler.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,28 +19,28 @@ use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
 use super::{guarded, wire};
 
-/// The listen request for changed lists. Those for resources carry the resource's URI, which has a
-/// scheme and so never looks like this.
+/// The id of the listen request for lists. Listen requests for resources use the URI, whose scheme
+/// prevents a clash.
 const LISTS: &str = "lists";
 
-/// What is done in nobody's name: the handler is told that it is initialized, its lists are read, its
-/// resources subscribed to.
+/// Acts for no particular client: initializes the handler, reads its lists and subscribes to
+/// resources.
 ///
-/// Handlers announce changes in one of two ways, and both are taken: at any time through any peer, as
-/// until 2025-11-25, or while a `subscriptions/listen` of theirs runs, as since 2026-07-28.
+/// Handlers announce changes in two ways: at any time through any peer (up to 2025-11-25), or while
+/// their `subscriptions/listen` runs (since 2026-07-28). Shoal accepts both.
 pub(super) struct Host<H: ServerHandler> {
     handler: Arc<H>,
     hub: Arc<Hub>,
     client_end: Arc<ClientEnd>,
     peer: Peer<RoleServer>,
     service: Mutex<Option<RunningService<RoleServer, Arc<H>>>>,
-    // Resources that a `listen` reports. Locked while one is subscribed to or no longer, to keep the
+    // Resources with a running `listen`. Locked while subscribing and unsubscribing, to keep the
     // handler's calls in order.
     listened: tokio::sync::Mutex<HashSet<String>>,
 }
 
 impl<H: ServerHandler> Host<H> {
-    /// Introduces Shoal to the handler. Must be called within a runtime.
+    /// Introduces Shoal to the handler. Requires a tokio runtime.
     pub(super) fn start(handler: Arc<H>, hub: Arc<Hub>) -> Self {
         let client_end = ClientEnd::new(Arc::clone(&hub));
         let initialized = InitializedNotification::default();
@@ -68,12 +68,10 @@ impl<H: ServerHandler> Host<H> {
         host
     }
 
-    /// A context for the handler's methods.
     pub(super) fn context(&self) -> RequestContext<RoleServer> {
         RequestContext::new(RequestId::Number(0), self.peer.clone())
     }
 
-    /// Has the handler report updates of a resource.
     pub(super) async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         let mut listened = self.listened.lock().await;
         // First, so that an update right after the handler's answer is not missed.
@@ -107,7 +105,6 @@ impl<H: ServerHandler> Host<H> {
             .unwrap_or_else(|_| Err(ErrorData::internal_error("the handler panicked", None)))
     }
 
-    /// Lets the handler forget a resource.
     #[expect(deprecated, reason = "what unsubscribing was called until 2025-11-25")]
     pub(super) async fn unsubscribe(&self, uri: &str) {
         let mut listened = self.listened.lock().await;
@@ -125,7 +122,6 @@ impl<H: ServerHandler> Host<H> {
         }
     }
 
-    /// Ends the handler's connection.
     pub(super) fn close(&self) {
         drop(self.service.lock().take());
     }
@@ -163,8 +159,7 @@ impl<H: ServerHandler> Host<H> {
     }
 }
 
-/// Shoal's own name and revision. The revision is the newest in which peers may speak without having
-/// been asked to listen.
+/// Shoal's name, and the newest revision in which peers may announce without a listen request.
 fn introduction() -> InitializeRequestParams {
     let info = Implementation::new("shoal", env!("CARGO_PKG_VERSION"));
     InitializeRequestParams::new(ClientCapabilities::default(), info)

@@ -16,14 +16,14 @@ use super::context::CallInfo;
 use super::wire;
 use crate::CallContext;
 
-/// What a result has around the content that it shares with the parameters.
+/// Bytes of a result around the content that it shares with the parameters.
 const HEADROOM: usize = 128;
 
-/// Memory that a result may keep without using it.
+/// Most unused bytes in a result's buffer.
 const SPARE: usize = 4 << 10;
 
-/// Runs a call. The handler's method is called directly: rmcp's own dispatch would refuse what does not
-/// fit the revision of the peer, and Shoal bridges the revisions elsewhere.
+/// Runs a call. Calls the handler's method directly, because rmcp's dispatch refuses requests of
+/// other revisions than the peer's, and Shoal translates between revisions itself.
 pub(super) async fn invoke<H: ServerHandler>(
     handler: &H,
     call: &Call,
@@ -45,7 +45,7 @@ pub(super) async fn invoke<H: ServerHandler>(
                     raw(&result, call)
                 }
                 CallToolResponse::InputRequired(result) => raw(&result, call),
-                // The client would ask Shoal for it, which serves no tasks.
+                // The client would ask Shoal for the task, but Shoal serves none of the tool's.
                 _ => Err(RpcError::internal(
                     "the tool answered with a task of its own, which cannot be followed through Shoal",
                 )),
@@ -92,7 +92,6 @@ pub(super) async fn invoke<H: ServerHandler>(
     }
 }
 
-/// How a call ended.
 pub(super) fn outcome(result: Result<RawJson, RpcError>) -> CallOutcome {
     match result {
         Ok(result) => CallOutcome::Result(result),
@@ -100,7 +99,7 @@ pub(super) fn outcome(result: Result<RawJson, RpcError>) -> CallOutcome {
     }
 }
 
-/// Reads the parameters, and gives the handler's context what rmcp's service loop would give it.
+/// Parses the parameters, and fills the context as rmcp's service loop does.
 fn prepare<P: DeserializeOwned + RequestParamsMeta>(
     call: &Call,
     context: &CallContext,
@@ -119,7 +118,6 @@ fn equip(
     mut ctx: RequestContext<RoleServer>,
 ) -> RequestContext<RoleServer> {
     ctx.ct = context.cancelled().clone();
-    // For tools that want to know for whom they work, and keep something for them.
     ctx.extensions.insert(CallInfo::of(call));
     ctx.extensions.insert(context.session_state());
     ctx
@@ -129,15 +127,16 @@ fn invalid(error: &impl std::fmt::Display) -> RpcError {
     RpcError::invalid_params(format!("the params are invalid: {error}"))
 }
 
-/// Leaves out what rmcp says of every result, for callers to whom it says nothing: somebody would have to take the text
-/// apart later to remove it.
+/// Removes rmcp's default `resultType` for legacy callers, here because removal from the text would
+/// need a parse.
 fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
     if call.caller.revision.era() == Era::Legacy {
         result_type.take_if(|kind| kind.is_complete());
     }
 }
 
-/// Writes a result. Many are about as long as what they were made from, and then a long one is not copied as it grows.
+/// Serializes a result. The initial capacity suits results about as long as their parameters, so
+/// that they are not copied while growing.
 fn raw(result: &impl Serialize, call: &Call) -> Result<RawJson, RpcError> {
     let given = call.params.as_ref().map_or(0, RawJson::len);
     let mut text = Vec::with_capacity(given + HEADROOM);

@@ -1,4 +1,4 @@
-//! The rmcp peers that calls borrow, each from those of its own caller.
+//! The rmcp peers that calls borrow, cached by caller.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -16,59 +16,57 @@ use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
 use crate::CallContext;
 
-/// Parts of the cache, each with a lock of its own.
+/// Parts of the cache, each with its own lock.
 pub(super) const SHARDS: usize = 16;
-/// Peers in each part that are kept between calls, at some 14 KiB each.
+/// Idle peers per shard, about 14 KiB each.
 pub(super) const KEPT: usize = 64;
 
-/// Lends a peer to every call, and to one call at a time. Those used last are kept for later calls.
+/// Lends a peer to one call at a time, and keeps recently used peers.
 ///
-/// A peer knows nothing of calls, so what arrives through it belongs to the call that has it. A tool may have kept a
-/// clone of the peer of an earlier call, and nothing tells. So a peer serves the calls of one caller only.
+/// Messages on a peer do not name their call, so they belong to the call that holds the peer. A
+/// tool may keep a clone of an earlier call's peer unnoticed, so a peer serves only one caller.
 pub(super) struct PeerCache {
     hub: Arc<Hub>,
     hasher: RandomState,
-    /// The most recently used is last.
+    /// Least recently used first.
     shards: [Mutex<VecDeque<Idle>>; SHARDS],
 }
 
-/// A peer between two calls.
 struct Idle {
-    /// Of its owner; `None` if it is not lent again. It is kept all the same: its tool may announce changes through it.
+    /// The hash of the owner; `None` if the peer is not lent again but kept for its tool's
+    /// announcements.
     hash: Option<u64>,
     connection: Box<PeerConnection>,
 }
 
-/// rmcp's service loop behind one peer.
 struct PeerConnection {
     service: RunningService<RoleServer, NoService>,
     client_end: Arc<ClientEnd>,
     owner: PeerOwner,
 }
 
-/// Whose calls a peer serves, and whom its info describes.
+/// The caller that a peer serves and describes.
 struct PeerOwner {
     identity: Identity,
     info: Option<RawJson>,
     capabilities: RawJson,
 }
 
-/// Who calls.
 enum Identity {
     Session(SessionId),
-    /// A caller without a session. Without authentication that is everybody.
+    /// A caller without a session; without authentication, all such callers.
     Principal(Principal),
 }
 
-/// A call's peer, until it is dropped. Unless it was given back it is not lent again: a call that was dropped may have
-/// left messages on their way.
+/// A call's peer. If dropped without [`Self::give_back`], it is not lent again, because messages
+/// may be under way.
 pub(super) struct LentPeer<'a> {
     peers: &'a PeerCache,
     hash: u64,
     connection: Option<Box<PeerConnection>>,
 }
 
-/// The service behind the loops: it is never asked anything, since calls go to the handler directly.
+/// The service behind the loops. It gets no requests, because calls go to the handler directly.
 struct NoService;
 
 impl ServerHandler for NoService {}
@@ -82,7 +80,7 @@ impl PeerCache {
         }
     }
 
-    /// Lends a peer to a call. Must be called within a runtime.
+    /// Lends a peer to a call. Requires a tokio runtime.
     pub(super) fn lend(&self, context: &CallContext, caller: &Caller) -> LentPeer<'_> {
         let hash = self.hash(caller);
         let idle = self.take(hash, caller);
@@ -95,7 +93,7 @@ impl PeerCache {
         }
     }
 
-    /// As [`PeerOwner::is`], of which it may leave out what seldom tells.
+    /// A hash that is consistent with [`PeerOwner::is`], over fewer members.
     fn hash(&self, caller: &Caller) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         match &caller.session {
@@ -146,11 +144,11 @@ impl PeerCache {
             });
             oldest
         };
-        // Ends its loop, which is not to be done under the lock.
+        // Dropped outside of the lock, because this ends the service loop.
         drop(oldest);
     }
 
-    /// How many peers are kept, and how many of these may be lent again.
+    /// The number of kept peers, and of those that may be lent.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {
         let mut kept = (0, 0);
@@ -162,7 +160,6 @@ impl PeerCache {
         kept
     }
 
-    /// Ends the loops that are not lent out.
     pub(super) fn close(&self) {
         for shard in &self.shards {
             let idle = std::mem::take(&mut *shard.lock());
@@ -172,14 +169,13 @@ impl PeerCache {
 }
 
 impl LentPeer<'_> {
-    /// A handle for the handler.
     pub(super) fn peer(&self) -> Peer<RoleServer> {
         let connection = self.connection.as_ref();
         let connection = connection.expect("a lent peer is there until it is dropped");
         connection.service.peer().clone()
     }
 
-    /// The call has ended by itself: the next one of its caller may have the peer.
+    /// Returns the peer for the caller's next call.
     pub(super) fn give_back(mut self) {
         if let Some(connection) = self.connection.take() {
             self.peers.keep(self.hash, connection, true);
@@ -196,7 +192,7 @@ impl Drop for LentPeer<'_> {
 }
 
 impl PeerOwner {
-    /// Kept when the call has ended, hence apart from the message that it came in.
+    /// Copies the data, so as not to keep the whole request in memory.
     fn of(caller: &Caller) -> Self {
         let identity = match &caller.session {
             Some(session) => Identity::Session(session.clone()),
@@ -219,8 +215,8 @@ impl PeerOwner {
             && self.capabilities == caller.capabilities
     }
 
-    /// The client as rmcp describes it. Always of the newest revision in which a server may ask its
-    /// client: Shoal asks in the way of the client's own.
+    /// Describes the client in the newest revision in which servers may ask; Shoal translates the
+    /// questions to the client's revision.
     fn describe(&self) -> InitializeRequestParams {
         let info = self.info.as_ref().and_then(|info| info.read().ok());
         let info = info.unwrap_or_else(|| Implementation::new("unknown", ""));

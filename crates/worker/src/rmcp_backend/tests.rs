@@ -1,4 +1,4 @@
-//! Real handlers, called through a worker.
+//! Tests of real handlers, called through a worker.
 
 mod asking;
 mod catalog;

@@ -1,4 +1,4 @@
-//! Between rmcp's typed messages and Shoal's raw ones.
+//! Converts between rmcp's typed messages and Shoal's raw ones.
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -13,17 +13,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shoal_protocol::{Method, PROGRESS_TOKEN, RawJson, RawObject, RpcError, SUBSCRIPTION_ID, code};
 
-/// Method and parameters of a request or notification.
 fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>)> {
     let message = RawObject::of(&RawJson::of(message))?;
     let method = message.get("method")?.string()?;
     Some((Method::from_name(&method), message.get("params")))
 }
 
-/// Method and parameters of a notification for a call's client.
+/// Splits a notification for a call's client.
 ///
-/// Those that tools send often are written from their parameters alone: rmcp's way of writing a whole
-/// notification goes through a tree of values, for the sake of metadata that came with the message.
+/// Frequent kinds are serialized from their parameters alone, because rmcp builds a tree of values
+/// for a whole notification.
 pub(super) fn split_notification(
     notification: &ServerNotification,
 ) -> Option<(Method, Option<RawJson>)> {
@@ -39,10 +38,10 @@ pub(super) fn split_notification(
     }
 }
 
-/// Method and parameters of a request to the client.
+/// Splits a request to the client.
 ///
-/// rmcp gives every request a progress token, counted per peer. Nobody reports progress to a tool, and
-/// to the client the tokens of its calls would be the same.
+/// Removes rmcp's progress token: it is counted per peer, so a client's calls would share tokens,
+/// and tools get no progress anyway.
 pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<RawJson>)> {
     let (method, params) = split(request)?;
     Some((
@@ -51,16 +50,14 @@ pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<R
     ))
 }
 
-/// The parameters of `notifications/resources/updated`.
-///
-/// They may name the subscription that Shoal holds at the handler, which is none of its clients'.
+/// The parameters of `notifications/resources/updated`, without the id of Shoal's own subscription.
 pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
     let (_, params) = split(notification)?;
     Some(params?.without_meta(SUBSCRIPTION_ID))
 }
 
-/// A client's answer to `request`. One that does not fit the request reaches the tool as the wrong type,
-/// which rmcp reports to it.
+/// A client's answer to `request`. If it does not fit, the tool gets a wrong type, which rmcp
+/// reports.
 pub(super) fn answer(request: &ServerRequest, answer: &RawJson) -> ClientResult {
     fn fitting<T: DeserializeOwned + Into<ClientResult>>(answer: &RawJson) -> Option<ClientResult> {
         answer.read::<T>().ok().map(Into::into)
@@ -74,7 +71,6 @@ pub(super) fn answer(request: &ServerRequest, answer: &RawJson) -> ClientResult 
     fitting.unwrap_or_else(|| CustomResult::new(answer.read().unwrap_or_default()).into())
 }
 
-/// An error of the handler, as it is.
 pub(super) fn rpc_error(error: ErrorData) -> RpcError {
     RpcError {
         code: error.code.0.into(),
@@ -83,7 +79,6 @@ pub(super) fn rpc_error(error: ErrorData) -> RpcError {
     }
 }
 
-/// An error for the handler.
 pub(super) fn error_data(error: RpcError) -> ErrorData {
     let known = i32::try_from(error.code).ok();
     let code = known.unwrap_or(code::INTERNAL_ERROR as i32);

@@ -1,4 +1,4 @@
-//! The runtime's promises, seen through the `Worker` trait.
+//! The runtime's guarantees, tested through the `Worker` trait.
 
 mod asking;
 mod attaching;

@@ -1,4 +1,4 @@
-//! The operating system's side of a process: starting it, and ending it with all its descendants.
+//! Starts a process, and ends it with all its descendants.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 use super::config::StdioConfig;
 use super::family::{Group, Mark};
 
-/// Variables that every server gets: what programs need to find their files, speak the user's
-/// language and reach the network, as in the official SDKs' stdio clients.
+/// Variables that every server gets, as in the official SDKs' stdio clients: for files, language
+/// and network.
 pub(super) const INHERITED: [&str; 31] = [
     "PATH",
     "HOME",
@@ -47,15 +47,10 @@ pub(super) const INHERITED: [&str; 31] = [
     "PATHEXT",
 ];
 
-/// A process that has just been started.
 pub(super) struct Spawned {
-    /// Ends it.
     pub(super) family: Family,
-    /// Its input.
     pub(super) stdin: ChildStdin,
-    /// Its output.
     pub(super) stdout: ChildStdout,
-    /// What it tells operators.
     pub(super) stderr: ChildStderr,
 }
 
@@ -65,8 +60,8 @@ pub(super) struct Family {
     group: Group,
 }
 
-/// Starts the command in a process group of its own, so that what it starts (`npx` runs the server
-/// in a grandchild) ends with it.
+/// Starts the command in its own process group, so that its descendants end with it: `npx` runs the
+/// server in a grandchild.
 pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
     let mut command = Command::new(&config.command);
     command
@@ -99,20 +94,18 @@ pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
 }
 
 impl Family {
-    /// The process id.
     pub(super) fn pid(&self) -> u32 {
         self.group.leader().unwrap_or_default()
     }
 
-    /// Waits until the process has ended by itself; then kills what it left behind.
-    /// Cancellation safe.
+    /// Waits until the process ends, then kills its descendants. Cancellation safe.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
         self.kill_group().await;
         status
     }
 
-    /// Ends a process whose stdin has been closed: waits, asks (`SIGTERM`), waits, and kills.
+    /// Ends a process whose stdin is closed: waits, sends `SIGTERM`, waits, and kills.
     pub(super) async fn end(mut self, grace: Duration) {
         if tokio::time::timeout(grace, self.ended()).await.is_ok() {
             return;
@@ -122,7 +115,7 @@ impl Family {
                 members.terminate();
                 members
             });
-            // Without it they have been killed: only a runtime that ends does not do this.
+            // A runtime that shuts down drops the task, which kills the members.
             if let Some(members) = asked.await {
                 self.group.put_back(members);
             }
@@ -131,7 +124,7 @@ impl Family {
             return;
         }
         self.kill_group().await;
-        // Where there are no groups, and to reap it.
+        // For systems without process groups, and to reap the process.
         let _ = self.child.kill().await;
     }
 
@@ -145,13 +138,13 @@ impl Family {
 impl Drop for Family {
     fn drop(&mut self) {
         if let (Some(last), Ok(runtime)) = (self.group.take(), Handle::try_current()) {
-            // A runtime that ends drops it there.
+            // A runtime that shuts down drops it in place.
             drop(runtime.spawn_blocking(move || drop(last)));
         }
     }
 }
 
-/// Does what goes through all processes of the machine where it holds up nobody; it goes on where nobody waits for it.
+/// Runs a scan of all processes on a blocking thread. It continues if the caller stops waiting.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

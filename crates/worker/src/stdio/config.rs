@@ -1,4 +1,4 @@
-//! What an operator can say about a stdio server.
+//! The operator's settings for a stdio server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use super::child::INHERITED;
 use super::placement::Placement;
 use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
 
-/// How the names of Shoal's own variables begin: its secrets are among them.
+/// The prefix of Shoal's own variables, some of which are secrets.
 const OWN_VARIABLES: &str = "SHOAL_";
-/// Processes that callers share, unless the configuration says otherwise.
+/// The default number of shared processes.
 const SHARED_PROCESSES: usize = 4;
-/// Sessions that may have a process at once, likewise.
+/// The default number of session processes.
 const SESSION_PROCESSES: usize = 64;
 
 settings! {
@@ -83,7 +83,7 @@ pub enum Isolation {
 }
 
 impl StdioConfig {
-    /// A command without arguments, with the defaults for the rest.
+    /// A command without arguments and with default settings.
     pub fn new(command: impl Into<String>) -> Self {
         Self {
             command: command.into(),
@@ -91,7 +91,7 @@ impl StdioConfig {
         }
     }
 
-    /// How many processes there are at most, of the kind that `isolation` asks for.
+    /// The most processes of the kind that `isolation` selects.
     pub fn most_processes(&self) -> usize {
         self.processes.unwrap_or(match self.isolation {
             Isolation::Shared => SHARED_PROCESSES,
@@ -99,7 +99,7 @@ impl StdioConfig {
         })
     }
 
-    /// For whom a process is that is no session's, beside the lead that is for everybody.
+    /// The binding of processes without a session, other than the lead.
     pub(super) fn binding(&self, shared: &Binding) -> Binding {
         match self.isolation {
             Isolation::Shared => shared.clone(),
@@ -107,17 +107,17 @@ impl StdioConfig {
         }
     }
 
-    /// How many processes may serve callers without a session of their own.
+    /// The limits on processes for callers without a session process.
     pub(super) fn placement(&self) -> Placement {
         let most = self.most_processes().max(1);
         match self.isolation {
             Isolation::Shared => Placement::new(most),
-            // Besides the lead, which takes no calls.
+            // The lead comes on top and takes no calls.
             Isolation::Session => Placement::owned(most + 1, most.min(SHARED_PROCESSES)),
         }
     }
 
-    /// The same for the modern side of a legacy server, whose calls all share.
+    /// The same for the modern side of a legacy server, where all calls share.
     pub(super) fn modern_placement(&self) -> Placement {
         match self.isolation {
             Isolation::Shared => Placement::new(1),
@@ -125,10 +125,10 @@ impl StdioConfig {
         }
     }
 
-    /// What there is to say of the server whatever carries its messages.
+    /// The settings that all transports share.
     pub(super) fn settings(&self) -> Settings {
-        // Where sessions have processes of their own, the lists of the shared one are theirs too, and servers offer tools
-        // only to clients with the capabilities that these need.
+        // The shared process's lists also apply to session processes, and servers offer some tools
+        // only to clients with certain capabilities.
         let per_session = self.isolation == Isolation::Session;
         Settings {
             era: self.era,
@@ -150,7 +150,6 @@ impl StdioConfig {
         }
     }
 
-    /// Whether the server gets this variable from Shoal's own environment.
     pub(super) fn inherits(&self, name: &str) -> bool {
         let is_own = name.starts_with(OWN_VARIABLES);
         let named = |pattern: &String| {
@@ -159,7 +158,7 @@ impl StdioConfig {
         INHERITED.contains(&name) || self.inherit.iter().any(named)
     }
 
-    /// Whether the server has this variable, set for it or passed on from Shoal's own environment.
+    /// Whether the server's environment has this variable.
     pub fn passes_on(&self, name: &str) -> bool {
         self.env.contains_key(name) || self.inherits(name)
     }

@@ -1,9 +1,10 @@
-//! Whose calls end the server's processes, and what such calls have to put up with.
+//! Finds the callers whose calls crash the server's processes, and isolates them.
 //!
-//! A process that ends takes along all calls that run in it, and does not say which of them it ended for. If they were one
-//! caller's, it was for one of those: the next ones like them wait, twice as long each time. If there were several callers,
-//! each is a suspect. Calls that are suspected again and again run apart from other callers' until they have succeeded
-//! there. So nobody is refused for what another's call does, and whoever ends processes soon ends none but its own.
+//! A crash ends all calls in the process without naming its cause. If all calls were one caller's,
+//! similar calls of it wait, twice as long each time. If there were several callers, all are
+//! suspects. Repeatedly suspected calls run apart from other callers until they succeed there. So
+//! no caller is refused for another's calls, and a caller that crashes processes soon crashes only
+//! its own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,17 +14,17 @@ use tokio::time::Instant;
 
 use crate::upstream::STABLE;
 
-/// How long after a call a process may end because of it.
+/// How long after a call a crash may be its fault.
 const AFTERMATH: Duration = Duration::from_secs(1);
-/// Callers and tools that are remembered of a process after their calls, besides those that run.
+/// Most past callers and tools remembered per process.
 const RECENT: usize = 64;
-/// How often a call that runs beside others' may see its process end before it runs apart. A call that is safe to repeat is
-/// tried once more often.
+/// Crashes of a shared process before a suspected call runs apart. Repeatable calls are retried
+/// once more.
 const PATIENCE: u32 = 2;
-/// Calls that must succeed apart, at most.
+/// Most successes that a suspect must show.
 const MOST_OWED: u32 = 1024;
 
-/// What is held against callers and tools.
+/// The suspicions against callers and tools.
 pub(super) struct Crashes {
     held: FailureTable<Suspicion>,
     first: Duration,
@@ -32,30 +33,30 @@ pub(super) struct Crashes {
 
 #[derive(Debug, Default)]
 struct Suspicion {
-    /// Processes that ended with its calls and others'.
+    /// Crashes of processes shared with other callers.
     together: u32,
-    /// Processes that ended with its caller's calls alone.
+    /// Crashes of processes with only this caller's calls.
     alone: u32,
-    /// How often it had to show itself.
+    /// How often the call had to prove itself.
     trials: u32,
-    /// Calls that must succeed apart before it shares processes again.
+    /// Successes needed before the call may share processes again.
     owed: u32,
     last: Option<Instant>,
     not_before: Option<Instant>,
 }
 
-/// Where a call may run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// Wherever there is room.
+    /// In any process.
     Shared,
-    /// Apart from other callers' calls; beside them where it is not `certain` whose calls end processes, and there is no room.
+    /// Apart from other callers. If the suspect is not `certain` and there is no room, it may
+    /// share.
     Apart { certain: bool },
-    /// Nowhere for this time: its like have ended so many processes.
+    /// After this pause, because of this many crashes.
     Later(Duration, u32),
 }
 
-/// Whose calls a process runs, or ran a moment ago.
+/// The callers whose calls run or ran recently in a process.
 #[derive(Debug, Default)]
 pub(super) struct Occupants {
     running: Vec<FailureKey>,
@@ -63,7 +64,6 @@ pub(super) struct Occupants {
 }
 
 impl Crashes {
-    /// Pauses grow from `first` to `longest`.
     pub(super) fn new(first: Duration, longest: Duration) -> Self {
         let longest = longest.max(first);
         Self {
@@ -73,7 +73,6 @@ impl Crashes {
         }
     }
 
-    /// Where a call of this key may run now.
     pub(super) fn admit(&mut self, key: &FailureKey) -> Admission {
         let now = Instant::now();
         let Some(held) = self.held.get(key).filter(|held| !held.is_over(now)) else {
@@ -89,7 +88,6 @@ impl Crashes {
         }
     }
 
-    /// A process ended by itself.
     pub(super) fn ended(&mut self, occupants: &Occupants) {
         let suspects = occupants.suspects();
         let is_certain = suspects
@@ -117,7 +115,6 @@ impl Crashes {
         }
     }
 
-    /// A call of this key has succeeded apart.
     pub(super) fn succeeded_apart(&mut self, key: &FailureKey) {
         if let Some(held) = self.held.get(key) {
             held.owed = held.owed.saturating_sub(1);
@@ -126,7 +123,6 @@ impl Crashes {
 }
 
 impl Suspicion {
-    /// Whether it has behaved for long enough.
     fn is_over(&self, now: Instant) -> bool {
         let since = self.not_before.max(self.last);
         since.is_some_and(|since| now >= since + STABLE)
@@ -134,12 +130,10 @@ impl Suspicion {
 }
 
 impl Occupants {
-    /// A call begins.
     pub(super) fn enter(&mut self, key: FailureKey) {
         self.running.push(key);
     }
 
-    /// A call has ended.
     pub(super) fn leave(&mut self, key: &FailureKey) {
         if let Some(at) = self.running.iter().position(|running| running == key) {
             self.running.swap_remove(at);
@@ -242,7 +236,7 @@ mod tests {
         crashes.succeeded_apart(&alice);
         assert_eq!(crashes.admit(&alice), Admission::Shared);
         assert_eq!(crashes.admit(&mallory), SUSPECTED);
-        // A caller that succeeds in between has to succeed more often each time.
+        // A caller with successes in between owes more each time.
         for owed in [2, 4, 8] {
             crashes.succeeded_apart(&mallory);
             while crashes.admit(&mallory) == SUSPECTED {
@@ -267,7 +261,6 @@ mod tests {
         crashes.ended(&occupants);
         assert!(matches!(crashes.admit(&mallory), Admission::Later(..)));
         assert_eq!(crashes.admit(&alice), Admission::Shared);
-        // Nobody's fault.
         crashes.ended(&Occupants::default());
     }
 

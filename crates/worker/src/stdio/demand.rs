@@ -1,10 +1,9 @@
-//! How many more processes the calls need that found none.
+//! Counts the processes that waiting calls need.
 
 use shoal_ports::FailureKey;
 
 use super::placement::{Want, add_caller};
 
-/// The processes that waiting calls need, by owner.
 #[derive(Default)]
 pub(super) struct Demands(Vec<Demand>);
 
@@ -15,12 +14,11 @@ struct Demand {
     lonely: usize,
     /// Callers whose calls run apart.
     apart: Vec<FailureKey>,
-    /// Whether others wait too.
+    /// Whether other calls wait too.
     shares: bool,
 }
 
 impl Demands {
-    /// A call found no process.
     pub(super) fn add(&mut self, want: &Want) {
         let at = self.at(&want.owner).unwrap_or_else(|| {
             self.0.push(Demand {
@@ -39,18 +37,16 @@ impl Demands {
         }
     }
 
-    /// How many calls of an owner must be alone.
     pub(super) fn lonely(&self, owner: &Option<FailureKey>) -> usize {
         self.at(owner).map_or(0, |at| self.0[at].lonely)
     }
 
-    /// Whether an owner's calls are among them.
     pub(super) fn are_of(&self, owner: &FailureKey) -> bool {
         self.at(&Some(*owner)).is_some()
     }
 
-    /// The processes that would do, where each owner has room for so many. One is enough for any number of calls that share,
-    /// and for all that one caller has apart.
+    /// The number of processes needed, within each owner's limit. One suffices for all calls that
+    /// share, and one for each caller that runs apart.
     pub(super) fn processes(&self, room: impl Fn(&Option<FailureKey>) -> usize) -> usize {
         let needs = |demand: &Demand| {
             let needed = demand.lonely + demand.apart.len() + usize::from(demand.shares);

@@ -1,21 +1,20 @@
-//! Finding all descendants of a process: its process group, and those that have left it.
+//! Finds all descendants of a process: its process group, and those that left it.
 //!
-//! A descendant that calls `setsid` leaves the group, and one whose parent has ended is no longer a child of anybody
-//! known. But all inherit the environment, so each server gets a variable of its own, by which its
-//! descendants are found in `/proc` (Linux). One that clears its environment and leaves the group is not.
+//! A descendant may leave the group with `setsid`, and lose its parent. All inherit the
+//! environment, so each server gets a unique variable, which Shoal searches for in `/proc` (Linux).
+//! A descendant that leaves the group and clears its environment is not found.
 
-/// The variable. Not `SHOAL_…`: another Shoal would take that for a setting.
+/// The variable's name. It does not start with `SHOAL_`, which marks settings.
 const NAME: &str = "CHILD_OF_SHOAL";
 
-/// What tells the descendants of one process from all others.
+/// The mark of one process's descendants.
 #[derive(Debug)]
 pub(super) struct Mark(String);
 
-/// A process and its descendants, killed when dropped.
+/// A process and its descendants, killed on drop.
 #[derive(Debug)]
 pub(super) struct Group(Option<Members>);
 
-/// What is left to be killed.
 #[derive(Debug)]
 pub(super) struct Members {
     leader: u32,
@@ -23,46 +22,40 @@ pub(super) struct Members {
 }
 
 impl Mark {
-    /// A new one.
     pub(super) fn new() -> Self {
         Self(uuid::Uuid::new_v4().simple().to_string())
     }
 
-    /// The variable's name.
     pub(super) fn name(&self) -> &'static str {
         NAME
     }
 
-    /// The variable's value.
     pub(super) fn value(&self) -> &str {
         &self.0
     }
 }
 
 impl Group {
-    /// Of a process that leads a process group, if it runs.
     pub(super) fn new(leader: Option<u32>, mark: Mark) -> Self {
         Self(leader.map(|leader| Members { leader, mark }))
     }
 
-    /// The process that leads it, until it has been taken.
     pub(super) fn leader(&self) -> Option<u32> {
         self.0.as_ref().map(|members| members.leader)
     }
 
-    /// What is to be killed, once: its number may be somebody else's afterwards.
+    /// Takes the members, once, because the process id may be reused afterwards.
     pub(super) fn take(&mut self) -> Option<Members> {
         self.0.take()
     }
 
-    /// Puts back what was taken.
     pub(super) fn put_back(&mut self, members: Members) {
         self.0 = Some(members);
     }
 }
 
 impl Members {
-    /// Asks all to end. Goes through all processes of the machine, as killing them does.
+    /// Sends `SIGTERM` to all, after a scan of all processes.
     pub(super) fn terminate(&self) {
         os::terminate(self);
     }
@@ -76,7 +69,7 @@ impl Drop for Members {
 
 #[cfg(test)]
 thread_local! {
-    /// How often this thread went through all processes.
+    /// The number of scans by this thread.
     pub(super) static WALKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -87,7 +80,7 @@ mod os {
 
     use super::{Members, NAME};
 
-    /// How often those are looked for that were started while the others were killed.
+    /// Scans for descendants that start while others are killed.
     const ROUNDS: usize = 8;
 
     pub(super) fn terminate(members: &Members) {
@@ -102,9 +95,9 @@ mod os {
         }
     }
 
-    /// Returns how many there were outside the group.
+    /// Returns the number of processes outside the group.
     fn send(members: &Members, which: Signal) -> usize {
-        // Each of these fails when there is nobody left, which is what is wanted.
+        // Fails if the process has ended already.
         if let Ok(leader) = i32::try_from(members.leader) {
             let _ = killpg(Pid::from_raw(leader), which);
         }
@@ -113,8 +106,8 @@ mod os {
         outside.count()
     }
 
-    /// The processes with this variable in their environment. Those of other users cannot be looked at; one that has
-    /// ended and is not reaped has none.
+    /// The processes with this variable. Other users' processes are unreadable, and zombies have no
+    /// environment.
     fn marked(variable: &str) -> Vec<Pid> {
         #[cfg(test)]
         super::WALKS.with(|walks| walks.set(walks.get() + 1));

@@ -19,15 +19,15 @@ use crate::upstream::{
     Binding, Connection, Line, Lines, Link, Origin, QUEUE, Subscriptions, quote,
 };
 
-/// How long after a process's end its last output is waited for. Normally it is there already; a
-/// descendant that has left the process group can hold the pipe open.
+/// How long to read output after the process ended, because a descendant outside the group may hold
+/// the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long after one of its streams is closed a process may still be about to end.
+/// How long a process may take to exit after it closed a stream.
 const EXIT_FOLLOWS: Duration = Duration::from_millis(250);
-/// The longest line of stderr that is read as one.
+/// The longest line read from stderr.
 const STDERR_LINE: usize = 4096;
 
-/// Surrounds a started process with its tasks. It is shut down when `closing` fires.
+/// Starts the tasks around a process. They shut it down when `closing` fires.
 pub(super) fn attend(
     spawned: Spawned,
     config: &StdioConfig,
@@ -84,9 +84,9 @@ impl Attendant {
             () = self.stopping.cancelled() => Sign::Stopping,
         };
         let sign = match first {
-            // After the token has fired this is the orderly end of the writer.
+            // The orderly end of the writer after shutdown.
             Sign::Closed(_) if self.stopping.is_cancelled() => Sign::Stopping,
-            // Most often the first that is seen of a process that is about to end.
+            // Usually the first sign of an exit.
             Sign::Closed(stream) => tokio::time::timeout(EXIT_FOLLOWS, family.ended())
                 .await
                 .map_or(Sign::Closed(stream), Sign::Ended),
@@ -94,7 +94,7 @@ impl Attendant {
         };
         match sign {
             Sign::Ended(status) => {
-                // What it has answered before its end counts.
+                // Answers before the exit count.
                 self.read_last_words().await;
                 let reason = match status {
                     Ok(status) => format!("the server process ended ({status})"),
@@ -134,7 +134,7 @@ impl Attendant {
     }
 }
 
-/// What is first seen of a process's end.
+/// The first sign of a process's end.
 enum Sign {
     Ended(std::io::Result<ExitStatus>),
     Closed(&'static str),
@@ -148,7 +148,7 @@ async fn read(stdout: impl AsyncRead + Unpin, limit: usize, link: Arc<Link>) {
     }
 }
 
-/// Passes on what the process tells operators: they see it where they ask for it, and the last of it where the process fails.
+/// Forwards stderr to the operator's log, and keeps the last lines for failures.
 async fn report(stderr: impl AsyncRead + Unpin, link: Arc<Link>) {
     let mut lines = FramedRead::new(stderr, Lines::of_at_most(STDERR_LINE));
     while let Some(Ok(line)) = lines.next().await {

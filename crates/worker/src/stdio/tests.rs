@@ -1,6 +1,6 @@
-//! The backend against real processes.
+//! Tests of the backend against real processes.
 //!
-//! They need `python3` on `PATH`: the servers are `tests/fixtures/*.py`, which use no packages.
+//! They need `python3` on `PATH`; the servers `tests/fixtures/*.py` use no packages.
 
 use crate::upstream::harness;
 

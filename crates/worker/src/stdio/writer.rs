@@ -1,4 +1,4 @@
-//! Writing to a process's stdin, one line a message.
+//! Writes messages to a process's stdin, one per line.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::upstream::OutgoingMessage;
 
-/// Writes what is queued until the process stops reading, or `closing` fires; then stdin is closed.
+/// Writes queued messages until the process stops reading or `closing` fires, then closes stdin.
 pub(crate) async fn write(
     stdin: impl AsyncWrite + Unpin,
     mut queue: mpsc::Receiver<OutgoingMessage>,
@@ -41,8 +41,8 @@ async fn write_one(
     {
         return Ok(());
     }
-    // A line end inside a message can only be white space between tokens; to the process it would
-    // end the message.
+    // A line break inside a message can only be white space between tokens, and would end the
+    // message.
     for part in message.text.split(|byte| matches!(byte, b'\n' | b'\r')) {
         stdin.write_all(part).await?;
     }

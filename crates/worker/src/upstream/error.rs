@@ -21,18 +21,13 @@ pub(crate) enum StartError {
     NoWay(String),
     /// The server ended during the handshake.
     #[error("{reason}, before it was ready")]
-    Ended {
-        reason: Arc<str>,
-    },
+    Ended { reason: Arc<str> },
     /// The server did not finish the handshake in time.
     #[error("it did not answer the handshake in time")]
     TimedOut,
     /// Shoal and the server share no protocol version.
     #[error("it speaks protocol version {versions}, which Shoal does not; Shoal speaks {known}")]
-    Unsupported {
-        versions: String,
-        known: String,
-    },
+    Unsupported { versions: String, known: String },
     /// The `initialize` result lacks a version.
     #[error("it answered initialize without a protocolVersion")]
     Versionless,

@@ -1,4 +1,4 @@
-//! Calls, of both eras and with both kinds of answers; what is said of refusals.
+//! Calls of both eras, with both kinds of answers, and refusals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +94,6 @@ async fn what_a_call_says_reaches_its_client_only() {
     }
 }
 
-/// Where a server mixes up its callers, none of them gets what is another's.
 #[tokio::test]
 async fn an_answer_counts_only_where_it_belongs() {
     let clients = |modern: bool| {
@@ -123,7 +122,6 @@ async fn an_answer_counts_only_where_it_belongs() {
     }
 }
 
-/// A call is not sent again because its error came with a strange status.
 #[tokio::test]
 async fn an_error_of_the_request_itself_is_its_answer_whatever_the_status() {
     let server = Server::start(&[]).await;
@@ -164,7 +162,8 @@ async fn refusals_are_told_apart() {
             .contains("redirect that names no URL")
     );
     for answered in [429, 503] {
-        // That it has not run, the server says. Another one gets only a call that may run twice.
+        // The server only claims that nothing ran, so only a repeatable call moves to another
+        // server.
         let declined = error(status(answered, true).await);
         assert_eq!(declined.code, code::OVERLOADED);
         assert!(declined.message.contains("in 7 s"), "{declined:?}");
@@ -238,7 +237,7 @@ async fn arguments_and_the_operators_headers_travel_as_headers() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server() {
-    // The second has a session for its call alone, which ends with it.
+    // The second call has its own session, which ends with it.
     let clients = [
         Client::named("a"),
         Client::modern("b", r#"{"elicitation":{}}"#),
@@ -303,7 +302,6 @@ async fn an_answer_has_a_limit_in_bytes() {
     }
 }
 
-/// A server that wants credentials, and what it was sent.
 async fn unauthorized() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());

@@ -11,7 +11,6 @@ use crate::{ClientAuthentication, ClientCredentialsConfig, HttpConfig};
 
 const PROTECTED: [&str; 1] = ["--protected"];
 
-/// A configuration that lets Shoal request tokens.
 fn with_secret(server: &Server) -> HttpConfig {
     HttpConfig {
         client_credentials: ClientCredentialsConfig {
@@ -50,7 +49,7 @@ async fn a_server_that_answers_401_gets_a_token_of_shoals_own() {
                 "authorization": "Basic c2hvYWw6b3BlbitzZXNhbWU=",
             })]
         );
-        // It is used for everything: only the first request went without.
+        // Only the first request went without a token.
         assert_eq!(server.seen().await["unauthorized"], 1);
     }
 }
@@ -68,7 +67,6 @@ async fn one_token_is_requested_however_many_requests_are_refused() {
         assert_eq!(text(&outcome), "x");
     }
     assert_eq!(grants(&server).await.len(), 2);
-    // Nothing ran twice.
     assert_eq!(server.seen().await["runs"]["echo"], 8);
 }
 
@@ -94,12 +92,10 @@ async fn a_call_is_repeated_only_after_a_challenge() {
     server.order(json!({ "revoke": true, "bare": true })).await;
     let told = error(echo(&running).await).message;
     assert!(told.contains("credentials"), "{told}");
-    // The next one has another token.
     assert_eq!(text(&echo(&running).await), "x");
     assert_eq!(server.seen().await["runs"]["echo"], 2);
 }
 
-/// Otherwise each request would cost a token more.
 #[tokio::test]
 async fn a_server_that_takes_no_token_is_not_sent_one_after_the_other() {
     let server = Server::start(&PROTECTED).await;
@@ -137,7 +133,6 @@ async fn a_key_signs_instead_of_a_secret() {
     );
 }
 
-/// Waits until the backend says why it is of no use, by these words.
 async fn troubled(config: HttpConfig, why: &str) {
     let backend = started(config);
     let mut state = crate::Backend::state(&backend);

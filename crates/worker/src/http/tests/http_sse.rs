@@ -1,4 +1,4 @@
-//! Servers that speak HTTP+SSE of 2024-11-05 only: `tests/fixtures/http_sse.py`.
+//! Servers that speak only HTTP+SSE of 2024-11-05: `tests/fixtures/http_sse.py`.
 
 use std::time::Duration;
 
@@ -26,7 +26,6 @@ async fn seen(config: &HttpConfig) -> Value {
     reqwest::get(url).await.unwrap().json().await.unwrap()
 }
 
-/// Waits until the server has seen something.
 async fn seen_where(config: &HttpConfig, holds: impl Fn(&Value) -> bool) {
     let wait = async {
         while !holds(&seen(config).await) {
@@ -50,8 +49,8 @@ async fn a_server_that_refuses_streamable_http_is_spoken_to_by_its_stream() {
         assert_eq!(called("echo").await, "x");
         let answered = called("ask").await;
         assert!(answered.is_object(), "{answered}");
-        // A stream for each session, and one of Shoal's own. Posted to the URL itself were the first request, and the question
-        // whether the server speaks 2026-07-28 as well.
+        // One stream per session, and Shoal's own. The first request and the probe for 2026-07-28
+        // were posted to the URL itself.
         let first = called("stream").await;
         assert_eq!(called("stream").await, first);
         let other = Client::named("b");

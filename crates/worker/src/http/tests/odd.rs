@@ -1,4 +1,4 @@
-//! Servers of `interop/odd` over HTTP, whose oddities the official SDKs' clients take.
+//! Servers of `interop/odd` over HTTP, with oddities that the official SDKs' clients accept.
 
 use serde_json::json;
 use tokio::process::Child;
@@ -9,14 +9,12 @@ use crate::HttpConfig;
 
 const SCRIPT: &str = "../../../../interop/odd/server.py";
 
-/// A server with this oddity, and a backend that calls it.
 async fn odd(oddity: &str, era: &str) -> (Child, TestBackend) {
     let (server, port) = served(SCRIPT, &["--http"]).await;
     let url = format!("http://127.0.0.1:{port}/run/{oddity}/{era}/mcp");
     (server, TestBackend::of(started(HttpConfig::new(url))).await)
 }
 
-/// The outcome of a call of a server with this oddity.
 async fn call(oddity: &str, era: &str) -> shoal_ports::CallOutcome {
     let (_server, running) = odd(oddity, era).await;
     running.catalog_where(|_| true).await;

@@ -60,7 +60,6 @@ async fn a_server_that_refuses_shoals_own_requests_is_ready_and_tells_callers() 
             "{}",
             refused.message
         );
-        // It is asked again and again whether it is there.
         server.stop().await;
         running.state_where(|state| state.detail.is_some()).await;
         server.come_again().await;
@@ -68,7 +67,8 @@ async fn a_server_that_refuses_shoals_own_requests_is_ready_and_tells_callers() 
     }
 }
 
-/// Nobody knows for whom it would be: what alice alone may watch is not asked for in bob's name, and bob does not hear of it.
+/// The subscription does not name a caller, and a resource that only alice may watch must stay
+/// hidden from bob.
 #[tokio::test]
 async fn a_server_that_lists_to_each_caller_is_watched_for_none() {
     for flags in [
@@ -96,7 +96,7 @@ async fn a_server_that_lists_to_each_caller_is_watched_for_none() {
     }
 }
 
-/// It tells all sessions, and the lead: what all see is nobody's own, whoever reads it first.
+/// The server tells all sessions and the lead; the order of reads must not matter.
 #[tokio::test]
 async fn what_a_server_adds_for_all_is_nobodys_own() {
     let server = Server::start(&[]).await;

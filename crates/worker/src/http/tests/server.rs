@@ -1,4 +1,4 @@
-//! The server of these tests, as a process of its own.
+//! The test server, a separate process.
 
 use std::time::Duration;
 
@@ -11,27 +11,22 @@ use crate::{HttpBackend, HttpConfig};
 
 const SCRIPT: &str = "streamable.py";
 
-/// The backend of the first server that is configured.
 pub(super) fn started(config: HttpConfig) -> HttpBackend {
     let mut started = HttpBackend::start(config, &Outbound::default()).unwrap();
     started.swap_remove(0)
 }
 
-/// A running server, which is killed when dropped.
 pub(super) struct Server {
-    /// Its MCP endpoint.
     pub(super) url: String,
     child: Child,
     flags: Vec<String>,
 }
 
 impl Server {
-    /// Starts one.
     pub(super) async fn start(flags: &[&str]) -> Self {
         Self::start_of(flags.iter().map(|&flag| flag.to_owned()).collect()).await
     }
 
-    /// The same.
     pub(super) async fn start_of(flags: Vec<String>) -> Self {
         let (child, url) = served(
             SCRIPT,
@@ -41,12 +36,11 @@ impl Server {
         Self { url, child, flags }
     }
 
-    /// Ends it; it knows nothing of what it was told when it comes again.
+    /// Stops the server; a new start remembers no sessions.
     pub(super) async fn stop(&mut self) {
         self.child.kill().await.unwrap();
     }
 
-    /// Starts it again at the same address.
     pub(super) async fn come_again(&mut self) {
         let port = self.port().to_owned();
         let own = self.flags.iter().map(String::as_str);
@@ -59,7 +53,6 @@ impl Server {
         port.unwrap()
     }
 
-    /// A configuration with times that suit tests.
     pub(super) fn config(&self) -> HttpConfig {
         HttpConfig {
             restart_delay: Duration::from_millis(20).into(),
@@ -70,23 +63,19 @@ impl Server {
         }
     }
 
-    /// A backend that calls it.
     pub(super) async fn backend(&self) -> TestBackend {
         self.backend_of(self.config()).await
     }
 
-    /// One with these settings.
     pub(super) async fn backend_of(&self, config: HttpConfig) -> TestBackend {
         TestBackend::of(started(config)).await
     }
 
-    /// What it has seen.
     pub(super) async fn seen(&self) -> Value {
         let url = self.url.replace("/mcp", "/seen");
         reqwest::get(url).await.unwrap().json().await.unwrap()
     }
 
-    /// Waits until it has seen something.
     pub(super) async fn seen_where(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let wait = async {
             loop {
@@ -104,14 +93,12 @@ impl Server {
         }
     }
 
-    /// Tells it what to do.
     pub(super) async fn order(&self, order: Value) {
         let url = self.url.replace("/mcp", "/order");
         let ordered = reqwest::Client::new().post(url).body(order.to_string());
         assert!(ordered.send().await.unwrap().status().is_success());
     }
 
-    /// Lets it forget its sessions.
     pub(super) async fn forget(&self) {
         self.order(json!({ "forget": true })).await;
     }

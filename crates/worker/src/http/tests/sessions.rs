@@ -1,4 +1,4 @@
-//! Sessions at the server: whose they are, their end, and what happens when the server forgets them.
+//! Sessions at the server: their owners, their end, and servers that forget them.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ async fn a_session_that_the_server_has_forgotten_is_opened_again() {
         for outcome in futures::future::join_all(calls).await {
             assert!(text(&outcome).as_u64().unwrap() <= 4);
         }
-        // The lead's own session, too.
+        // Includes the lead's own session.
         server
             .seen_where("both are open again", |seen| seen["sessions"] == 2)
             .await;

@@ -1,4 +1,4 @@
-//! Streams: questions on them, what breaks, what is resumed, what the server says by itself.
+//! Streams: questions, broken and resumed streams, and the server's own messages.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ async fn a_question_of_no_call_is_put_only_where_the_session_is_one_clients() {
     let client = Client::askable("a");
     let outcome = running.call(&client, "background", json!({})).await;
     assert_eq!(text(&outcome)["content"]["answered_by"], "a");
-    // Callers without a session have one for the call.
+    // A call without a session gets one of its own.
     let modern: Vec<_> = (0..4)
         .map(|at| Client::modern(&format!("m{at}"), r#"{"elicitation":{}}"#).of("one"))
         .collect();
@@ -120,7 +120,7 @@ async fn a_server_that_says_too_much_or_nothing_ends_only_its_call() {
         panic!("{silent:?}");
     };
     assert!(reason.contains("silent"), "{reason}");
-    // 20,000 messages: those that the client does not keep up with are dropped.
+    // The client cannot keep up with 20,000 messages, so some are dropped.
     let flood = running.call(&client, "flood", json!({})).await;
     assert_eq!(text(&flood), "done");
     let next = running
@@ -152,7 +152,7 @@ async fn a_change_that_is_told_in_one_session_only_is_told_once() {
     assert!(more < 10, "{more}");
 }
 
-/// Shoal watches for all callers only what the server lets Shoal itself watch, also if it could not ask the server at first.
+/// Shoal watches only what the server lets Shoal itself watch, even after a failed first attempt.
 #[tokio::test]
 async fn what_the_server_shows_one_caller_alone_is_watched_in_nobodys_session() {
     let mut server = Server::start(&["--watcher", "alice"]).await;
@@ -217,7 +217,7 @@ async fn lists_have_a_limit_in_bytes() {
     assert!(told.await.unwrap().catalog.is_none());
 }
 
-/// A server that does not take what it has asked for must not cost a connection for each question.
+/// Otherwise each unaccepted answer would cost a connection.
 #[tokio::test]
 async fn answers_that_the_server_does_not_take_are_bounded() {
     let server = Server::start(&["--pings", "200"]).await;
@@ -225,7 +225,7 @@ async fn answers_that_the_server_does_not_take_are_bounded() {
     server
         .seen_where("as many as there may be", |seen| seen["answering"] == 64)
         .await;
-    // What comes meanwhile waits for the answers before it.
+    // Later questions wait for the earlier answers.
     server.order(json!({ "release": true })).await;
     assert_eq!(
         text(&running.call(&Client::named("a"), "count", json!({})).await),

@@ -12,7 +12,6 @@ use super::harness::{Client, Scratch, TestBackend, error, scratch, text};
 use super::server::{Server, started};
 use crate::HttpTls;
 
-/// An authority, and certificates of it, as files.
 struct Files(Scratch);
 
 impl Files {
@@ -116,7 +115,6 @@ async fn a_redirect_is_followed_within_the_origin_only() {
     }
     let here = format!("redirect to {}: set url to it", server.url);
     assert!(redirect(302, "/mcp").await.contains(&here));
-    // It redirects again and again, to itself.
     assert!(redirect(307, "/mcp").await.contains(&here));
     let seen = server.seen().await;
     assert_eq!(seen["runs"]["redirect"], 5 + 4);

@@ -1,4 +1,4 @@
-//! A client that proves who it is by a signed JWT instead of a secret (`private_key_jwt`, RFC 7523).
+//! Client authentication by a signed JWT instead of a secret (`private_key_jwt`, RFC 7523).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,8 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::json;
 
-/// Seconds for which an assertion is good. The authorization server compares them with its own clock, which may differ from this one.
+/// The lifetime of an assertion in seconds. It allows for a different clock at the authorization
+/// server.
 const GOOD_FOR: u64 = 300;
 
 enum Key {
@@ -22,10 +23,10 @@ enum Key {
     Rsa(RsaKeyPair),
 }
 
-/// An assertion of `client` for `audience`, signed with a private key in PEM.
+/// Signs an assertion of `client` for `audience` with a PEM private key.
 ///
 /// # Errors
-/// When the key cannot be used, in words that hold nothing of it.
+/// The key is unusable; the message reveals nothing of the key.
 pub(super) fn sign(
     pem: &str,
     key_id: &str,

@@ -11,7 +11,6 @@ use super::WHAT;
 
 pub(super) const GRANT: &str = "client_credentials";
 pub(super) const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// The word for an issuer in messages.
 const ISSUER: &str = "an authorization server";
 
 settings! {
@@ -71,31 +70,29 @@ pub enum ClientAuthentication {
 }
 
 impl ClientCredentialsConfig {
-    /// Whether Shoal requests a token.
     pub(in super::super) fn is_set(&self) -> bool {
         !self.client_id.is_empty()
     }
 
-    /// Whether the operator says where tokens are requested.
     pub(super) fn is_fixed(&self) -> bool {
         !self.token_endpoint.is_empty()
     }
 
-    /// Whether only the server tells who grants tokens for it.
+    /// Whether only the server names its authorization server.
     pub(super) fn is_discovered(&self) -> bool {
         !self.is_fixed() && self.issuer.is_empty()
     }
 
-    /// The URLs that the operator has named.
+    /// The URLs in the settings.
     pub(in super::super) fn named(&self) -> impl Iterator<Item = reqwest::Url> {
         let named = [&self.token_endpoint, &self.issuer];
         named.into_iter().filter_map(|url| url.parse().ok())
     }
 
-    /// Checks what can be checked without a server.
+    /// Checks the settings without contacting a server.
     ///
     /// # Errors
-    /// The reason why the settings cannot be used.
+    /// The reason why the settings are unusable.
     pub(in super::super) fn check(&self) -> Result<(), String> {
         if !self.is_set() {
             return match *self == Self::default() {

@@ -1,6 +1,7 @@
-//! Which token endpoint a server names: its answer 401, its metadata (RFC 9728), and that of its authorization server (RFC 8414).
+//! Finds the token endpoint of a server from its 401, its metadata (RFC 9728), and its
+//! authorization server's metadata (RFC 8414).
 //!
-//! The server chooses whom Shoal asks, so the rules for targets that others name apply to each request.
+//! The server chooses these URLs, so each request follows the rules for targets that others name.
 
 use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::Url;
@@ -12,22 +13,18 @@ use shoal_ports::shown;
 use super::super::token_endpoint::NoToken;
 use super::ClientAuthentication;
 
-/// Bytes of a document that are read.
 const DOCUMENT: usize = 256 * 1024;
-/// Characters of what a server says that are shown.
 const SHOWN: usize = 200;
-/// Bytes of a scope that are sent.
 const LONGEST_SCOPE: usize = 4096;
 
-/// Where tokens are requested.
+/// The place where Shoal requests tokens.
 #[derive(Debug, PartialEq)]
 pub(super) struct TokenSource {
     pub(super) endpoint: Url,
-    /// The authorization server, where its metadata was read.
+    /// The authorization server, if its metadata was read.
     pub(super) issuer: Option<String>,
-    /// The server's name for itself.
+    /// The server's own resource identifier.
     pub(super) resource: Option<String>,
-    /// The scopes that the server names.
     pub(super) scope: Option<String>,
     methods: Option<Vec<String>>,
 }
@@ -55,7 +52,7 @@ struct ServerMetadata {
 }
 
 impl TokenSource {
-    /// Where the operator says.
+    /// The endpoint from the settings.
     pub(super) fn fixed(endpoint: Url) -> Self {
         Self {
             endpoint,
@@ -66,10 +63,10 @@ impl TokenSource {
         }
     }
 
-    /// How a client's secret is sent.
+    /// How the client's secret is sent.
     ///
     /// # Errors
-    /// When the authorization server takes none.
+    /// The authorization server accepts no secret.
     pub(super) fn secret_goes(
         &self,
         chosen: ClientAuthentication,
@@ -92,7 +89,7 @@ impl TokenSource {
 }
 
 impl Challenge {
-    /// Reads the headers of an answer. The first challenge that has a parameter counts.
+    /// Parses the headers. The first challenge with a parameter supplies it.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let mut challenge = Self::default();
         for value in headers.get_all(header::WWW_AUTHENTICATE) {
@@ -106,7 +103,6 @@ impl Challenge {
     }
 }
 
-/// A parameter of a challenge, quoted or not.
 fn parameter(challenge: &str, name: &str) -> Option<String> {
     let mut rest = challenge;
     loop {
@@ -141,10 +137,10 @@ fn unquoted(value: &str) -> String {
     text
 }
 
-/// Finds out where tokens for a server are requested: at `issuer` where the operator names one, or where the server says.
+/// Finds the token source of a server, at `issuer` if the operator names one.
 ///
 /// # Errors
-/// Why that cannot be told.
+/// The reason why there is none.
 pub(super) async fn find(
     client: &Client,
     server: &Url,
@@ -188,7 +184,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The metadata of the server, from where its challenge says, or from the well-known places; `None` where there are none.
+    /// The server's metadata, from the challenge's URL or the well-known ones; `None` if there is
+    /// none.
     async fn resource(&self, named: Option<&str>) -> Result<Option<ResourceMetadata>, NoToken> {
         let name = "oauth-protected-resource";
         let places = match named {
@@ -238,7 +235,7 @@ impl Reader<'_> {
             let Some(found) = self.read::<ServerMetadata>(&place).await? else {
                 continue;
             };
-            // Whoever can answer for one path of a host must not speak for another (RFC 8414, 3.3).
+            // Whoever controls one path of a host must not speak for another (RFC 8414, 3.3).
             if found.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
                 let other = shown(&found.issuer, SHOWN);
                 return Err(refused(&format!(
@@ -262,7 +259,8 @@ impl Reader<'_> {
         )))
     }
 
-    /// A URL that the server names. One behind `https` must not send Shoal's secrets to another that is not.
+    /// Checks a URL that the server names. If the server uses `https`, Shoal must not send secrets
+    /// to plain `http`.
     fn checked(&self, url: &str) -> Result<Url, NoToken> {
         let parsed: Option<Url> = url.parse().ok();
         let parsed = parsed.filter(|url: &Url| match url.scheme() {
@@ -278,7 +276,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a document. What is no success, or no such document, counts as none: it may be at the next place.
+    /// Reads a document; `None` if there is none here, so that the next place is tried.
     async fn read<T: DeserializeOwned>(&self, place: &Url) -> Result<Option<T>, NoToken> {
         let request = self
             .client
@@ -312,7 +310,7 @@ fn refused(why: &str) -> NoToken {
     ))
 }
 
-/// Whether metadata of `resource` speak for the server: the same origin, and the same path or one above it.
+/// Whether metadata of `resource` apply to the server: same origin, and the same path or a parent.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = resource.parse::<Url>() else {
         return false;
@@ -321,7 +319,7 @@ fn covers(resource: &str, server: &Url) -> bool {
     resource.origin() == server.origin() && path(server).starts_with(&path(&resource))
 }
 
-/// The well-known place of a URL, between its host and its path.
+/// The well-known URL, inserted between host and path.
 fn inserted(url: &Url, name: &str) -> Url {
     let path = url.path().trim_end_matches('/');
     at(url, &format!("/.well-known/{name}{path}"))

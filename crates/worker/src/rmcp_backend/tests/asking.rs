@@ -146,7 +146,7 @@ async fn concurrent_calls_get_their_own_questions_answers_and_messages() {
         );
         asked.push((guests, ask, running));
     }
-    // Every call's first question has the same id: only the call tells them apart.
+    // Every call's first question has the same id, so only the call distinguishes them.
     for (guests, ask, running) in asked.iter().rev() {
         answer(running, *ask, &booking(*guests));
     }

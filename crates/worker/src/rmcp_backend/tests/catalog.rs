@@ -1,4 +1,4 @@
-//! What the handler offers, and how changes are told.
+//! The handler's lists and their changes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -82,7 +82,6 @@ async fn handler_that_cannot_list_is_not_ready_and_asked_again() {
     assert!(client.worker.announcement().borrow().detail.is_none());
 }
 
-/// A handler that refuses each list, and declares some of them.
 struct Refusing {
     declares: ServerCapabilities,
     with: ErrorData,
@@ -184,7 +183,6 @@ async fn updates_are_told_of_subscribed_resources_only() {
 
 #[tokio::test]
 async fn refused_subscription_is_none() {
-    // The probe does not know `resources/subscribe`.
     let client = Client::of(Probe::default()).await;
     let refused = client.worker.subscribe("probe://x").await;
     assert!(refused.is_err());
@@ -209,14 +207,13 @@ async fn backend_that_is_shut_down_ends_its_loops() {
     until(|| client.backend.host.context().peer.is_transport_closed()).await;
 }
 
-/// A handler as it is written for 2026-07-28: it announces changes to those who listen.
+/// A handler for 2026-07-28, which announces changes to listeners.
 #[derive(Clone, Default)]
 struct Announcer {
     listeners: Arc<Mutex<Vec<SubscriptionSink>>>,
 }
 
 impl Announcer {
-    /// The listener for what `wanted` picks.
     async fn listener(&self, wanted: fn(&SubscriptionFilter) -> bool) -> SubscriptionSink {
         let find = || {
             let listeners = self.listeners.lock();

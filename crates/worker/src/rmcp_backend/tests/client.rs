@@ -16,17 +16,14 @@ use tokio::time::Instant;
 use crate::rmcp_backend::RmcpBackend;
 use crate::{PoolConfig, WorkerRuntime};
 
-/// What a client that can be asked everything declares.
 const EVERYTHING: &str = r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}"#;
 
-/// A worker and a client of it.
 pub(super) struct Client<H: ServerHandler> {
     pub(super) backend: Arc<RmcpBackend<H>>,
     pub(super) worker: Arc<WorkerRuntime>,
     capabilities: RawJson,
 }
 
-/// Something that a call sent.
 #[derive(Debug)]
 pub(super) enum Said {
     Told(Method, Value),
@@ -51,13 +48,11 @@ impl<H: ServerHandler> Client<H> {
         }
     }
 
-    /// The same worker's client that declares nothing.
     pub(super) fn that_cannot_be_asked(mut self) -> Self {
         self.capabilities = RawJson::from_static("{}");
         self
     }
 
-    /// A call of a tool by another caller.
     pub(super) fn tool_for(&self, name: &str, change: impl FnOnce(&mut Caller)) -> Call {
         let mut call = self.tool(name, json!({}));
         change(Arc::get_mut(&mut call.caller).expect("nobody else has the caller yet"));
@@ -106,12 +101,10 @@ impl<H: ServerHandler> Client<H> {
             .expect("the worker takes the call")
     }
 
-    /// Calls a tool to its end.
     pub(super) async fn call(&self, name: &str, arguments: Value) -> CallOutcome {
         ended(&mut self.start(self.tool(name, arguments)).await).await
     }
 
-    /// The text of a tool's result.
     pub(super) async fn text(&self, name: &str, arguments: Value) -> String {
         text(&self.call(name, arguments).await)
     }
@@ -122,7 +115,6 @@ impl<H: ServerHandler> Client<H> {
         Arc::clone(announced.catalog.as_ref().expect("the worker is ready"))
     }
 
-    /// The first catalog that fulfils a condition.
     pub(super) async fn catalog_with(
         &self,
         mut condition: impl FnMut(&PoolCatalog) -> bool,
@@ -136,7 +128,6 @@ impl<H: ServerHandler> Client<H> {
     }
 }
 
-/// What a call says next.
 pub(super) async fn said(running: &mut RunningCall) -> Said {
     fn value(params: Option<RawJson>) -> Value {
         params.map_or(Value::Null, |params| params.read().expect("JSON"))
@@ -159,7 +150,6 @@ pub(super) async fn said(running: &mut RunningCall) -> Said {
     }
 }
 
-/// The end of a call, whatever it says before.
 pub(super) async fn ended(running: &mut RunningCall) -> CallOutcome {
     loop {
         if let Said::Ended(outcome) = said(running).await {
@@ -176,7 +166,6 @@ pub(super) fn answer(running: &RunningCall, ask: AskId, answer: &Value) {
     assert_eq!(answered, Some(true), "the question is open");
 }
 
-/// A result.
 pub(super) fn result(outcome: &CallOutcome) -> Value {
     match outcome {
         CallOutcome::Result(result) => result.read().expect("JSON"),
@@ -184,7 +173,6 @@ pub(super) fn result(outcome: &CallOutcome) -> Value {
     }
 }
 
-/// The text of a tool's result.
 pub(super) fn text(outcome: &CallOutcome) -> String {
     let result = result(outcome);
     let text = result["content"][0]["text"].as_str();
@@ -192,7 +180,6 @@ pub(super) fn text(outcome: &CallOutcome) -> String {
         .to_owned()
 }
 
-/// Waits until `condition` holds.
 pub(super) async fn until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -1,4 +1,4 @@
-//! What a handler is told of the call that it runs.
+//! The call's data in the handler's context.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ async fn a_handler_finds_all_that_shoal_knows_of_its_call() {
 #[tokio::test]
 async fn a_refusal_of_the_session_is_an_error_of_the_handlers_kind() {
     let client = Client::of(Probe::default()).await;
-    // As the callers of 2026-07-28 are.
+    // As callers of 2026-07-28 have.
     match client.call("known", json!({})).await {
         CallOutcome::Error(error) => {
             assert!(error.message.contains("explicit handle"), "{error:?}");

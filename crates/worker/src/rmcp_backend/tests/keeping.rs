@@ -1,4 +1,4 @@
-//! Tools that keep something in their caller's session.
+//! Tools that keep state in their caller's session.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ async fn a_refusal_reaches_the_tool_and_tells_why() {
 #[tokio::test]
 async fn without_a_session_or_with_a_bad_key_nobody_is_asked() {
     let client = Client::of(DemoServer::new()).await;
-    // As the callers of 2026-07-28 are.
+    // Callers of 2026-07-28 have no session.
     let text_of = client
         .text("remember", json!({ "key": "k", "value": "v" }))
         .await;
@@ -109,7 +109,7 @@ async fn a_request_that_was_seen_and_not_answered_comes_again() {
     let id = remember.id;
     let mut first = client.start(remember).await;
     let (seen, ask, request) = numbered(&mut first).await;
-    // The next owner attaches after it: the one before has seen it, and is lost with the answer.
+    // The former owner has seen the request but is lost with the answer.
     let mut second = client
         .worker
         .attach(Attach::new(id, seen))
@@ -123,7 +123,6 @@ async fn a_request_that_was_seen_and_not_answered_comes_again() {
         Some(false)
     );
     answer(&second, ask, ok("{}"));
-    // Answered, it does not.
     let mut third = client
         .worker
         .attach(Attach::new(id, number))

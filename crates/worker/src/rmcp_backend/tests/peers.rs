@@ -1,4 +1,4 @@
-//! Whose message it is that goes through a peer.
+//! The receivers of messages through a peer.
 
 use futures::FutureExt as _;
 use serde_json::json;

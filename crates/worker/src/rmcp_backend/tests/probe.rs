@@ -1,4 +1,4 @@
-//! A handler whose tools do what tools should not, or what the demo's do not.
+//! A handler with faulty tools, and tools that the demo lacks.
 #![expect(deprecated, reason = "roots remain part of every revision")]
 
 use std::sync::Arc;
@@ -20,10 +20,8 @@ use tokio::time::Instant;
 
 use crate::RequestContextExt as _;
 
-/// Tools a page.
 const PAGE: usize = 2;
 
-/// The handler. Clones share one state.
 #[derive(Clone, Default)]
 pub(super) struct Probe {
     pub(super) state: Arc<State>,
@@ -31,13 +29,9 @@ pub(super) struct Probe {
 
 #[derive(Default)]
 pub(super) struct State {
-    /// The peer that `keep_peer` has kept.
     pub(super) kept: Mutex<Option<Peer<RoleServer>>>,
-    /// The peer of `on_initialized`.
     pub(super) host: Mutex<Option<Peer<RoleServer>>>,
-    /// How often a tool saw that it was to stop.
     pub(super) stopped: AtomicUsize,
-    /// Whether listing fails.
     pub(super) unlisted: AtomicBool,
 }
 
@@ -114,13 +108,11 @@ impl ServerHandler for Probe {
     }
 }
 
-/// A report of progress, under the token `"t"`.
 pub(super) fn progress(step: u32) -> ProgressNotificationParam {
     let token = ProgressToken(RequestId::String("t".into()));
     ProgressNotificationParam::new(token, f64::from(step))
 }
 
-/// Asks for the roots, and gives up before anybody can answer.
 async fn impatient(peer: &Peer<RoleServer>) -> String {
     let request = ServerRequest::ListRootsRequest(ListRootsRequest {
         method: Default::default(),
@@ -139,7 +131,6 @@ fn whoami(ctx: &RequestContext<RoleServer>) -> String {
     format!("{principal} with {} on {version}", info.name)
 }
 
-/// Whatever the context says of the call.
 async fn known(ctx: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
     ctx.report_progress(1.0, Some(2.0), Some("half")).await;
     let left = ctx.deadline().expect("there is one") - Instant::now();

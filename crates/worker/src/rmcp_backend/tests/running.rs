@@ -1,4 +1,4 @@
-//! Calls from their start to their end.
+//! Calls from start to end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -152,7 +152,7 @@ async fn cancellation_reaches_the_tool() {
     until(|| probe.state.stopped.load(Ordering::SeqCst) == 1).await;
 }
 
-// The clock stands while anything is to do: a slow machine would take the call to its tool too late.
+// The paused clock keeps a slow machine from missing the deadline.
 #[tokio::test(start_paused = true)]
 async fn deadline_reaches_the_tool() {
     let probe = Probe::default();

@@ -1,4 +1,4 @@
-//! Owners follow one another, and no principal pushes out another's sessions.
+//! Successive owners, and fairness between principals.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ fn what_is_used_is_not_forgotten() {
     assert!(sessions.0.lock().order.len() <= MOST * 2);
 }
 
-/// Fewer sessions than are remembered, each of which is old again by its next call.
+/// Each session is old again by its next call, although all fit.
 #[test]
 fn sessions_that_are_used_in_turn_leave_nothing_behind() {
     let sessions = SessionFences::default();

@@ -1,4 +1,4 @@
-//! No history of starts, ends and evictions runs a journaled call twice.
+//! A journaled call runs once at most, in every history of starts, ends and evictions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,18 @@ use super::super::tests::script::{call, done, repeatable};
 use super::{Entered, Ledger};
 use crate::PoolConfig;
 
-/// Calls in a history.
 const CALLS: usize = 8;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A start reaches the worker; the pool may refuse it.
     Start {
         call: usize,
         admitted: bool,
     },
-    /// An actor takes the call from the queue.
     Begin(usize),
     End(usize),
     Cancel(usize),
-    /// The sweep, after so many seconds.
+    /// The sweep, after this many seconds.
     Sweep(u64),
 }
 
@@ -44,13 +41,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One worker's ledger, and what its pool does.
 struct History {
     ledger: Arc<Ledger>,
     calls: Vec<Call>,
-    /// Those whose binder has heard that they were not run.
+    /// Calls whose caller knows that they did not run.
     refused: Vec<bool>,
-    /// What waits in the queue or runs, for each call.
     queued: Vec<Vec<Arc<CallRecord>>>,
     runs: Vec<usize>,
     now: Instant,
@@ -69,7 +64,7 @@ impl History {
         let ledger = Ledger::new(&config);
         let mut bound = ledger.number();
         if restarted {
-            // An earlier process of this worker's name may have run them.
+            // An earlier process with this worker's name may have run them.
             bound.incarnation ^= 1;
         }
         let bind = |call: Call| Call {
@@ -147,7 +142,7 @@ proptest! {
             history.step(step);
             prop_assert!(history.runs.iter().all(|runs| *runs <= usize::from(!restarted)), "{step:?}");
             let mut ends = history.refused.iter().zip(&history.runs);
-            // Whoever was refused may have run the call elsewhere.
+            // After a refusal, the caller may have run the call elsewhere.
             prop_assert!(!numbered || ends.all(|(refused, runs)| !refused || *runs == 0), "{step:?}");
         }
     }
@@ -179,7 +174,6 @@ fn a_repeatable_call_leaves_no_trace() {
     assert_eq!(before, present, "nothing was remembered");
 }
 
-/// What is acknowledged takes no room, however much of it there is, and does not run again.
 #[tokio::test]
 async fn a_result_that_is_acknowledged_is_not_kept() {
     let ledger = Ledger::new(&PoolConfig::new("p"));

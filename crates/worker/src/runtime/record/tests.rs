@@ -1,4 +1,4 @@
-//! Questions that are taken back, and what is left of them.
+//! Withdrawn questions.
 
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
@@ -42,7 +42,7 @@ fn a_reader_hears_only_of_the_end_of_questions_that_it_has() {
     assert!(matches!(read(&record, reader), Some(CallEventKind::Withdrawn { ask }) if ask == had));
 }
 
-/// The earlier one may have put the question to the client.
+/// The earlier reader may have asked the client.
 #[test]
 fn a_later_reader_hears_of_the_end_of_an_earlier_ones_question() {
     for reads_on in [true, false] {

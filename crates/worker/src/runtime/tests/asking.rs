@@ -1,4 +1,4 @@
-//! Calls that wait for their clients: they leave their places to others, and take one again.
+//! Calls that release their places while they wait for their clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn elicit(context: &CallContext) -> Outcome {
     context.ask(Method::Elicit, Some(params)).await
 }
 
-/// The tool `ask` asks its client, any other ends at once.
+/// The tool `ask` asks its client; others end at once.
 fn asking() -> Arc<Script> {
     Script::by_call(|call, context| async move {
         if tool(&call) == "ask"
@@ -81,7 +81,7 @@ async fn unanswered_questions_leave_the_pool_open() {
     let worker = asking().worker(small()).await;
     let mut waiting = Vec::new();
     for at in 0..20 {
-        // Begun where it comes from, and by its actor.
+        // Begun in the caller's task, or by an actor.
         let call = call_of("alice", "ask");
         let mut running = match at % 2 {
             0 => worker.start(call).await.unwrap(),
@@ -174,7 +174,7 @@ async fn a_call_that_goes_on_comes_before_those_that_have_not_begun() {
     }
     until(|| begun.lock().len() == 2).await;
     answer(&first, ask);
-    // Its answer has reached it, and it has no place.
+    // The call has its answer but no place.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -213,7 +213,7 @@ async fn what_ends_while_it_asks_leaves_nothing_behind() {
             CallOutcome::Failed(CallFailure::Cancelled | CallFailure::DeadlineExceeded { .. })
         ));
         until(|| load(&worker) == (0, 0)).await;
-        // The next one may ask once the tool has heard of it.
+        // The next call may ask only after the tool has seen the answer.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let mut last = worker.start(call_of("alice", "ask")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Attaching to calls that run, and to calls that have ended.
+//! Attaching to running and ended calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,7 +106,7 @@ async fn slow_reader_is_let_go_and_may_come_back() {
     let id = call.id;
     let mut running = worker.start(call).await.unwrap();
     until(|| script.runs() == 1 && worker.load().running == 0).await;
-    // What it had not read is still there for whoever attaches.
+    // Unread events stay for the next reader.
     assert!(running.events.next().await.is_none());
     let mut again = worker.attach(Attach::new(id, 0)).await.unwrap();
     for sequence in 1..=201 {
@@ -304,9 +304,9 @@ async fn refusal_of_a_journaled_call_is_final_for_its_binding() {
     busy.control.cancel("make room");
     outcome(&mut busy).await;
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
-    // A start that was late must not run now: its sender may have bound the call elsewhere.
+    // A late start must not run: its sender may have bound the call elsewhere.
     assert_eq!(worker.start(bound.clone()).await.err(), refused);
-    // Whoever binds it anew, under a later number, is heard.
+    // A new binding under a later number is accepted.
     until(|| worker.ledger() != bound.ledger).await;
     let anew = Call {
         ledger: worker.ledger(),
@@ -330,7 +330,7 @@ async fn a_call_that_is_only_attached_to_is_never_run() {
     };
     let cancelled = Some(CallFailure::Cancelled);
     assert_eq!(worker.start(attach_only.clone()).await.err(), cancelled);
-    // The start of an earlier owner comes late, and a later owner has not heard of the cancellation.
+    // The former owner's start comes late, and the later owner has not heard of the cancellation.
     assert_eq!(worker.start(bound).await.err(), cancelled);
     assert_eq!(script.runs(), 0);
     let known = Call {
@@ -366,7 +366,6 @@ async fn no_clock_decides_whether_a_call_runs() {
     assert_eq!(script.runs(), 4);
 }
 
-/// The id of a call that a node made whose clock is ahead by so many seconds.
 fn id_made(ahead: i64) -> CallId {
     let id = CallId::generate();
     let mut bytes = *id.as_bytes();
@@ -399,7 +398,7 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
     assert!(!first.control.answer(ask, roots()).await);
     first.control.cancel("its parking time is over");
     event(&mut second).await;
-    // A reader that has gone still steers, until the next one comes.
+    // A reader that left still controls the call until the next reader.
     let control = second.control.clone();
     drop(second);
     assert!(control.answer(ask, roots()).await);
@@ -469,7 +468,7 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     let name = first.control.reader().unwrap();
     drop(first);
     until(|| script.runs() == 1).await;
-    // As long as a slow reader is waited for.
+    // As long as the worker waits for a slow reader.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut again = worker
         .attach(Attach {
@@ -483,7 +482,6 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     }
 }
 
-/// How long a call goes on that nobody reads.
 const DESERTED: Duration = Duration::from_secs(10);
 
 #[tokio::test(start_paused = true)]
@@ -494,13 +492,13 @@ async fn a_call_without_a_session_ends_when_its_reader_does_not_come_back() {
     let id = call.id;
     let running = worker.start(call).await.unwrap();
     tokio::time::sleep(DESERTED).await;
-    // Its link breaks, and is there again in time.
+    // The link breaks and returns in time.
     drop(running);
     tokio::time::sleep(DESERTED / 2).await;
     let again = worker.attach(Attach::new(id, 0)).await.unwrap();
     tokio::time::sleep(2 * DESERTED).await;
     assert_eq!(worker.load().running, 1, "somebody reads it");
-    // And now it does not come back.
+    // The link does not return.
     drop(again);
     tokio::time::sleep(2 * DESERTED).await;
     assert_eq!(worker.load().running, 0);
@@ -590,7 +588,6 @@ async fn a_call_is_open_until_somebody_has_read_its_end_or_a_while_has_passed() 
     }
 }
 
-/// What an owner of this epoch says of a call of a session.
 fn in_epoch(call: &Call, epoch: u64) -> Call {
     Call {
         epoch: Some(Epoch(epoch)),
@@ -620,7 +617,7 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
         ..call
     };
     let _first = worker.start(in_epoch(&call, 1)).await.unwrap();
-    // The next owner goes on with it, and then the former one comes back.
+    // The next owner takes over, and then the former one returns.
     let next = Attach {
         epoch: Some(Epoch(2)),
         ..Attach::new(call.id, 0)
@@ -635,7 +632,7 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
     let again = worker.start(in_epoch(&call, 1)).await.err();
     assert_eq!(again, superseded);
     assert!(!next.control.is_replaced());
-    // What it starts late is no outcome of that call: the next owner may start it.
+    // Its late start is no outcome, so the next owner may start the call.
     let other = Call {
         id: CallId::generate(),
         ..call.clone()

@@ -1,4 +1,4 @@
-//! Changing what a worker runs calls with.
+//! Changing a worker's backend and limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::{BackendState, PoolConfig};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A backend that says its name, once there is a permit.
+/// A backend that answers with its name, once there is a permit.
 fn named(name: &'static str, permits: &Arc<Semaphore>) -> Arc<Script> {
     let permits = Arc::clone(permits);
     Script::new(move |_| {
@@ -67,7 +67,7 @@ async fn what_has_begun_ends_as_it_began_and_what_comes_runs_anew() {
 
     permits.add_permits(2);
     assert!(is_of("old", &outcome(&mut waiting).await));
-    // It is the same worker, and knows the calls of before.
+    // The worker still knows earlier calls.
     let attach = Attach {
         call: running_id,
         after: 0,

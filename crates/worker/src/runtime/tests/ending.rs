@@ -1,4 +1,4 @@
-//! How calls end.
+//! The ends of calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -150,7 +150,7 @@ async fn panic_ends_one_call_and_nothing_else() {
     let worker = script.worker(small()).await;
     for _ in 0..3 {
         let mut running = worker.start(call()).await.unwrap();
-        // Not a failure of the worker, which would be held against it.
+        // A failure would count against the worker.
         let CallOutcome::Error(error) = outcome(&mut running).await else {
             panic!("expected the tool's own error");
         };
@@ -169,7 +169,6 @@ async fn result_that_comes_before_the_deadline_is_the_end() {
     assert!(running.events.next().await.is_none());
 }
 
-/// An owner that has lost its session stops nothing; only the session's end does, and what comes late is refused.
 #[tokio::test]
 async fn a_session_that_ends_takes_its_calls_along_and_begins_none() {
     let script = Script::obedient();
@@ -210,7 +209,7 @@ async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again
     let call = repeatable();
     let mut first = worker.start(call.clone()).await.unwrap();
     event(&mut first).await;
-    // Its client was told that it does not run: the store had no room for it.
+    // The store had no room for the task, so the client was told that the call does not run.
     first
         .control
         .cancel("no stream could be opened for its events");
@@ -218,7 +217,7 @@ async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again
     let mut second = loop {
         match worker.start(call.clone()).await {
             Ok(second) => break second,
-            // The first one has its place until its tool has stopped.
+            // The first call keeps its place until its tool has stopped.
             Err(CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. }) => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }

@@ -1,6 +1,6 @@
-//! Calls that end where they are begun, and those that go on in the pool.
+//! Calls that end in their first turn, and calls that continue in the pool.
 //!
-//! The clock stands still in most of these tests: a turn that the machine makes long must not count against the tool.
+//! Most tests pause the clock, so that a slow machine's long turns do not count against the tool.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +20,6 @@ use super::script::{
 };
 use crate::{Backend, BackendState, CallContext, PoolConfig, WorkerRuntime};
 
-/// A tool that waits for a permit.
 fn waiting() -> (Arc<Script>, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let given = Arc::clone(&permits);
@@ -34,7 +33,7 @@ fn waiting() -> (Arc<Script>, Arc<Semaphore>) {
     (script, permits)
 }
 
-/// How many calls run, and how many wait.
+/// The running and the waiting calls.
 fn load(worker: &WorkerRuntime) -> (usize, usize) {
     let load = worker.load();
     (load.running, load.queued)
@@ -194,7 +193,7 @@ async fn call_has_its_first_turn_at_once_only_where_a_place_is_free() {
     let worker = script.worker(config).await;
     let mut first = worker.start_now(repeatable()).unwrap();
     permits.add_permits(2);
-    // The first has been woken and not come to it yet, so there is no place for the second.
+    // The first call was woken but not polled, so it still holds the place.
     let mut second = worker.start_now(repeatable()).unwrap();
     assert!(!has_ended(&first) && !has_ended(&second));
     assert_eq!((load(&worker), script.runs()), ((1, 1), 1));
@@ -231,7 +230,7 @@ async fn call_beyond_the_queue_is_refused() {
     assert_eq!(script.runs(), 3);
 }
 
-/// Answers with what it was called with; a call of an odd number waits once.
+/// Answers with its parameters; odd calls wait once.
 struct Echo {
     script: Arc<Script>,
     runs: AtomicUsize,
@@ -288,7 +287,7 @@ async fn every_call_of_many_at_once_has_its_own_end() {
             for number in task * CALLS..(task + 1) * CALLS {
                 let call = Call {
                     params: Some(RawJson::of(&number)),
-                    // Two kinds of each kind: kept or not, and waiting or not.
+                    // All four combinations of kept and waiting calls.
                     ..if number % 4 < 2 { call() } else { repeatable() }
                 };
                 begun.push((number, worker.start_now(call).unwrap()));
@@ -314,7 +313,6 @@ async fn every_call_of_many_at_once_has_its_own_end() {
     );
 }
 
-/// Reads calls to their ends, which must be their numbers.
 async fn check(begun: &mut Vec<(u64, RunningCall)>) {
     for (number, mut running) in begun.drain(..) {
         let CallEventKind::Finished(CallOutcome::Result(result)) = event(&mut running).await.kind

@@ -1,4 +1,4 @@
-//! What happens when there is more to do than a pool can.
+//! Pools with more calls than they can run.
 
 use std::time::Duration;
 
@@ -98,7 +98,8 @@ async fn call_that_would_wait_too_long_is_refused_at_once() {
             false => shed += 1,
         }
     }
-    // Two a second can be done, twenty come. Some of the first wait in vain: no call has ended yet.
+    // The pool can run 2 calls a second and gets 20. Some early ones wait in vain, because the pace
+    // is unknown before the first end.
     assert!(done >= 60, "{done} done, {shed} shed, {refused} refused");
     assert!(shed <= 12, "{done} done, {shed} shed, {refused} refused");
     assert_eq!(done + shed + refused, 600);
@@ -117,7 +118,7 @@ async fn a_call_whose_deadline_comes_before_its_turn_is_refused_at_once() {
     until(|| script.runs() == 1).await;
     let _waits = worker.start(call()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    // One place, nothing has ended for a second, and one waits: two seconds at least.
+    // With one place, no end for a second and one call waiting, the wait is at least 2 s.
     let within = |seconds| Call {
         deadline: Instant::now() + Duration::from_secs(seconds),
         ..call()

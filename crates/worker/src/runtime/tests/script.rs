@@ -1,4 +1,4 @@
-//! A backend that does what a test says, and a worker around it.
+//! A scripted backend, and a worker around it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,13 +20,12 @@ use crate::{Backend, BackendState, CallContext, PoolConfig, WorkerRuntime};
 
 type Act = Box<dyn Fn(Call, CallContext) -> BoxFuture<'static, CallOutcome> + Send + Sync>;
 
-/// A backend whose every call runs the same script.
 pub(super) struct Script {
     act: Act,
     pub(super) runs: AtomicUsize,
     pub(super) shut_down: AtomicUsize,
     pub(super) state: watch::Sender<BackendState>,
-    /// Sessions that have something of their own.
+    /// Sessions with a process or connection of their own.
     pub(super) own: Mutex<Vec<SessionId>>,
     pub(super) subscribed: Mutex<Vec<String>>,
     updates: broadcast::Sender<ResourceUpdated>,
@@ -57,12 +56,10 @@ impl Script {
         })
     }
 
-    /// Ends at once.
     pub(super) fn quick() -> Arc<Self> {
         Self::new(|_| async { done() })
     }
 
-    /// Runs until it is told to stop.
     pub(super) fn obedient() -> Arc<Self> {
         Self::new(|context| async move {
             context.cancelled().cancelled().await;
@@ -118,7 +115,6 @@ impl Backend for Script {
     }
 }
 
-/// A backend's state with an empty catalog.
 pub(super) fn ready() -> BackendState {
     BackendState {
         catalog: Some(Arc::new(PoolCatalog::default())),
@@ -130,7 +126,7 @@ pub(in crate::runtime) fn done() -> CallOutcome {
     CallOutcome::Result(RawJson::from_static(r#"{"done":true}"#))
 }
 
-/// A pool of one place, with no queue.
+/// One place and no queue.
 pub(super) fn small() -> PoolConfig {
     PoolConfig {
         concurrency: 1,
@@ -139,7 +135,7 @@ pub(super) fn small() -> PoolConfig {
     }
 }
 
-/// A call that must be kept, of a client that can be asked everything.
+/// A journaled call, whose client can be asked everything.
 pub(in crate::runtime) fn call() -> Call {
     Call {
         id: CallId::generate(),
@@ -167,7 +163,6 @@ pub(in crate::runtime) fn call() -> Call {
     }
 }
 
-/// A call of this principal for the tool of this name.
 pub(super) fn call_of(principal: &str, tool: &str) -> Call {
     let mut call = call();
     Arc::make_mut(&mut call.caller).principal = Principal::new(principal);
@@ -175,7 +170,6 @@ pub(super) fn call_of(principal: &str, tool: &str) -> Call {
     call
 }
 
-/// The name of the tool that is called.
 pub(super) fn tool(call: &Call) -> String {
     let name = call
         .params
@@ -184,7 +178,6 @@ pub(super) fn tool(call: &Call) -> String {
     name.expect("a tool is named")
 }
 
-/// A call that is safe to repeat.
 pub(in crate::runtime) fn repeatable() -> Call {
     Call {
         repeat: Repeat::Safe,
@@ -196,7 +189,7 @@ pub(super) async fn event(running: &mut RunningCall) -> CallEvent {
     running.events.next().await.expect("the call goes on")
 }
 
-/// The outcome, past whatever comes before it.
+/// The outcome, after skipping other events.
 pub(super) async fn outcome(running: &mut RunningCall) -> CallOutcome {
     loop {
         if let CallEventKind::Finished(outcome) = event(running).await.kind {
@@ -209,13 +202,11 @@ pub(super) fn is_done(outcome: &CallOutcome) -> bool {
     matches!(outcome, CallOutcome::Result(result) if result.as_str() == r#"{"done":true}"#)
 }
 
-/// A progress notification.
 pub(super) async fn progress(context: &CallContext, step: usize) {
     let params = RawJson::of(&serde_json::json!({ "progressToken": 1, "progress": step }));
     context.notify(Method::Progress, Some(params)).await;
 }
 
-/// Waits until `condition` holds.
 pub(super) async fn until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(1)).await;

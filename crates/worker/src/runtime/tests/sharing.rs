@@ -1,4 +1,4 @@
-//! Several principals in one pool: each has its turn, its room in the queue, and its share of the places.
+//! Several principals in one pool: turns, queue room and places.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use super::script::{Script, call_of, done, is_done, outcome, small, tool, until};
 use crate::{PoolConfig, WorkerRuntime};
 
-/// Tools that note their names and wait for a permit.
 struct Waiting {
     permits: Arc<Semaphore>,
     begun: Arc<Mutex<Vec<String>>>,
@@ -50,7 +49,7 @@ impl Waiting {
     async fn begun(&self, names: &[&str]) {
         until(|| self.begun.lock().len() >= names.len()).await;
         let mut begun = self.begun.lock().clone();
-        // Two that have places begin at once.
+        // Calls with places begin in any order.
         begun.sort();
         assert_eq!(begun, names);
     }
@@ -94,13 +93,13 @@ async fn whoever_fills_the_queue_makes_room_for_others() {
     let mut of_bob = Vec::new();
     for at in 0..2 {
         of_bob.push(pool.start("bob", &format!("b{at}")).await.unwrap());
-        // Her newest was never begun.
+        // Her newest call was displaced before it began.
         let end = outcome(&mut of_alice.pop().unwrap()).await;
         let shed = matches!(end, CallOutcome::Failed(CallFailure::Overloaded { .. }));
         assert!(shed, "{end:?}");
     }
     assert!(pool.start("bob", "b2").await.is_err(), "both have as many");
-    // One that was asked something makes room for itself, and is the first of its principal.
+    // A call that was asked displaces one of its principal's own and goes first.
     let mut answered = call_of("bob", "again");
     answered.params = Some(RawJson::of(&json!({"name": "again", "inputResponses": {}})));
     let mut answered = pool.worker.start(answered).await.unwrap();
@@ -164,7 +163,6 @@ async fn a_principal_has_no_more_than_its_share_of_the_places() {
     }
     until(|| pool.worker.load().running == 0).await;
     assert_eq!(pool.begun.lock().len(), 6);
-    // The share is free again.
     let mut again = pool.start("alice", "a5").await.unwrap();
     pool.permits.add_permits(1);
     assert!(is_done(&outcome(&mut again).await));
@@ -184,7 +182,7 @@ async fn those_who_wait_for_their_share_do_not_keep_others_from_idle_places() {
     for at in 0..4 {
         of_alice.push(pool.start("alice", &format!("a{at}")).await.unwrap());
     }
-    // Nothing has ended for so long that nobody who waits could have a turn in time.
+    // After so long without an end, the estimate exceeds the deadline.
     tokio::time::sleep(Duration::from_secs(59)).await;
     let hurried = Call {
         deadline: Instant::now() + Duration::from_secs(1),

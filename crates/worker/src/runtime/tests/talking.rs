@@ -1,4 +1,4 @@
-//! What a tool says to its client on the way, and asks it.
+//! A tool's notifications and questions to its client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn question_is_answered_once() {
     let roots = RawJson::from_static(r#"{"roots":[]}"#);
     let answered = running.control.answer(ask, Outcome::Result(roots.clone()));
     assert!(answered.await);
-    // A second answer is ignored, and told as the first.
+    // A repeated answer is ignored but acknowledged.
     assert!(
         running
             .control
@@ -116,7 +116,7 @@ async fn answered_question_is_not_put_again() {
     };
     assert_eq!(open.sequence, 2);
     assert_ne!(first, second);
-    // One that was answered is told as it was then: whoever answers again may not have heard.
+    // The acknowledgement may have been lost, so a repeated answer is acknowledged.
     assert!(
         again
             .control
@@ -148,7 +148,7 @@ async fn call_that_ends_closes_its_questions() {
             .answer(ask, Outcome::Result(RawJson::from_static("{}")))
             .await
     );
-    // The tool learns that nobody will answer, and leaves its place.
+    // The tool gets an error and releases its place.
     until(|| worker.load().running == 0).await;
 }
 

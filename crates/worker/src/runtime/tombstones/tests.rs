@@ -1,4 +1,4 @@
-//! What a ledger answers under which number.
+//! The ledger's answers by number.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
     assert!(ledger.check(id, bound).is_ok());
     ledger.refused(id, full(), now);
     assert_eq!(ledger.check(id, bound), Err(full()));
-    // A later number, as whoever binds anew knows it.
+    // A new binding has a later number.
     ledger.pass(now + Duration::from_secs(1));
     let anew = Some(ledger.number());
     assert_eq!(ledger.check(id, bound), Err(full()));
@@ -42,7 +42,7 @@ fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
     assert_eq!(ledger.check(id, anew), Err(full()));
 }
 
-/// Whoever hears a plain refusal binds the call anew: one that is to be cancelled would run.
+/// After a plain refusal, the caller would bind the call elsewhere and run it.
 #[test]
 fn a_call_that_was_to_be_cancelled_is_refused_so_under_any_number() {
     let (mut ledger, id, now) = (tombstones(100), CallId::generate(), Instant::now());
@@ -63,7 +63,7 @@ fn what_was_taken_is_not_run_again_under_any_number() {
         ledger.taken(id, now);
         assert!(is_unknown(ledger.check(id, bound)));
     }
-    // The first that was remembered is forgotten, and so is what its number said.
+    // The oldest id is forgotten, and with it the guarantee of its number.
     assert!(is_unknown(ledger.check(ids[2], bound)));
     assert!(is_unknown(ledger.check(ids[3], bound)));
     assert!(ledger.check(ids[3], Some(ledger.number())).is_ok());
@@ -121,7 +121,7 @@ fn calls_without_a_number_never_run_twice_either() {
     ledger.taken(ids[0], now);
     let run = ids.map(|id| ledger.check(id, None).is_ok());
     assert_eq!(run, [false, false, true]);
-    // They are asked anew after a refusal.
+    // A refused id may be checked again.
     ledger.refused(ids[2], full(), now);
     assert!(ledger.check(ids[2], None).is_ok());
 }

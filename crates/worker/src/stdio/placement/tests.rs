@@ -234,7 +234,7 @@ fn who_runs_apart_shares_with_its_own_calls_in_a_process_that_others_do_not_wait
         placement.wait(WaiterId(5), shared());
         placement.wait(WaiterId(6), apart("alice"));
         assert_eq!(granted(&mut placement), [(5, A)], "one is left to others");
-        // It has ended its process.
+        // The call ended its process.
         placement.leave(B);
         let next = plan(&mut placement);
         assert_eq!((next.granted.len(), next.start), (0, 1));
@@ -242,7 +242,7 @@ fn who_runs_apart_shares_with_its_own_calls_in_a_process_that_others_do_not_wait
         placement.join(C, false, modern);
         assert_eq!(granted(&mut placement), [(6, C)]);
         placement.release(C, false);
-        // The process that was allowed for it goes with it.
+        // Its extra process is retired too.
         assert_eq!(plan(&mut placement).retired, [C]);
     }
 }
@@ -264,7 +264,6 @@ fn a_suspect_without_a_process_apart_shares() {
     assert_eq!(granted(&mut placement), [(3, A)]);
 }
 
-/// A caller's call.
 fn owned(name: &str, alone: bool) -> Want {
     let mut want = self::alone(name);
     want.alone = alone;
@@ -284,7 +283,7 @@ fn an_owner_keeps_its_process_and_takes_no_others() {
     placement.wait(WaiterId(1), owned("x", false));
     placement.wait(WaiterId(2), owned("x", false));
     placement.wait(WaiterId(3), owned("y", false));
-    // One for each owner, although the lead is free.
+    // One process per owner, although the lead is free.
     assert_eq!(plan(&mut placement).start, 2);
     for slot in [B, C] {
         placement.started();

@@ -1,4 +1,4 @@
-//! A call's lease of a shared process, and the questions that the call asks meanwhile.
+//! A call's lease of a shared process, and its open questions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +10,22 @@ use super::ProcessPool;
 use crate::stdio::placement::{SlotId, TooManyAsk};
 use crate::upstream::{Connection, ConnectionShare, OpenQuestion};
 
-/// When a question that was refused may be asked again, about.
+/// The suggested delay before a refused question is repeated.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// A lease of a process. Dropping it gives the process back.
+/// A lease of a process. Dropping it returns the process.
 pub(in crate::stdio) struct Lease {
-    /// The process.
     pub(in crate::stdio) process: Arc<Connection>,
     pub(super) alone: bool,
-    /// Whether its call may end the process, and so runs apart.
+    /// Whether the call is suspected of crashes and runs apart.
     pub(super) apart: bool,
     pub(super) key: FailureKey,
     pub(super) slot: SlotId,
     pub(super) pool: Arc<ProcessPool>,
 }
 
-/// A question to a client, of a call that is alone. Until it is dropped, its process does not count.
+/// An open question of a call that is alone. Its process does not count towards the limit
+/// meanwhile.
 struct LeaseQuestion<'a>(&'a Lease);
 
 impl ConnectionShare for Lease {
@@ -53,7 +53,7 @@ impl ConnectionShare for Lease {
 }
 
 impl OpenQuestion for LeaseQuestion<'_> {
-    /// Whoever waits may have another process.
+    /// Lets waiting calls use another process.
     fn takes_long(&self) {
         self.0.pool.proceed();
     }

@@ -1,4 +1,4 @@
-//! Questions of legacy servers: whom they reach, and whom they must not reach.
+//! Questions of legacy servers, and their receivers.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -78,7 +78,7 @@ async fn a_call_that_can_ask_is_alone_and_others_use_another_process() {
     let thinking = Client::askable("thinking").hesitant();
     let asking = running.spawn(&thinking, "ask", json!({ "question": "?" }));
     eventually("the question has arrived", || thinking.asked().len() == 1).await;
-    // This client declared nothing, but its tool asks all the same: nobody must hear of it.
+    // The client declared no capability, so the question must reach no client.
     let outcome = running
         .call(
             &Client::named("plain"),
@@ -221,7 +221,7 @@ async fn each_session_has_a_process_that_knows_its_client() {
     assert_eq!(pid_b, pid(&b).await);
 }
 
-/// What a new user gets.
+/// The default configuration.
 fn by_default(flags: &[&str]) -> StdioConfig {
     StdioConfig {
         isolation: StdioConfig::default().isolation,
@@ -313,7 +313,7 @@ async fn a_sessions_process_ends_when_it_is_idle_but_not_during_a_call() {
     running
         .call(&busy, "echo", json!({ "text": "it runs" }))
         .await;
-    // This process is used later than the other one, so it would be the last to end.
+    // This process was used last, so least-recently-used order would end it last.
     let idle_pid = pid(&idle).await.to_string();
     eventually("the idle process is over", || !is_running(&idle_pid)).await;
     assert!(is_running(&busy_pid) && !hanging.is_finished());
@@ -365,7 +365,7 @@ async fn a_sessions_process_that_dies_is_started_again() {
         matches!(died, CallFailure::OutcomeUnknown { .. }),
         "{died:?}"
     );
-    // The next call waits for it.
+    // The next call waits for the process.
     text(&running.call(&a, "pid", json!({})).await);
     assert_eq!(
         text(&running.call(&b, "pid", json!({})).await),
@@ -379,7 +379,7 @@ async fn a_question_of_a_call_that_has_ended_is_answered_with_an_error() {
     let running = TestBackend::start(shared(1)).await;
     let client = Client::askable("a").hesitant();
     let file = scratch("unanswered");
-    // It asks, and is answered itself before its client has made up its mind.
+    // The tool answers before its client does.
     let call = running.spawn(&client, "ask_and_go", json!({ "file": file.to_str() }));
     assert_eq!(text(&call.await.unwrap()), "gone");
     eventually("the server has its answer", || {

@@ -1,4 +1,4 @@
-//! Starting, dying, starting again, and ending without orphans.
+//! Starting, crashing, restarting, and ending without orphans.
 
 use std::path::Path;
 use std::time::Duration;
@@ -39,7 +39,7 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
         detail.starts_with("restarting: ") && detail.contains("exit status: 3"),
         "{detail}"
     );
-    // It takes calls all the time: they wait for the next process.
+    // The backend accepts calls, which wait for the next process.
     assert!(restarting.catalog.is_some());
     assert_eq!(
         text(&running.call(&a, "echo", json!({ "text": "again" })).await),
@@ -48,7 +48,7 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
     running.state_where(|state| state.detail.is_none()).await;
 }
 
-/// A process that reads nothing more has one call half written, and another one not at all.
+/// The process stops reading with one call half written and another unwritten.
 #[tokio::test]
 async fn a_call_that_its_process_never_read_runs_in_another_one() {
     for isolation in [Isolation::Shared, Isolation::Session] {
@@ -94,7 +94,7 @@ async fn a_server_that_does_not_start_again_refuses_calls_and_is_tried_less_and_
     std::fs::remove_file(&command).unwrap();
     let (a, b) = (Client::named("a"), Client::named("b"));
     running.call(&a, "die", json!({})).await;
-    // It was there a moment ago, so the next call has it started, which fails.
+    // The server ran a moment ago, so the next call starts it, which fails.
     let outcome = running.call(&b, "echo", json!({ "text": "x" })).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
     running.state_where(|state| state.catalog.is_none()).await;
@@ -127,7 +127,7 @@ async fn a_caller_that_ends_the_server_keeps_nobody_else_from_it() {
             .call(&alice, "echo", json!({ "text": "well" }))
             .await;
         assert_eq!(text(&outcome), "well");
-        // Nor is the caller kept from other tools.
+        // The caller may still use other tools.
         let outcome = running
             .call(&mallory, "echo", json!({ "text": "too" }))
             .await;
@@ -165,8 +165,8 @@ async fn a_caller_that_ends_processes_beside_others_soon_ends_only_its_own() {
 #[tokio::test]
 async fn failed_starts_are_repeated_until_one_succeeds() {
     let counter = scratch("starts");
-    // The first attempt fails with either opening, the modern one and two plainer forms. The second one fails with either
-    // opening, is refused the modern one, is taken in a plainer form and then as it is.
+    // The first start fails in both eras and in two plainer forms. The second one fails in both
+    // eras, is refused the modern era, and succeeds in a plainer form, then in the newest.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
     let running = TestBackend(std::sync::Arc::new(StdioBackend::start(fixture(
         "legacy.py",
@@ -284,7 +284,7 @@ async fn a_tool_that_ends_its_sessions_process_keeps_no_other_tool_from_the_next
     ));
     let second = pid().await;
     assert_ne!(first, second);
-    // It waits, also where a process is there.
+    // The call waits, even though a process runs.
     let outcome = running.call(&client, "die", json!({})).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
     assert_eq!(pid().await, second);

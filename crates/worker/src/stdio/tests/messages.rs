@@ -89,7 +89,7 @@ async fn a_log_message_reaches_the_only_call_and_no_one_of_several() {
     );
     let file = scratch("log");
     let hanging = running.spawn(&b, "hang", json!({ "file": file.to_str() }));
-    // The second call is answered after the first has been read, which is written first.
+    // The server reads in order, so it has read the first call when it answers the second.
     running.call(&a, "echo", json!({ "text": "" })).await;
     running.call(&a, "log", json!({ "text": "whose?" })).await;
     assert_eq!(a.notes(&Method::LogMessage).len(), 1);
@@ -227,7 +227,7 @@ async fn what_a_server_does_not_read_is_not_executed() {
         .call(&Client::named("a"), "stop_reading", json!({}))
         .await;
     let (first, second) = (Client::named("first"), Client::named("second"));
-    // More than a pipe holds, so that it is being written for ever.
+    // The text exceeds a pipe's buffer, so the write does not finish.
     let text = "x".repeat(1 << 20);
     let begun = running.spawn(&first, "echo", json!({ "text": text }));
     tokio::time::sleep(Duration::from_millis(100)).await;

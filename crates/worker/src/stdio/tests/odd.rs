@@ -1,4 +1,4 @@
-//! Servers of `interop/odd`, whose oddities the official SDKs' clients take.
+//! Servers of `interop/odd`, with oddities that the official SDKs' clients accept.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn odd(oddity: &str) -> StdioConfig {
     config
 }
 
-/// How many tools, resources, templates and prompts there are.
+/// The numbers of tools, resources, templates and prompts.
 fn counts(catalog: &PoolCatalog) -> [usize; 4] {
     let PoolCatalog {
         tools,
@@ -159,7 +159,7 @@ async fn a_handshake_that_fails_is_put_more_plainly() {
         "dies-of-elicitation",
     ] {
         let mut config = odd(oddity);
-        // None of them counts as broken.
+        // A restart would exceed the test's time.
         config.restart_delay = Duration::from_secs(300).into();
         config.max_restart_delay = Duration::from_secs(300).into();
         let running = TestBackend::start(config).await;
@@ -187,7 +187,7 @@ async fn a_server_that_announces_each_list_is_read_less_and_less() {
 #[tokio::test]
 async fn a_start_that_makes_progress_is_waited_for() {
     let mut config = odd("slow-start");
-    // It says something each second, for 9 s.
+    // It writes a line each second for 9 s.
     config.start_timeout = Duration::from_secs(6).into();
     config.restart_delay = Duration::from_secs(300).into();
     config.max_restart_delay = Duration::from_secs(300).into();
@@ -195,7 +195,6 @@ async fn a_start_that_makes_progress_is_waited_for() {
     assert_eq!(running.0.restarts(), 0);
 }
 
-/// What a call that its server makes a task of comes to.
 async fn of_task(oddity: &str) -> CallOutcome {
     let running = TestBackend::start(odd(oddity)).await;
     running.catalog_where(|_| true).await;

@@ -1,4 +1,4 @@
-//! Lists that a process has changed for its caller alone.
+//! Lists that a process changed for its caller only.
 
 use serde_json::json;
 use shoal_ports::{Call, CallOutcome, ListOwner, Principal, SessionId};
@@ -7,7 +7,6 @@ use shoal_protocol::Method;
 use super::harness::{Client, TestBackend, eventually, fixture, text};
 use crate::Isolation;
 
-/// The names of the tools that a client is told.
 async fn listed(running: &TestBackend, client: &Client) -> Vec<String> {
     let call = Call {
         method: Method::ToolsList,
@@ -47,7 +46,6 @@ async fn a_sessions_process_that_adds_a_tool_tells_whose_that_is() {
     );
     running.call(&a, "change", json!({ "tool": "more" })).await;
     eventually("it is told again", || own.borrow()[&owner] != first).await;
-    // With the process goes what it had.
     running.0.end_session(&SessionId::new("a")).await;
     eventually("it is forgotten", || own.borrow().is_empty()).await;
 }

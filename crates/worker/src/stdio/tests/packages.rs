@@ -1,5 +1,5 @@
-//! Published servers. They are fetched with `npx`, so they run on demand:
-//! `cargo test -p shoal-worker packages -- --ignored`.
+//! Published servers. `npx` fetches them, so these tests run on demand: `cargo test -p shoal-worker
+//! packages -- --ignored`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Processes that are busy, or wait for clients: what that means for everybody else.
+//! Processes that are busy or wait for clients, and their effect on other calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,6 @@ use crate::{Isolation, PoolConfig, WorkerRuntime};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A worker whose backend has so many shared processes.
 async fn worker(processes: usize, config: PoolConfig) -> Arc<WorkerRuntime> {
     let mut fixture = fixture("legacy.py", &[]);
     fixture.processes = Some(processes);
@@ -28,7 +27,7 @@ fn call(client: &Client, tool: &str, arguments: Value) -> Call {
     call
 }
 
-/// What a call comes to: its end, or a question.
+/// The end of a call, or `None` for a question.
 async fn comes_to(running: &mut RunningCall) -> Option<CallOutcome> {
     let event = async {
         loop {
@@ -79,7 +78,7 @@ async fn a_call_waits_for_a_process_until_its_deadline() {
         reason.contains("waited") && reason.contains("deadline"),
         "{reason}"
     );
-    // The other one has waited for longer than for a place by now.
+    // The other call has exceeded the queue limit by now.
     eventually("one waits no more", || load(&worker) == (1, 1)).await;
     busy.control.cancel("enough");
     text(&comes_to(&mut waiting[0]).await.unwrap());
@@ -142,7 +141,7 @@ async fn unanswered_questions_leave_the_processes_to_others() {
         }
         assert_eq!((asking.len(), refused), (processes, 2), "its share");
         eventually("they have no place", || load(&worker) == (0, 0)).await;
-        // Whether it can be asked or not, and it may ask as well.
+        // The same holds for clients with and without capabilities.
         for client in [&Client::named("plain"), &honest] {
             let mut running = worker.start(call(client, "pid", json!({}))).await.unwrap();
             text(&comes_to(&mut running).await.unwrap());
@@ -178,9 +177,9 @@ async fn an_idle_process_is_given_up_for_a_session_of_who_has_fewer() {
         .map(|at| Client::named(&format!("h{at}")).of("honest"))
         .collect();
     let own = pid(&honest[0]).await;
-    // The one that was used last is kept, and the one that is in use.
+    // The most recently used process and the one in use stay.
     assert_eq!(pid(&evil[2]).await, before[2]);
-    // Both have a share now: who wants more gives up one of its own.
+    // Both principals have their share, so one that wants more gives up its own.
     assert_ne!(pid(&evil[1]).await, before[1]);
     assert_eq!(pid(&honest[0]).await, own);
     assert_ne!(pid(&honest[1]).await, own);
