@@ -14,28 +14,26 @@ use shoal_telemetry::metrics::Transport;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Runs tools, resources and prompts: an rmcp service, a stdio command, an HTTP server.
-///
-/// The runtime limits concurrency, enforces deadlines and keeps results; a backend only runs calls.
+/// Runs tools, resources and prompts. The runtime limits concurrency, enforces deadlines and keeps
+/// results.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// The backend's readiness and catalog. The catalog's `generations` grow with each change. Code
-    /// inside Shoal's process may also announce changes that its lists do not show; an MCP server's
-    /// announcements count only if its lists changed.
+    /// The backend's readiness and catalog, whose `generations` grow with each change. In-process
+    /// code may announce changes that its lists do not show; an MCP server's announcement counts
+    /// only if a list changed.
     fn state(&self) -> watch::Receiver<BackendState>;
 
     /// Updates of subscribed resources. A receiver that lags must assume that all of them changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// The owners whose lists differ from the catalog. The backend answers their list methods, and
+    /// The owners whose lists differ from the catalog. The backend answers their list methods, or
     /// everyone's if the catalog says so, with all pages in one result.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
 
-    /// Runs one call to its end. The future should end soon after [`CallContext::cancelled`] fires;
-    /// the runtime drops it after the grace period. An error becomes an outcome that says whether
-    /// the tool ran.
+    /// Runs one call to its end. The runtime drops the future some time after
+    /// [`CallContext::cancelled`] fires. Errors become outcomes that say whether the tool ran.
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome;
 
     /// Starts reporting updates of a resource. Idempotent.
@@ -44,13 +42,13 @@ pub trait Backend: Send + Sync + 'static {
     /// Stops reporting updates of a resource.
     async fn unsubscribe(&self, uri: &str);
 
-    /// The number of restarts of the process or connection that runs the tools.
+    /// Restarts of the process or connection that runs the tools.
     fn restarts(&self) -> u64 {
         0
     }
 
-    /// The last lines that a failed server wrote to stderr. They may hold secrets, so show them
-    /// only in logs and in the operator's terminal.
+    /// The last stderr lines of a failed server. They may hold secrets: for logs and the operator's
+    /// terminal only.
     fn last_words(&self) -> Vec<String> {
         Vec::new()
     }
@@ -65,7 +63,7 @@ pub trait Backend: Send + Sync + 'static {
         false
     }
 
-    /// The number of legacy sessions with a process or connection of their own.
+    /// The number of legacy sessions for which [`has_session`](Self::has_session) holds.
     fn sessions(&self) -> usize {
         0
     }
@@ -99,16 +97,13 @@ pub struct CallContext {
     line: Arc<dyn CallLine>,
 }
 
-/// The limit on how long a call waits in its backend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Patience<'a> {
-    /// The pool's queue limit; the text names the scarce resource.
     OfPool(&'a str),
-    /// The call's own deadline.
     OfCall,
 }
 
-/// The runtime's implementation behind [`CallContext`].
+/// The runtime's side of [`CallContext`].
 #[async_trait]
 pub(crate) trait CallLine: StateDoor {
     /// Sends like [`CallLine::notify`] if that needs no wait; otherwise returns its arguments.
@@ -145,8 +140,8 @@ impl CallContext {
         self.line.notify_now(method, params)
     }
 
-    /// Waits for `ready` before the call begins. Meanwhile the call gives up its actor, counts as
-    /// queued, and is refused as overloaded after the queue limit.
+    /// Waits for `ready` before the call begins. Meanwhile the call has no actor, counts as queued,
+    /// and is shed after the queue limit.
     ///
     /// # Errors
     /// The error of `ready`; or the call waited too long or has ended.
@@ -165,18 +160,18 @@ impl CallContext {
     }
 
     /// Sends `notifications/progress` or `notifications/message` to the caller. Waits while the
-    /// event buffer is full. Drops log messages below the level that the caller chose.
+    /// event buffer is full. Drops log messages that the caller did not request.
     pub async fn notify(&self, method: Method, params: Option<RawJson>) {
         self.line.notify(method, params).await;
     }
 
-    /// Sends a request to the client and waits for its answer, until the call's deadline. Fails at
-    /// once if the client did not declare the required capability.
+    /// Sends a request to the client and waits for its answer until the call's deadline. Fails at
+    /// once if the client lacks the capability.
     pub async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome {
         self.line.ask(method, params).await
     }
 
-    /// The session state of the caller's session. Every access fails if the caller has no session.
+    /// The caller's session state, which refuses every access if the caller has no session.
     pub fn session_state(&self) -> SessionState {
         SessionState::new(Arc::clone(&self.line) as _)
     }

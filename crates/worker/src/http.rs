@@ -50,24 +50,24 @@ mod tools;
 pub use self::config::{HttpConfig, HttpIsolation};
 
 const AWAY: &str = "the server cannot be reached";
-/// Most sessions that a server may forget during one call before the call fails.
+/// Most sessions that a server may forget during one call.
 const FORGOTTEN: usize = 2;
 
 /// A backend for an existing MCP server of either era, reached by URL.
 ///
 /// # Sessions
-/// A legacy server gets one session for each Shoal session or principal, and for each set of
-/// forwarded headers, because those may be credentials. If the server has forgotten a session, the
-/// backend opens a new one and resends the refused call.
+/// A legacy server gets a session for each Shoal session or principal and each set of forwarded
+/// headers, which may be credentials. If the server forgets a session, the backend opens a new one
+/// and resends the refused call.
 ///
 /// # Questions to clients
-/// A question on a call's own stream goes to that call. A question on another stream goes to the
-/// newest call of the Shoal session, and only if the connection belongs to one Shoal session.
+/// A question on a call's stream goes to that call. Other questions go to the newest call, if the
+/// connection belongs to one Shoal session.
 ///
 /// # Outcomes
-/// A call ends as `OutcomeUnknown` if its answer broke off and cannot be resumed. The backend does
-/// not wait for the server to return if another server can repeat the call. A call that was not
-/// sent waits for its server if there is no other one; otherwise it ends as `NotExecuted`.
+/// A call whose answer breaks off and cannot be resumed ends as `OutcomeUnknown`, and so does a
+/// lost call that another server can repeat. An unsent call waits for its server if there is no
+/// other one; otherwise it ends as `NotExecuted`.
 pub struct HttpBackend {
     server: Server,
     endpoint: Arc<Endpoint>,
@@ -123,10 +123,6 @@ impl HttpBackend {
         })
     }
 
-    /// Gets the credentials that the call's requests carry.
-    ///
-    /// # Errors
-    /// The call's outcome if there is no token.
     async fn admit(&self, call: &Call, context: &CallContext) -> Result<(), CallOutcome> {
         let admitted = tokio::select! {
             biased;
@@ -167,7 +163,6 @@ impl HttpBackend {
         }
     }
 
-    /// Records which tool arguments travel in headers, for a list that one caller got.
     fn learn(&self, call: &Call, outcome: CallOutcome) -> CallOutcome {
         let era = self.server.launcher.era();
         let (CallOutcome::Result(result), Method::ToolsList, Some(Era::Modern)) =
@@ -221,8 +216,8 @@ impl HttpBackend {
     fn owner(&self, call: &Call) -> SessionOwner {
         let principal = SessionOwner::principal_of(&call.caller);
         if self.server.launcher.era() == Some(Era::Modern) {
-            // A modern server knows no sessions, and the caller gets its own connection if the
-            // server refuses Shoal's credentials.
+            // A modern server has no sessions, and if it refuses Shoal's credentials, the caller
+            // has its own connection.
             return principal;
         }
         match (&self.isolation, &call.caller.session) {

@@ -43,16 +43,16 @@ use peers::PeerCache;
 
 /// Runs the calls of all clients on one shared handler.
 ///
-/// * Each running call has its own [`Peer`](rmcp::Peer), which reaches the call's client. A peer
-///   serves one caller (its session or, without one, its principal): a clone kept after its call
-///   reaches nothing, or a later call of the same caller. Announcements of changed lists and
-///   updated resources work through any peer while it is kept; Shoal keeps about a thousand.
-/// * A peer describes its client in revision 2025-11-25, where servers may ask the client; the
-///   context's `meta` holds the request's `_meta`. So one tool can ask clients of every revision.
+/// * Each running call has a [`Peer`](rmcp::Peer) that reaches its client. A peer serves one caller
+///   (a session, or a principal without one). A clone kept after the call reaches only later calls
+///   of that caller. Announcements of changed lists and resources work through every kept peer,
+///   about a thousand.
+/// * A peer describes its client in revision 2025-11-25, so that a tool can ask clients of every
+///   revision. The context's `meta` holds the request's own `_meta`.
 /// * [`RequestContextExt`] gives the call's principal, deadline, trace and session. The context's
-///   extensions also hold the caller's [`SessionState`](shoal_ports::SessionState).
-/// * Shoal itself is a permanent client of the handler: it calls `on_initialized`, reads the lists
-///   and subscribes to resources.
+///   extensions also hold the [`SessionState`](shoal_ports::SessionState).
+/// * Shoal is a permanent client of the handler: it calls `on_initialized`, reads the lists and
+///   subscribes to resources.
 ///
 /// rmcp logs each service loop at `info`; the filter `rmcp=warn` hides that.
 pub struct RmcpBackend<H: ServerHandler> {
@@ -66,8 +66,7 @@ pub struct RmcpBackend<H: ServerHandler> {
 }
 
 impl<H: ServerHandler> RmcpBackend<H> {
-    /// Starts a backend and reads the handler's lists. If that fails, the state gives the reason
-    /// and the backend retries.
+    /// Starts a backend and reads the handler's lists. After a failure it reports why and retries.
     pub async fn start(handler: H) -> Arc<Self> {
         let handler = Arc::new(handler);
         let hub = Arc::new(Hub::new());
@@ -113,7 +112,7 @@ impl<H: ServerHandler> Backend for RmcpBackend<H> {
         if !context.cancelled().is_cancelled() {
             lent.give_back();
         }
-        // Stops what the tool left running, as rmcp does after an answer.
+        // Stops what the tool left running, as rmcp does.
         context.cancelled().cancel();
         outcome
     }
@@ -140,7 +139,6 @@ impl<H: ServerHandler> Drop for RmcpBackend<H> {
     }
 }
 
-/// Catches a handler's panic outside of calls.
 async fn guarded<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
     let done = AssertUnwindSafe(future).catch_unwind().await;
     if done.is_err() {

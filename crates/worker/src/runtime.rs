@@ -67,18 +67,17 @@ const BACKLOG: usize = 1024;
 /// A worker: one pool's share of one process.
 ///
 /// * A call runs even without a reader. One reader at a time reads its events from a bounded
-///   buffer; a later reader takes over. If a reader falls too far behind, its events end without
-///   `Finished`, and it may attach again.
+///   buffer; a later reader takes over, with the control of the call. The events of a reader that
+///   is too slow end without `Finished`; it may attach again.
 /// * The worker keeps a finished call for [`PoolConfig::result_retention`] or until its end is
-///   acknowledged. It drops a call that is safe to repeat once the end is read, if the call sent
-///   only its end or was lost.
-/// * A later reader also takes over the control of the call; earlier controls have no effect.
-/// * The worker remembers the id of a journaled call that ran or was refused for
-///   [`PoolConfig::call_memory`] after its result is gone. It refuses journaled calls that may have
-///   run here with `OutcomeUnknown`, by the ledger number of their binding and without clocks.
-/// * A deadline or a cancellation ends the call at once. The tool then has
-///   [`PoolConfig::cancel_grace`], and keeps its place in the pool until it stops or is dropped.
-/// * The backend and limits can [change](Self::change): the worker keeps its id and its calls.
+///   acknowledged. It drops a repeatable call once its end is read, if the call sent only its end
+///   or was lost.
+/// * The worker remembers ids of journaled calls that ran or were refused for
+///   [`PoolConfig::call_memory`]. It refuses calls that may have run here with `OutcomeUnknown`, by
+///   ledger numbers instead of clocks.
+/// * A deadline or cancellation ends the call at once. The tool keeps its place until it stops, or
+///   is dropped after [`PoolConfig::cancel_grace`].
+/// * The backend and limits can [change](Self::change); the worker keeps its id and calls.
 pub struct WorkerRuntime {
     id: WorkerId,
     pool: Arc<str>,
@@ -93,7 +92,6 @@ pub struct WorkerRuntime {
     _gauges: Gauges,
 }
 
-/// A call that has begun, and its first reader.
 struct BegunCall {
     record: Arc<CallRecord>,
     reader: u64,
@@ -127,7 +125,7 @@ impl WorkerRuntime {
     fn announce(&self, form: &Arc<Form>) {
         let next = announcement_of(&self.id, &self.pool, &form.state.borrow());
         gauges::name(&next);
-        // Holding the lock keeps a former form from announcing after its successor.
+        // The lock is held so that a former form cannot announce after its successor.
         let forms = self.forms.read();
         let is_current = Arc::ptr_eq(forms.current(), form);
         self.announcement.send_if_modified(|announced| {
@@ -148,10 +146,9 @@ impl WorkerRuntime {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// Starts a call, or finds it if the worker has it already.
     fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
-        // The check precedes the lookup: a former session owner must not take the call from its
-        // successor.
+        // The fence is checked first, because a former session owner must not take the call from
+        // its successor.
         self.fences.hear(&call.caller, call.epoch)?;
         let form = self.forms.read().enter(call.caller.session.as_ref());
         self.make_room(&form, &call);
@@ -185,8 +182,8 @@ impl WorkerRuntime {
         })
     }
 
-    /// Displaces a queued call for `call` if the pool is full. Runs before the ledger entry: a
-    /// refusal is final, and the displaced call takes the same ledger's locks.
+    /// Displaces a queued call if the pool is full. Runs before the ledger entry, because a refusal
+    /// is final and both use the same ledger.
     fn make_room(&self, form: &Form, call: &Call) {
         let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
         if form.admission.are_full() && is_new() && self.refusal(form, call).is_none() {
@@ -218,7 +215,6 @@ impl WorkerRuntime {
         }
     }
 
-    /// Makes a call attachable and returns it to its first reader.
     fn follow(&self, begun: BegunCall) -> RunningCall {
         self.ledger.keep(&begun.record);
         client::follow(begun.record, begun.reader, begun.reader, &self.id)
@@ -267,8 +263,7 @@ impl WorkerRuntime {
     fn refusal(&self, form: &Form, call: &Call) -> Option<CallFailure> {
         let session = call.caller.session.as_ref();
         if session.is_some_and(|session| self.fences.has_ended(session)) {
-            // The session's end has also cancelled its running calls, so no other worker may run
-            // this one.
+            // The end of the session also cancelled its running calls.
             return Some(CallFailure::Cancelled);
         }
         let reason = if self.is_draining() {
@@ -313,7 +308,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        // One task delivers all calls of a link, so it must not run a tool itself.
+        // This task delivers all calls of a link, so it must not run a tool itself.
         let begun = self.begin(call, FirstTurn::InActor);
         let begun = begun.inspect_err(|failure| self.refused(failure))?;
         Ok(self.follow(begun))
@@ -329,7 +324,7 @@ impl Worker for WorkerRuntime {
         record.adopt(attach.epoch)?;
         let number = match attach.reader {
             None => record.attach(attach.after),
-            // A replaced reader gets a number that reads no events.
+            // A replaced reader's number reads no events.
             Some(reader) => record.reattach(reader, attach.after).unwrap_or(0),
         };
         if number > 0 {
@@ -344,7 +339,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        // Recorded first, so that a backend which replaces this one subscribes too.
+        // The URI is recorded first, so that a backend which replaces this one subscribes too.
         let is_new = self.subscribed.lock().insert(uri.to_owned());
         let current = Arc::clone(self.forms.read().current());
         let subscribed = current.backend.subscribe(uri).await;
@@ -377,8 +372,7 @@ impl Worker for WorkerRuntime {
 impl WorkerHere for WorkerRuntime {
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
         let begun = self.begin(call, FirstTurn::Here)?;
-        // This caller has the end already, and no other reader can attach to a call that is safe to
-        // repeat.
+        // This caller has the end, and a repeatable call has no other reader.
         if let Some(outcome) = begun.record.ended().filter(|_| begun.is_new) {
             begun.record.deliver();
             return Ok(RunningCall::ended(outcome, Some(self.id.clone())));

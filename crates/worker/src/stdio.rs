@@ -48,27 +48,26 @@ pub use self::config::{Isolation, StdioConfig};
 /// their call, and one user's answer must not reach another:
 ///
 /// * In a shared process, a call whose client declared one of these capabilities runs alone. Other
-///   calls wait or use another process, started on demand. The backend answers questions outside
-///   such a call with an error.
+///   calls wait or use another process. Questions outside such a call get an error.
 /// * After such a call is cancelled, its process serves no other questions until it confirms the
 ///   end. If it is needed sooner, the backend replaces it.
 /// * Shared processes are offered no roots unless [`StdioConfig::share_roots`] is set.
 /// * With [`Isolation::Session`], a session has its own process, and questions go to its newest
-///   call. Calls without a session use processes of their principal: roots come from its newest
-///   call, other questions go to a call that is alone there.
+///   call. Calls without a session share processes of their principal: its newest call answers for
+///   roots, a call that is alone there answers the rest.
 /// * If a server asks for roots at its start, the first call's client answers before the server
 ///   gets the call.
 ///
-/// A server that asks in the background, after its answer, is safe only in a session's process.
+/// A server that asks after its answer is safe only in a session's process.
 ///
 /// # Eras
 /// [`EraChoice`] selects the era for a server that speaks both.
 ///
 /// # Outcomes
-/// When a process ends, calls written to it end as `OutcomeUnknown`. Other calls move to a new
-/// process at once, or end as `NotExecuted` if the command fails to start. Calls of principals
-/// whose calls ended processes run apart, with growing pauses. The backend reports a cancellation
-/// to the process with `notifications/cancelled`.
+/// When a process ends, calls written to it end as `OutcomeUnknown`. Others move to a new process,
+/// or end as `NotExecuted` if the command fails to start. Calls like those that ended processes run
+/// apart, and then with growing pauses. A cancellation reaches the process as
+/// `notifications/cancelled`.
 pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
@@ -122,8 +121,8 @@ impl StdioBackend {
             && (config.may_ask && can_answer || asks_for_roots && can(ClientCapability::Roots))
     }
 
-    /// Runs a call, and places it again if the process ended before reading it. The pauses of
-    /// `crashes` limit the repetitions.
+    /// Places a call again if its process ended before reading it. The pauses of `crashes` limit
+    /// this.
     async fn run_in(
         &self,
         pool: &Arc<ProcessPool>,
@@ -148,7 +147,6 @@ impl StdioBackend {
         }
     }
 
-    /// Runs a call in its session's process.
     async fn run_in_session(
         &self,
         (sessions, session): (&Arc<Sessions>, SessionId),
@@ -175,9 +173,6 @@ impl StdioBackend {
     }
 
     /// Waits until a process that did not read a call stops taking others.
-    ///
-    /// # Errors
-    /// The call may not continue in another process.
     async fn may_go_on(
         &self,
         process: &Connection,
@@ -193,7 +188,6 @@ impl StdioBackend {
         }
     }
 
-    /// The owner of the call's lists, if its process is not shared.
     fn owner_of_lists(&self, call: &Call) -> Option<ListOwner> {
         if self.config.isolation != Isolation::Session {
             return None;
@@ -203,8 +197,7 @@ impl StdioBackend {
         } = &*call.caller;
         let is_legacy = self.server.launcher.era() == Some(Era::Legacy);
         Some(match session {
-            // A session's calls have their own process, except calls that only the modern side
-            // takes.
+            // Only the modern side runs a session's calls outside of its own process.
             Some(_) if is_legacy => return None,
             Some(session) if *principal == Principal::anonymous() => {
                 ListOwner::Session(session.clone())

@@ -145,9 +145,9 @@ impl HttpConfig {
     pub(super) fn settings(&self, alone: bool) -> Settings {
         Settings {
             era: self.era,
-            // A question arrives on its call's stream. Roots are only declared with sessions,
-            // because servers keep one client's roots; then the lists of this connection also apply
-            // to the sessions, so it declares the same capabilities.
+            // A question arrives on its call's stream. Servers keep one client's roots, so only
+            // unshared sessions declare them. The lists of this connection are the sessions' too,
+            // so it declares the same.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

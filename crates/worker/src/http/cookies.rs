@@ -5,11 +5,10 @@ use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use reqwest::Url;
 
-/// Most bytes of all cookies, because servers limit the size of headers.
+/// The limit for all cookies, because servers limit the size of headers.
 const MOST_BYTES: usize = 4096;
 
-/// The cookies that the server set on this connection. They are kept in memory until the connection
-/// ends.
+/// The cookies that the server set on this connection, kept until it ends.
 #[derive(Default)]
 pub(super) struct Cookies(Mutex<CookieStore>);
 
@@ -30,7 +29,6 @@ impl Cookies {
                 tracing::debug!(target: "shoal::http", %url, "a cookie is not kept: there is no room");
                 continue;
             }
-            // The store refuses a cookie for another site.
             let _ = kept.insert(cookie.into_owned(), url);
         }
     }
@@ -42,7 +40,7 @@ impl Cookies {
         if own.is_empty() {
             return;
         }
-        // The operator's own cookies come first. They may hold non-ASCII bytes.
+        // The operator's cookies come first and may hold non-ASCII bytes.
         let given = headers.get(header::COOKIE).map(HeaderValue::as_bytes);
         let own = own.iter().map(String::as_bytes);
         let all: Vec<&[u8]> = given.into_iter().chain(own).collect();

@@ -42,11 +42,11 @@ impl Endpoint {
         &self.config
     }
 
-    /// Sends a request, for a caller if given, and waits for the head of its answer. Dropping the
-    /// future or the answer cancels the request.
+    /// Sends a request and waits for the head of its answer. Dropping the future or the answer
+    /// cancels the request.
     ///
-    /// After a 401, replaces Shoal's own token and sends the request again, once. A call is sent
-    /// again only if a challenge shows that the server refused the token, so nothing ran.
+    /// After a 401, replaces Shoal's own token and resends once. A call is resent only if a
+    /// challenge shows that the token was refused, so nothing ran.
     pub(super) async fn send(
         &self,
         client: &Client,
@@ -96,13 +96,10 @@ impl Endpoint {
 }
 
 pub(super) struct Sent<'a> {
-    /// The target, if it differs from the endpoint's own URL.
     pub(super) url: Option<&'a Url>,
     pub(super) method: Method,
-    /// The protocol's headers.
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
     pub(super) caller: Option<&'a Caller>,
-    /// Whether the request runs a tool.
     pub(super) is_call: bool,
 }

@@ -17,26 +17,21 @@ use super::stream::{Cursor, Events, is_event_stream};
 use crate::http_client::{Unanswered, beginning_of};
 use crate::upstream::{Origin, OutgoingRequest, Readable, RequestOutcome, readable};
 
-/// The deepest answer to `initialize` that is parsed for its version.
 const MAX_DEPTH: usize = 128;
-/// How long an answered request's stream is read on, so that its connection can be reused after the
-/// end.
+/// How long to read on after the answer, because a stream that ended leaves its connection
+/// reusable.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Bytes read of an HTTP+SSE server's response to a posted message.
 const ACCEPTED: usize = 4096;
-/// The longest pause between attempts to resume a stream.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 enum Followed {
     Whole,
-    /// The request is answered, but the stream may continue.
     Stream(Box<Events>),
-    /// The server speaks HTTP+SSE.
     HttpSse,
 }
 
 impl Channel {
-    /// Sends a request and finishes it with any outcome, unless the caller stopped waiting.
+    /// Sends a request and finishes it, unless the caller stopped waiting.
     pub(super) async fn exchange(
         self: Arc<Self>,
         text: Bytes,
@@ -133,10 +128,6 @@ impl Channel {
         }
     }
 
-    /// Passes events on until the request is answered.
-    ///
-    /// # Errors
-    /// The outcome if it is not answered.
     async fn follow(
         &self,
         answer: reqwest::Response,
@@ -185,8 +176,8 @@ impl Channel {
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
-                        // The connection broke, unlike a stream that its server ends so that Shoal
-                        // resumes it later.
+                        // Unlike a server that ends its stream to be polled again, this connection
+                        // broke.
                         self.presence.reachability.doubt();
                         why = format!("the stream of its answer: {broken}");
                         break;
@@ -203,7 +194,7 @@ impl Channel {
         }
     }
 
-    /// Waits until this server is away and another server can and may repeat the request.
+    /// Waits until another server can and may repeat the request of this one, which is away.
     async fn better_elsewhere(&self, id: u64) {
         self.presence.reachability.left_to_others().await;
         if !self.link.pending.may_be_repeated(id) {
@@ -234,9 +225,6 @@ impl Channel {
     }
 
     /// Resumes a stream after its last event (up to 2025-11-25).
-    ///
-    /// # Errors
-    /// The request's outcome if the stream cannot be resumed.
     async fn resume(
         &self,
         cursor: &Cursor,
@@ -258,7 +246,7 @@ impl Channel {
                 Ok(answer) if may_pass(answer.status()) => {}
                 Ok(answer) => {
                     let status = answer.status();
-                    // The refusal may end the session, but does not reveal what the call did.
+                    // The refusal may end the session, but does not tell what the call did.
                     drop(self.refused(answer, None, None).await);
                     return Err(lost(&format!("{why}, and it is not resumed ({status})")));
                 }
@@ -272,7 +260,7 @@ impl Channel {
     }
 }
 
-/// A server's error without an id, which then concerns the posted request.
+/// An error without an id concerns the posted request.
 fn error_of_nothing(answer: &Bytes) -> Option<RpcError> {
     match Body::from_server(answer, MAX_DEPTH).ok()? {
         Body::Single(Message::Response(Response {
@@ -283,7 +271,6 @@ fn error_of_nothing(answer: &Bytes) -> Option<RpcError> {
     }
 }
 
-/// Whether the next attempt may succeed after this refusal.
 pub(super) fn may_pass(status: http::StatusCode) -> bool {
     status.is_server_error() && status != http::StatusCode::NOT_IMPLEMENTED
         || status == http::StatusCode::TOO_MANY_REQUESTS

@@ -1,9 +1,8 @@
 //! HTTP+SSE of 2024-11-05: one stream carries all messages of the server, and its `endpoint` event
-//! names the URL for messages to it.
+//! names the URL for requests.
 //!
-//! Shoal tries Streamable HTTP first. If the server refuses the POST of `initialize`, or answers it
-//! with `endpoint`, and a GET opens a stream with that event, Shoal uses HTTP+SSE (2025-11-25,
-//! Transports, Backwards Compatibility).
+//! Shoal tries Streamable HTTP first, then this transport (2025-11-25, Transports, Backwards
+//! Compatibility).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,12 +20,10 @@ use super::stream::{Events, is_event_stream};
 use crate::upstream::{Line, Origin};
 
 const ENDPOINT: &[u8] = b"endpoint";
-/// Bytes of other events that may precede `endpoint`.
 const BEFORE_ENDPOINT: usize = 64 * 1024;
 const SHOWN: usize = 200;
 
 impl Channel {
-    /// Whether an HTTP+SSE server may have sent this refusal of `initialize`.
     pub(super) fn may_speak_http_sse(&self, refusal: StatusCode) -> bool {
         let nothing_there = [
             StatusCode::BAD_REQUEST,
@@ -40,16 +37,15 @@ impl Channel {
         nothing_there.contains(&refusal) && self.messages.get().is_none()
     }
 
-    /// Whether a server that also accepts POST answers `initialize` with its HTTP+SSE stream.
+    /// Whether the server answers the POST of `initialize` with its HTTP+SSE stream.
     pub(super) fn is_endpoint(&self, event: &SseEvent) -> bool {
         event.name.as_deref() == Some(ENDPOINT) && self.messages.get().is_none()
     }
 
-    /// Tries to open the HTTP+SSE stream, and reads it in the background. Messages then go to the
-    /// URL that it names. Returns whether the server has one.
+    /// Opens the HTTP+SSE stream, if there is one, and reads it in the background.
     ///
     /// # Errors
-    /// That URL is unusable.
+    /// The stream's URL for messages is unusable.
     pub(super) async fn try_http_sse(self: &Arc<Self>) -> Result<bool, String> {
         let opened = timeout(self.endpoint.config().probe_timeout.get(), self.opened()).await;
         let opened = opened.unwrap_or(Err("its stream does not begin in time"));
@@ -68,7 +64,6 @@ impl Channel {
         }
     }
 
-    /// The message URL, the event's data and the stream.
     async fn opened(&self) -> Result<(Url, Bytes, Events), &'static str> {
         let mut headers = HeaderMap::new();
         headers.insert(
@@ -127,8 +122,7 @@ impl Channel {
     }
 }
 
-/// The message URL that the stream at `url` names. It must have the same origin because requests
-/// carry credentials.
+/// The URL for messages must have the stream's origin, because requests carry credentials.
 fn messages_url(url: &Url, named: &[u8]) -> Result<Url, String> {
     let named = String::from_utf8_lossy(named);
     let messages = url.join(named.trim()).ok();

@@ -1,4 +1,4 @@
-//! The stream for messages of the server outside of requests (up to 2025-11-25).
+//! The stream for the server's messages outside of requests (up to 2025-11-25).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,10 @@ use super::exchange::may_pass;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::upstream::{Line, Origin, STABLE};
 
-/// How long the handshake waits for the stream, so that changes after the first read of the lists
-/// are not missed.
+/// How long the handshake waits for the stream, so that reads of lists after it miss no change.
 const SOON: Duration = Duration::from_millis(200);
 
 impl Channel {
-    /// Opens the stream in the background if there is a session, and waits briefly for it.
     pub(super) async fn listen_soon(self: &Arc<Self>) {
         if !self.in_session() {
             return;
@@ -54,7 +52,7 @@ impl Channel {
                     }
                     let events = Events::of(answer, config.message_bytes, Duration::ZERO);
                     let began = Instant::now();
-                    // A server without such a stream may end it instead of refusing it.
+                    // A server without the stream may end it instead of refusing it.
                     if self.hear(events, &mut cursor).await || began.elapsed() >= STABLE {
                         backoff.reset();
                     }
@@ -62,8 +60,7 @@ impl Channel {
                     continue;
                 }
                 Ok(answer) if may_pass(answer.status()) => {}
-                // Some servers do not implement this method at all, and the new session is
-                // certainly alive.
+                // Some servers answer this method so, and the session is too new to be lost.
                 Ok(answer)
                     if opened.is_some()
                         && [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST]
@@ -72,8 +69,8 @@ impl Channel {
                     return;
                 }
                 Ok(answer) => {
-                    // The session may be over, the stream may not exist (405), or the event may be
-                    // too old to resume from.
+                    // The session may be over, the stream missing (405), or the event too old to
+                    // resume from.
                     let resumes = cursor.id.take().is_some();
                     drop(self.refused(answer, None, None).await);
                     if !resumes || self.link.lost().is_some() {
@@ -87,7 +84,7 @@ impl Channel {
         }
     }
 
-    /// Reads the stream to its end. Returns whether any event came.
+    /// Returns whether any event came.
     async fn hear(&self, mut events: Events, cursor: &mut Cursor) -> bool {
         let mut heard = false;
         while let Some(Ok(mut event)) = events.next().await {

@@ -1,4 +1,4 @@
-//! Tracks whether the server is reachable, with its lead connection.
+//! Tracks the lead connection and whether the server is reachable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +25,8 @@ struct State {
     why: String,
 }
 
-/// The connections that calls use.
 pub(super) enum Way {
-    /// The lead connection, or connections of the same kind.
     Lead(Arc<Connection>),
-    /// Only connections with callers' credentials.
     OfCallers,
 }
 
@@ -42,10 +39,6 @@ impl Presence {
         }
     }
 
-    /// The lead connection.
-    ///
-    /// # Errors
-    /// `NotExecuted` if there is none.
     pub(super) fn lead(&self) -> Result<Arc<Connection>, CallFailure> {
         let lead = self.lead.lock();
         lead.connection
@@ -53,10 +46,6 @@ impl Presence {
             .ok_or_else(|| CallFailure::not_executed(&*lead.why))
     }
 
-    /// How calls reach the server.
-    ///
-    /// # Errors
-    /// `NotExecuted` if they cannot.
     pub(super) fn way(&self) -> Result<Way, CallFailure> {
         if self.lead.lock().refuses {
             return Ok(Way::OfCallers);
@@ -64,7 +53,7 @@ impl Presence {
         self.lead().map(Way::Lead)
     }
 
-    /// Checks the server periodically, and at once after a doubt, until the connection is lost.
+    /// Checks the server periodically, and at once after a doubt.
     async fn watch(
         self: Arc<Self>,
         connection: std::sync::Weak<Connection>,
@@ -142,7 +131,7 @@ impl Lead for Arc<Presence> {
         Box::pin(self.reachability.ask_again(self.interval))
     }
 
-    /// The server is retried soon anyway, and there is no process to start.
+    /// The server is retried soon anyway.
     fn wanted(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

@@ -12,7 +12,6 @@ pub(super) fn is_event_stream(answer: &Response) -> bool {
     has_media_type(answer.headers(), "text/event-stream")
 }
 
-/// Whether the answer has this media type, with any parameters.
 pub(super) fn has_media_type(headers: &HeaderMap, media_type: &str) -> bool {
     let named = headers.get(CONTENT_TYPE).map(|named| named.as_bytes());
     let named = named.and_then(|named| named.get(..media_type.len()));
@@ -62,15 +61,12 @@ impl Events {
     }
 }
 
-/// The position in a stream.
 pub(super) struct Cursor {
     pub(super) id: Option<String>,
     pub(super) retry: Duration,
 }
 
-/// The default reconnection delay.
 const RETRY: Duration = Duration::from_secs(1);
-/// The longest event id that Shoal sends back.
 const LONGEST_ID: usize = 4096;
 
 impl Default for Cursor {

@@ -6,7 +6,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use shoal_protocol::{Era, InvalidParamHeader, ParamHeaders, RawJson};
 
-/// Most such tools kept from lists of single callers.
 const MOST: usize = 10_000;
 
 #[derive(Default)]
@@ -15,13 +14,12 @@ pub(super) struct Tools(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     mirrored: HashMap<String, ParamHeaders>,
-    /// Tools with invalid annotations.
     refused: HashSet<String>,
 }
 
 impl Tools {
-    /// Replaces the known tools by the server's list. In the modern era, removes tools with invalid
-    /// annotations, because a client cannot know which headers their server expects.
+    /// Replaces the known tools. In the modern era, removes tools with invalid annotations, because
+    /// their servers may expect any headers.
     pub(super) fn learn(&self, era: Era, tools: &mut Vec<RawJson>) {
         let mut known = self.0.lock();
         let mut learnt = Known::default();
@@ -39,7 +37,7 @@ impl Tools {
         if fits(known.mirrored.len(), mirrored.len()) {
             known.mirrored.extend(mirrored);
         } else {
-            // When full, start over: callers list tools before they call them.
+            // Starting over is safe: callers list tools before they call them.
             known.mirrored = mirrored;
         }
         if fits(known.refused.len(), refused.len()) {
@@ -60,7 +58,7 @@ impl Tools {
 }
 
 impl Known {
-    /// Records a tool. Returns whether it can be called.
+    /// Returns whether the tool can be called.
     fn take(&mut self, era: Era, tool: &RawJson, before: &Self) -> bool {
         let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
             return true;

@@ -6,12 +6,10 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use reqwest::Response;
 
-/// The retry delay if the server names none.
 pub(crate) const LATER: Duration = Duration::from_secs(1);
-/// The longest retry delay passed to callers.
 const LATEST: Duration = Duration::from_secs(3600);
 
-/// The beginning of a body. Read errors are ignored, because the status matters more.
+/// Ignores read errors, because the status matters more than the body.
 pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
     let mut whole = BytesMut::new();
     while whole.len() < limit
@@ -22,8 +20,7 @@ pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
     whole.freeze()
 }
 
-/// The delay that the server requests. Dates are ignored, because they depend on another machine's
-/// clock.
+/// Ignores dates, which depend on another machine's clock.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     let seconds = seconds.trim().parse().ok()?;

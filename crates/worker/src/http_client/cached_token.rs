@@ -8,14 +8,13 @@ use tokio::time::Instant;
 
 use super::token_endpoint::{NoToken, Token};
 
-/// The longest use of a token.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// The time before its expiry when a token is replaced, so that requests under way still arrive in
+/// Tokens are replaced this long before they expire, so that requests under way still arrive in
 /// time.
 const BEFORE_ITS_END: Duration = Duration::from_secs(10);
 
-/// A token, or the reason why there is none. The task that fetches it holds the lock; others wait
-/// for the result. Times use the monotonic clock and start before the request for the token.
+/// A token, or the reason why there is none. The fetching task holds the lock. Times use the
+/// monotonic clock and start before the request for the token.
 #[derive(Default)]
 pub(super) struct CachedToken(Mutex<Option<Held>>);
 
@@ -26,7 +25,7 @@ struct Held {
 }
 
 impl CachedToken {
-    /// Returns the token. Calls `fetch` if it is unknown or about to expire. If the endpoint is
+    /// Returns the token, and calls `fetch` if it is unknown or about to expire. If the endpoint is
     /// unreachable, the former token serves until it expires. If the future is dropped, the next
     /// waiting caller fetches.
     ///

@@ -28,24 +28,18 @@ mod discovery;
 
 pub use self::config::{ClientAuthentication, ClientCredentialsConfig};
 
-/// How long Shoal requests no token after the server refused a new one.
 const FUTILE: Duration = Duration::from_secs(10);
 
 pub(super) struct ClientCredentials {
     config: ClientCredentialsConfig,
     server: Url,
     within: Duration,
-    /// The token source, once known.
     source: Mutex<Option<Arc<TokenSource>>>,
     token: CachedToken,
     futile_until: Mutex<Option<Instant>>,
 }
 
 impl ClientCredentials {
-    /// Creates the client without sending requests. `within` limits each token request.
-    ///
-    /// # Errors
-    /// The reason why the settings are unusable.
     pub(super) fn new(
         config: ClientCredentialsConfig,
         server: Url,
@@ -62,11 +56,7 @@ impl ClientCredentials {
         })
     }
 
-    /// The `Authorization` header of Shoal's requests; `None` until a 401 names the authorization
-    /// server.
-    ///
-    /// # Errors
-    /// There is no token.
+    /// The `Authorization` header; `None` until a 401 names the authorization server.
     pub(super) async fn authorization(
         &self,
         client: &Client,
@@ -78,11 +68,7 @@ impl ClientCredentials {
         token.await.map(Some)
     }
 
-    /// Replaces a token that the server answered with 401. Returns whether there is another one to
-    /// try.
-    ///
-    /// # Errors
-    /// There is no token.
+    /// Replaces a token that got a 401. Returns whether there is another one to try.
     pub(super) async fn renew(
         &self,
         client: &Client,
@@ -101,7 +87,7 @@ impl ClientCredentials {
         self.token.renew(refused, fetch).await.map(|_| true)
     }
 
-    /// Records that the server refused a token requested for its last 401.
+    /// Records that a freshly requested token got a 401.
     pub(super) fn was_futile(&self) {
         *self.futile_until.lock() = Some(Instant::now() + FUTILE);
     }
@@ -122,8 +108,7 @@ impl ClientCredentials {
         })
     }
 
-    /// The token source. A 401 triggers a new lookup, because servers change their authorization
-    /// servers.
+    /// A 401 triggers a new lookup, because servers change their authorization servers.
     async fn source(
         &self,
         client: &Client,

@@ -14,7 +14,6 @@ use super::{ClientCredentialsConfig, check_url, headers, token_exchange};
 const AUTHORIZATION: &str = "authorization";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
-/// The settings of a backend that concern its HTTP client.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClientConfig {
     pub(crate) headers: BTreeMap<String, Secret>,
@@ -29,8 +28,8 @@ pub(crate) struct HttpClientConfig {
     pub(crate) token_timeout: Duration,
 }
 
-/// Builds the client's part of a backend's settings. A macro, because these settings are not a
-/// flattened struct: serde cannot refuse unknown fields around one.
+/// Builds the client's part of a backend's settings. A macro, because the settings are flat: serde
+/// cannot refuse unknown fields around a flattened struct.
 macro_rules! client_of {
     ($settings:expr) => {
         $crate::http_client::HttpClientConfig {
@@ -160,7 +159,6 @@ impl HttpClientConfig {
         Some(&self.token_exchange).filter(|exchange| !exchange.endpoint.is_empty())
     }
 
-    /// The client headers that calls must carry.
     pub(crate) fn wanted(&self) -> Vec<Arc<str>> {
         // `check` has validated them.
         let mut wanted = headers::forwarded(&self.forward).unwrap_or_default();
@@ -171,7 +169,7 @@ impl HttpClientConfig {
     }
 }
 
-/// The URLs of one or several equal servers, from two settings of which one is used.
+/// The URLs of one or several equal servers, from two alternative settings.
 ///
 /// # Errors
 /// Describes the faulty settings.

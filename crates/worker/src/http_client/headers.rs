@@ -1,5 +1,5 @@
-//! Headers that the operator adds to every request, from the configuration and from a file, and
-//! headers forwarded from clients.
+//! Headers that the operator adds to requests, from the configuration or a file, and headers
+//! forwarded from clients.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use super::{HttpClientConfig, LOOK, off_the_runtime};
 
 const FILE_BYTES: u64 = 64 * 1024;
 const FORWARDED: usize = 16;
-/// Headers that control how a message travels; only Shoal sets them.
+/// Only Shoal sets these headers, which control how a message travels.
 const OWN: [&str; 17] = [
     "accept",
     "accept-encoding",
@@ -40,7 +40,7 @@ const OWN: [&str; 17] = [
 pub(super) struct Headers {
     fixed: HeaderMap,
     file: Option<PathBuf>,
-    /// Held while the file is read; other requests wait, so that none goes without these headers.
+    /// The lock is held while the file is read, so that no request goes without its headers.
     read: Mutex<Read>,
 }
 
@@ -90,7 +90,7 @@ impl Headers {
         })
     }
 
-    /// The present headers. If the file is unusable, its former headers stay.
+    /// The present headers. An unusable file keeps its former headers.
     pub(super) async fn current(&self) -> HeaderMap {
         let mut headers = self.fixed.clone();
         let Some(file) = &self.file else {
@@ -108,7 +108,7 @@ impl Headers {
                 }
                 Err(reason) => Some(reason),
             };
-            // Logged once per error, not once per check.
+            // An error is logged once, not at each check.
             if let Some(reason) = &failed
                 && read.failed != failed
             {
@@ -123,7 +123,6 @@ impl Headers {
     }
 }
 
-/// Reads the file unless its modification time is `known`.
 async fn load_if_other(
     file: &Path,
     known: Option<SystemTime>,
@@ -165,12 +164,10 @@ fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMa
     Ok(headers)
 }
 
-/// Whether settings may contain this header.
 pub(crate) fn is_settable(name: &str) -> bool {
     known(name).is_ok()
 }
 
-/// Parses a header name that Shoal does not set itself.
 fn known(name: &str) -> Result<HeaderName, String> {
     let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
     if OWN.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-") {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a single unreachable server stays listed, so that calls can wait for it.
+/// How long a single unreachable server stays listed while calls wait for it.
 const LISTED: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,17 +15,13 @@ enum Heard {
     #[default]
     Nothing,
     There,
-    /// A request could not reach the server, and a check is due.
     Doubted,
-    /// A check failed.
     Away,
 }
 
-/// Equal servers, each of which can run the others' calls.
 #[derive(Clone)]
 pub(crate) struct EqualServers(Arc<watch::Sender<Vec<Heard>>>);
 
-/// The state of one server.
 pub(crate) struct Reachability {
     all: EqualServers,
     own: usize,
@@ -56,7 +52,7 @@ impl Reachability {
         self.hear(Heard::There);
     }
 
-    /// Records a failed check. Returns whether the server should be unlisted.
+    /// Records a failed check. Returns whether to unlist the server.
     pub(crate) fn missed(&self) -> bool {
         self.hear(Heard::Away);
         let mut away_since = self.away_since.lock();
@@ -64,30 +60,29 @@ impl Reachability {
         !self.is_alone() || away_since.elapsed() >= LISTED
     }
 
-    /// Records that a request could not reach the server.
     pub(crate) fn doubt(&self) {
         if self.heard() == Heard::There {
             self.hear(Heard::Doubted);
         }
     }
 
-    /// Whether calls wait for the server: it is away, and there is no other one.
+    /// Calls wait for a server that is away if there is no other one.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.is_alone() && self.heard() != Heard::There
     }
 
-    /// Waits until the server is reachable. This and the following are cancellation safe.
+    /// Waits until the server is reachable. Cancellation safe.
     pub(crate) async fn back(&self) {
         self.until(|own, _| own == Heard::There).await;
     }
 
-    /// Waits until the server is away and another one is reachable.
+    /// Waits until the server is away and another one is reachable. Cancellation safe.
     pub(crate) async fn left_to_others(&self) {
         self.until(|own, all| own == Heard::Away && all.contains(&Heard::There))
             .await;
     }
 
-    /// Waits until the next check: after `interval`, or at once after a doubt.
+    /// Waits for `interval` or a doubt. Cancellation safe.
     pub(crate) async fn ask_again(&self, interval: Duration) {
         let doubted = self.until(|own, _| own != Heard::There);
         let _ = tokio::time::timeout(interval, doubted).await;

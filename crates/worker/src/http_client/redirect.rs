@@ -1,5 +1,5 @@
-//! Follows redirects that keep the request and its origin. A server must not send Shoal's
-//! credentials or requests elsewhere.
+//! Follows redirects within the origin that keep the request. A server must not send Shoal's
+//! credentials elsewhere.
 
 use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::{Response, Url};
@@ -7,23 +7,21 @@ use shoal_ports::shown;
 
 const SHOWN: usize = 300;
 
-/// Whether 301 and 302 keep this method; the HTTP client's own policy cannot see it.
+/// 301 and 302 keep these methods; the HTTP client's redirect policy does not see the method.
 pub(super) fn may_move(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// The target of such a redirect.
 pub(super) fn moved(answer: &Response) -> Option<Url> {
     let moved = [StatusCode::MOVED_PERMANENTLY, StatusCode::FOUND];
     let target = target(answer.url(), answer.headers())?;
     (moved.contains(&answer.status()) && target.origin() == answer.url().origin()).then_some(target)
 }
 
-/// The target of a refused redirect, for messages.
 pub(crate) fn redirect_target(answer: &Response) -> Option<String> {
     let redirects = answer.status().is_redirection();
     let mut to = target(answer.url(), answer.headers()).filter(|_| redirects)?;
-    // These parts may be secrets and do not belong in logs.
+    // These parts may be secrets.
     let _ = (to.set_username(""), to.set_password(None));
     to.set_query(None);
     to.set_fragment(None);

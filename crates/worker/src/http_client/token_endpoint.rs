@@ -16,19 +16,14 @@ use crate::upstream::RequestOutcome;
 pub(super) const WHAT: &str = "a token endpoint";
 const ANSWER: usize = 64 * 1024;
 const SHOWN: usize = 300;
-/// The lifetime of a token whose answer names none.
 const UNTOLD: Duration = Duration::from_secs(60);
-/// How long a refusal is cached.
 const REFUSED: Duration = Duration::from_secs(10);
-/// How long an unreachable endpoint is cached, and the retry delay.
 const AWAY: Duration = Duration::from_secs(1);
 
 /// The reason why there is no token; contains no tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoToken {
-    /// A repetition would fail too.
     Refused(String),
-    /// The failure may be temporary.
     Away(String),
 }
 
@@ -38,11 +33,9 @@ pub(super) struct Token {
     pub(super) life: Duration,
 }
 
-/// The secrets of a token request, and the text for its refusal.
 pub(super) struct Asked<'a> {
-    /// Secrets and their replacements in messages, because an answer may repeat the request.
+    /// Secrets and their replacements in messages: an answer may repeat the request.
     pub(super) hidden: &'a [(&'a str, &'static str)],
-    /// The verb for a refusal in messages.
     pub(super) refusal: &'static str,
 }
 
@@ -61,10 +54,6 @@ struct Error {
     error_description: Option<String>,
 }
 
-/// Begins a token request.
-///
-/// # Errors
-/// The rules do not allow the endpoint's address.
 pub(super) fn post(client: &Client, endpoint: &Url) -> Result<RequestBuilder, NoToken> {
     let request = client.request(Method::POST, endpoint);
     Ok(request
@@ -73,7 +62,7 @@ pub(super) fn post(client: &Client, endpoint: &Url) -> Result<RequestBuilder, No
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded"))
 }
 
-/// Adds the client's name and secret as `Authorization: Basic` (RFC 6749, 2.3.1).
+/// Adds `Authorization: Basic` (RFC 6749, 2.3.1).
 pub(super) fn basic_auth(request: RequestBuilder, client: &str, secret: &str) -> RequestBuilder {
     request.basic_auth(encoded(client), Some(encoded(secret)))
 }
@@ -88,12 +77,8 @@ fn encoded(text: &str) -> String {
     form(&[("", text)]).trim_start_matches('=').to_owned()
 }
 
-/// Sends a token request.
-///
-/// # Errors
-/// There is no token.
 pub(super) async fn ask(request: RequestBuilder, asked: Asked<'_>) -> Result<Token, NoToken> {
-    // The query of the URL must not appear in errors.
+    // The URL's query must not appear in errors.
     let answer = request.send().await.map_err(|error| {
         let why = whole_story(&error);
         NoToken::Away(format!("the token endpoint cannot be reached: {why}"))
@@ -138,7 +123,7 @@ impl Granted {
     }
 }
 
-/// Accepts numbers, numeric strings and fractions; other values count as missing.
+/// Accepts strings and fractions; other values count as missing.
 fn seconds<'de, D: Deserializer<'de>>(written: D) -> Result<Option<Duration>, D::Error> {
     let seconds = match Value::deserialize(written)? {
         Value::Number(number) => number.as_f64(),
@@ -152,7 +137,7 @@ impl From<NoToken> for CallOutcome {
     fn from(none: NoToken) -> Self {
         match none {
             NoToken::Refused(why) => Self::Error(RpcError::internal(why)),
-            // Not a worker failure: tokens of other callers may be cached.
+            // Other callers' tokens may be cached, so this is not the worker's failure.
             NoToken::Away(why) => Self::Failed(CallFailure::overloaded(why, AWAY)),
         }
     }
@@ -168,7 +153,6 @@ impl From<NoToken> for RequestOutcome {
 }
 
 impl NoToken {
-    /// How long this result is cached.
     pub(super) fn life(&self) -> Duration {
         match self {
             Self::Refused(_) => REFUSED,

@@ -15,7 +15,7 @@ use super::token_endpoint::{NoToken, Token};
 const ALL: usize = 1024;
 const OF_PRINCIPAL: usize = 8;
 
-/// Tokens by principal and a hash of the caller's token, which itself is not stored.
+/// Tokens by principal and a hash of the caller's token, which is not stored.
 #[derive(Default)]
 pub(super) struct Tokens(Mutex<HashMap<Key, Arc<Entry>>>);
 
@@ -27,8 +27,8 @@ struct Entry {
 }
 
 impl Tokens {
-    /// Returns the token for a principal's token. Calls `trade` if it is unknown or expired. If the
-    /// future is dropped, the next waiting caller trades.
+    /// Returns the token for a caller's token, and calls `trade` if it is unknown or expired. If
+    /// the future is dropped, the next waiting caller trades.
     ///
     /// # Errors
     /// The error of `trade`, cached briefly.

@@ -1,5 +1,4 @@
-//! Reads the lists that the handler's capabilities name, and reads them again after announced
-//! changes.
+//! Reads the handler's lists, again after each announced change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +15,11 @@ use super::host::Host;
 use super::hub::{Hub, List};
 use crate::BackendState;
 
-/// The pause before an unreadable list is read again.
 const RETRY: Duration = Duration::from_secs(5);
-/// Most pages of one list. A handler with more has probably lost its cursor.
+/// A handler with more pages has probably lost its cursor.
 const PAGES: usize = 1000;
 const LISTS: [List; 3] = [List::Tools, List::Resources, List::Prompts];
 
-/// Reads the handler's lists, for no particular client.
 pub(super) struct Lister<H: ServerHandler> {
     pub(super) handler: Arc<H>,
     pub(super) host: Arc<Host<H>>,
@@ -43,10 +40,8 @@ enum ListError {
     Endless { what: &'static str },
 }
 
-/// A list and its TTL.
 type Listed = (Vec<RawJson>, Option<u64>);
 
-/// A page and the next cursor.
 type Page = Result<(Listed, Option<String>), ErrorData>;
 
 impl<H: ServerHandler> Lister<H> {
@@ -80,7 +75,7 @@ impl<H: ServerHandler> Lister<H> {
         }
     }
 
-    /// Reads and publishes the lists that changed since the generations `known`, or all lists.
+    /// Reads and publishes the lists that changed since `known`, or all.
     async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
         // Read first, so that an announcement during the read causes another one.
         let announced = self.hub.announced();
@@ -116,7 +111,6 @@ impl<H: ServerHandler> Lister<H> {
             }
         };
         self.state.send_modify(|state| {
-            // A complete catalog stays until a newer complete one.
             if detail.is_none() {
                 state.catalog = Some(Arc::new(catalog.clone()));
             }

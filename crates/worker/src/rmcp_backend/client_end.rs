@@ -1,4 +1,4 @@
-//! The client's end of one rmcp peer, which routes the peer's messages to its call or to everyone.
+//! The client's end of an rmcp peer, which routes messages to the peer's call or to everyone.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,7 +21,7 @@ use super::hub::{Hub, List};
 use super::wire;
 use crate::CallContext;
 
-/// The notification by which a tool asks to close the client's stream.
+/// The notification that asks to close the client's stream.
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
 
 pub(super) struct ClientEnd {
@@ -33,10 +33,8 @@ pub(super) struct ClientEnd {
     used_up: AtomicBool,
 }
 
-/// The rest of a message's processing.
 type Later = BoxFuture<'static, ()>;
 
-/// The transport between rmcp's service loop and a client end.
 pub(super) struct InProcess(pub(super) Arc<ClientEnd>);
 
 impl ClientEnd {
@@ -60,7 +58,7 @@ impl ClientEnd {
     }
 
     /// Whether the peer must not serve another call: rmcp keeps state of a question beyond its
-    /// answer, and a message between calls shows that a tool kept a clone.
+    /// answer, and a message between calls comes from a kept clone.
     pub(super) fn is_used_up(&self) -> bool {
         self.used_up.load(Ordering::Acquire)
     }
@@ -79,7 +77,7 @@ impl ClientEnd {
         }
     }
 
-    /// Processes a notification. Returns the rest of the work if the call has no room now.
+    /// Returns the rest of the work if the call has no room now.
     fn notified(
         &self,
         notification: ServerNotification,
@@ -103,7 +101,7 @@ impl ClientEnd {
                     self.give_up(&id);
                 }
             }
-            // These belong to `subscriptions/listen` and rmcp's tasks, which Shoal handles itself.
+            // Shoal itself handles `subscriptions/listen` and tasks.
             N::SubscriptionsAcknowledgedNotification(_) | N::TaskStatusNotification(_) => {}
             for_the_caller => {
                 if let Some(call) = call {
@@ -117,7 +115,7 @@ impl ClientEnd {
 
     async fn requested(&self, id: RequestId, request: ServerRequest, call: Option<CallContext>) {
         let answer = match (&request, wire::split_request(&request), call) {
-            // A ping asks for the connection, which is this process.
+            // The connection that a ping asks for is this process.
             (ServerRequest::PingRequest(_), ..) => Ok(ClientResult::empty(())),
             (_, Some((method, params)), Some(call)) => {
                 let given_up = CancellationToken::new();
@@ -176,8 +174,8 @@ impl Transport<RoleServer> for InProcess {
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let end = Arc::clone(&self.0);
-        // The call is read now because the rest runs in a separate task. rmcp spawns a task for
-        // every message, usually with nothing left to do, so it should be small.
+        // The call is read now, because the rest runs in another task. rmcp spawns one per message,
+        // usually with nothing left to do, so it should be small.
         let call = end.call.lock().clone();
         if call.is_none() || matches!(message, JsonRpcMessage::Request(_)) {
             end.used_up.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! What a handler can learn from its [`RequestContext`]: the caller, deadline, trace and session.
+//! The call's data in a handler's [`RequestContext`].
 
 use std::sync::Arc;
 
@@ -32,15 +32,14 @@ impl CallInfo {
 
 /// Shoal's additions to rmcp's [`RequestContext`].
 ///
-/// They work under any server. Without Shoal, for example in a handler's own test, there is no
-/// principal, deadline or trace, and the session refuses every access. rmcp's own members work
-/// under Shoal: `ct` fires when the client cancels or the deadline passes, and `peer` reaches the
-/// call's client.
+/// Without Shoal, for example in a handler's own test, there is no principal, deadline or trace,
+/// and the session refuses every access. rmcp's own members work under Shoal: `ct` fires when the
+/// client cancels or the deadline passes, and `peer` reaches the call's client.
 pub trait RequestContextExt {
     /// The authenticated principal; `anonymous` without authentication, `None` without Shoal.
     fn principal(&self) -> Option<&str>;
 
-    /// The time when Shoal reports a timeout to the caller and stops the tool.
+    /// The time when the caller gets a timeout and the tool must stop.
     fn deadline(&self) -> Option<Instant>;
 
     /// The trace context (`traceparent`, `tracestate`) for the tool's own requests; `None` if the
@@ -50,8 +49,8 @@ pub trait RequestContextExt {
     /// The state that tools keep in the caller's session.
     fn session(&self) -> CallerSession;
 
-    /// Reports progress if the caller wants it. `progress` must grow with each report; `total` is
-    /// its final value, if known.
+    /// Reports progress if the caller wants it. `progress` must grow; `total` is its final value,
+    /// if known.
     fn report_progress(
         &self,
         progress: f64,
@@ -91,11 +90,11 @@ impl RequestContextExt for RequestContext<RoleServer> {
     }
 }
 
-/// State that tools keep in the caller's session: small JSON values by key. Later calls of the
-/// session see them on any worker and after node failures.
+/// The state that tools keep in the caller's session: small JSON values by key, which later calls
+/// see on any worker and after node failures.
 ///
-/// Callers of 2026-07-28 have no session, so every access fails; use a handle as a tool argument
-/// instead. The configuration's `[session]` sets the limits.
+/// Callers of 2026-07-28 have no session, so every access fails; pass a handle as a tool argument
+/// instead. `[session]` of the configuration sets the limits.
 #[derive(Clone, Debug)]
 pub struct CallerSession(Option<SessionState>);
 
@@ -113,7 +112,7 @@ impl CallerSession {
     ///
     /// # Errors
     /// As [`get`](Self::get), or a limit is reached, or the store is unavailable. The error's data
-    /// says whether the value was kept: `{"kept": false}`, or `{"kept": null}` if unknown.
+    /// says `{"kept": false}`, or `{"kept": null}` if unknown.
     pub async fn set(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), ErrorData> {
         let kept = self.state()?.set(key, value).await;
         kept.map_err(wire::error_data)

@@ -19,23 +19,21 @@ use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
 use super::{guarded, wire};
 
-/// The id of the listen request for lists. Listen requests for resources use the URI, whose scheme
-/// prevents a clash.
+/// Listen requests for resources use the URI, whose scheme prevents a clash.
 const LISTS: &str = "lists";
 
-/// Acts for no particular client: initializes the handler, reads its lists and subscribes to
-/// resources.
+/// Initializes the handler, reads its lists and subscribes to resources.
 ///
-/// Handlers announce changes in two ways: at any time through any peer (up to 2025-11-25), or while
-/// their `subscriptions/listen` runs (since 2026-07-28). Shoal accepts both.
+/// Handlers announce changes at any time through any peer (up to 2025-11-25), or while their
+/// `subscriptions/listen` runs (since 2026-07-28). Shoal accepts both.
 pub(super) struct Host<H: ServerHandler> {
     handler: Arc<H>,
     hub: Arc<Hub>,
     client_end: Arc<ClientEnd>,
     peer: Peer<RoleServer>,
     service: Mutex<Option<RunningService<RoleServer, Arc<H>>>>,
-    // Resources with a running `listen`. Locked while subscribing and unsubscribing, to keep the
-    // handler's calls in order.
+    // Resources with a running `listen`. Held across subscriptions, to keep the handler's calls in
+    // order.
     listened: tokio::sync::Mutex<HashSet<String>>,
 }
 
@@ -74,7 +72,8 @@ impl<H: ServerHandler> Host<H> {
 
     pub(super) async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         let mut listened = self.listened.lock().await;
-        // First, so that an update right after the handler's answer is not missed.
+        // The subscription is recorded first, so that an update right after the answer is not
+        // missed.
         if !self.hub.subscribe(uri) {
             return Ok(());
         }
@@ -159,7 +158,7 @@ impl<H: ServerHandler> Host<H> {
     }
 }
 
-/// Shoal's name, and the newest revision in which peers may announce without a listen request.
+/// The newest revision in which peers may announce without a listen request.
 fn introduction() -> InitializeRequestParams {
     let info = Implementation::new("shoal", env!("CARGO_PKG_VERSION"));
     InitializeRequestParams::new(ClientCapabilities::default(), info)

@@ -8,11 +8,9 @@ use shoal_ports::ResourceUpdated;
 use shoal_protocol::RawJson;
 use tokio::sync::{Notify, broadcast};
 
-/// Updates that a subscriber may lag behind.
 const BACKLOG: usize = 1024;
 
-/// A list that can change. The values are indexes into
-/// [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
+/// Indexes into [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
 #[derive(Clone, Copy)]
 pub(super) enum List {
     Tools = 0,
@@ -65,7 +63,6 @@ impl Hub {
 
     pub(super) fn resource_updated(&self, uri: String, params: RawJson) {
         if self.is_subscribed(&uri) {
-            // Sending fails only without receivers.
             let _ = self.updates.send(ResourceUpdated { uri, params });
         }
     }
@@ -78,12 +75,10 @@ impl Hub {
         self.subscribed.read().contains(uri)
     }
 
-    /// Returns whether the subscription is new.
     pub(super) fn subscribe(&self, uri: &str) -> bool {
         self.subscribed.write().insert(uri.to_owned())
     }
 
-    /// Returns whether there was a subscription.
     pub(super) fn unsubscribe(&self, uri: &str) -> bool {
         self.subscribed.write().remove(uri)
     }

@@ -1,4 +1,4 @@
-//! One call of a handler: raw parameters in, the handler's own method, raw result out.
+//! Calls one handler method with raw parameters and a raw result.
 
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -16,14 +16,12 @@ use super::context::CallInfo;
 use super::wire;
 use crate::CallContext;
 
-/// Bytes of a result around the content that it shares with the parameters.
 const HEADROOM: usize = 128;
 
-/// Most unused bytes in a result's buffer.
 const SPARE: usize = 4 << 10;
 
-/// Runs a call. Calls the handler's method directly, because rmcp's dispatch refuses requests of
-/// other revisions than the peer's, and Shoal translates between revisions itself.
+/// Calls the handler's method directly, because rmcp's dispatch refuses requests of other revisions
+/// than the peer's, which Shoal translates itself.
 pub(super) async fn invoke<H: ServerHandler>(
     handler: &H,
     call: &Call,
@@ -45,7 +43,7 @@ pub(super) async fn invoke<H: ServerHandler>(
                     raw(&result, call)
                 }
                 CallToolResponse::InputRequired(result) => raw(&result, call),
-                // The client would ask Shoal for the task, but Shoal serves none of the tool's.
+                // The client would ask Shoal, which does not serve this task.
                 _ => Err(RpcError::internal(
                     "the tool answered with a task of its own, which cannot be followed through Shoal",
                 )),
@@ -99,7 +97,7 @@ pub(super) fn outcome(result: Result<RawJson, RpcError>) -> CallOutcome {
     }
 }
 
-/// Parses the parameters, and fills the context as rmcp's service loop does.
+/// Fills the context as rmcp's service loop does.
 fn prepare<P: DeserializeOwned + RequestParamsMeta>(
     call: &Call,
     context: &CallContext,
@@ -127,16 +125,14 @@ fn invalid(error: &impl std::fmt::Display) -> RpcError {
     RpcError::invalid_params(format!("the params are invalid: {error}"))
 }
 
-/// Removes rmcp's default `resultType` for legacy callers, here because removal from the text would
-/// need a parse.
+/// Removes rmcp's default `resultType` for legacy callers, which costs a parse later.
 fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
     if call.caller.revision.era() == Era::Legacy {
         result_type.take_if(|kind| kind.is_complete());
     }
 }
 
-/// Serializes a result. The initial capacity suits results about as long as their parameters, so
-/// that they are not copied while growing.
+/// Many results are about as long as their parameters, so this capacity avoids copies.
 fn raw(result: &impl Serialize, call: &Call) -> Result<RawJson, RpcError> {
     let given = call.params.as_ref().map_or(0, RawJson::len);
     let mut text = Vec::with_capacity(given + HEADROOM);

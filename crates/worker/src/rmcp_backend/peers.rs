@@ -16,15 +16,14 @@ use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
 use crate::CallContext;
 
-/// Parts of the cache, each with its own lock.
 pub(super) const SHARDS: usize = 16;
-/// Idle peers per shard, about 14 KiB each.
+/// A peer takes about 14 KiB.
 pub(super) const KEPT: usize = 64;
 
-/// Lends a peer to one call at a time, and keeps recently used peers.
+/// Lends each peer to one call at a time, and keeps recent ones.
 ///
-/// Messages on a peer do not name their call, so they belong to the call that holds the peer. A
-/// tool may keep a clone of an earlier call's peer unnoticed, so a peer serves only one caller.
+/// Messages on a peer belong to the call that holds it. A tool may keep a clone of its peer, so a
+/// peer serves one caller only.
 pub(super) struct PeerCache {
     hub: Arc<Hub>,
     hasher: RandomState,
@@ -33,8 +32,7 @@ pub(super) struct PeerCache {
 }
 
 struct Idle {
-    /// The hash of the owner; `None` if the peer is not lent again but kept for its tool's
-    /// announcements.
+    /// `None` if the peer is kept only for its tool's announcements.
     hash: Option<u64>,
     connection: Box<PeerConnection>,
 }
@@ -45,7 +43,6 @@ struct PeerConnection {
     owner: PeerOwner,
 }
 
-/// The caller that a peer serves and describes.
 struct PeerOwner {
     identity: Identity,
     info: Option<RawJson>,
@@ -54,19 +51,19 @@ struct PeerOwner {
 
 enum Identity {
     Session(SessionId),
-    /// A caller without a session; without authentication, all such callers.
+    /// Without authentication, all callers without a session.
     Principal(Principal),
 }
 
-/// A call's peer. If dropped without [`Self::give_back`], it is not lent again, because messages
-/// may be under way.
+/// A call's peer. Without [`Self::give_back`] it is not lent again, because messages may be under
+/// way.
 pub(super) struct LentPeer<'a> {
     peers: &'a PeerCache,
     hash: u64,
     connection: Option<Box<PeerConnection>>,
 }
 
-/// The service behind the loops. It gets no requests, because calls go to the handler directly.
+/// A service that gets no requests, because calls go to the handler directly.
 struct NoService;
 
 impl ServerHandler for NoService {}
@@ -93,7 +90,7 @@ impl PeerCache {
         }
     }
 
-    /// A hash that is consistent with [`PeerOwner::is`], over fewer members.
+    /// A hash consistent with [`PeerOwner::is`], over fewer members.
     fn hash(&self, caller: &Caller) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         match &caller.session {
@@ -144,11 +141,10 @@ impl PeerCache {
             });
             oldest
         };
-        // Dropped outside of the lock, because this ends the service loop.
+        // The drop ends the service loop, so it happens outside of the lock.
         drop(oldest);
     }
 
-    /// The number of kept peers, and of those that may be lent.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {
         let mut kept = (0, 0);
@@ -175,7 +171,6 @@ impl LentPeer<'_> {
         connection.service.peer().clone()
     }
 
-    /// Returns the peer for the caller's next call.
     pub(super) fn give_back(mut self) {
         if let Some(connection) = self.connection.take() {
             self.peers.keep(self.hash, connection, true);
@@ -215,8 +210,7 @@ impl PeerOwner {
             && self.capabilities == caller.capabilities
     }
 
-    /// Describes the client in the newest revision in which servers may ask; Shoal translates the
-    /// questions to the client's revision.
+    /// Uses the newest revision in which servers may ask; Shoal translates the questions.
     fn describe(&self) -> InitializeRequestParams {
         let info = self.info.as_ref().and_then(|info| info.read().ok());
         let info = info.unwrap_or_else(|| Implementation::new("unknown", ""));

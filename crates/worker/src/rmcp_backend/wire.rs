@@ -19,10 +19,8 @@ fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>)> {
     Some((Method::from_name(&method), message.get("params")))
 }
 
-/// Splits a notification for a call's client.
-///
-/// Frequent kinds are serialized from their parameters alone, because rmcp builds a tree of values
-/// for a whole notification.
+/// Serializes frequent kinds from their parameters alone, because rmcp builds a tree of values for
+/// a whole notification.
 pub(super) fn split_notification(
     notification: &ServerNotification,
 ) -> Option<(Method, Option<RawJson>)> {
@@ -38,10 +36,7 @@ pub(super) fn split_notification(
     }
 }
 
-/// Splits a request to the client.
-///
-/// Removes rmcp's progress token: it is counted per peer, so a client's calls would share tokens,
-/// and tools get no progress anyway.
+/// Removes rmcp's progress tokens: they are counted per peer, so a client's calls would share them.
 pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<RawJson>)> {
     let (method, params) = split(request)?;
     Some((
@@ -50,14 +45,13 @@ pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<R
     ))
 }
 
-/// The parameters of `notifications/resources/updated`, without the id of Shoal's own subscription.
+/// Removes the id of Shoal's own subscription.
 pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
     let (_, params) = split(notification)?;
     Some(params?.without_meta(SUBSCRIPTION_ID))
 }
 
-/// A client's answer to `request`. If it does not fit, the tool gets a wrong type, which rmcp
-/// reports.
+/// An answer that does not fit reaches the tool as a wrong type, which rmcp reports.
 pub(super) fn answer(request: &ServerRequest, answer: &RawJson) -> ClientResult {
     fn fitting<T: DeserializeOwned + Into<ClientResult>>(answer: &RawJson) -> Option<ClientResult> {
         answer.read::<T>().ok().map(Into::into)

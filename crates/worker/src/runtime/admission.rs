@@ -1,4 +1,4 @@
-//! Limits how many calls a pool holds, and how many of them wait for their clients.
+//! Limits the calls of a pool, and those that wait for their clients.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +11,12 @@ use shoal_protocol::{RpcError, code};
 use super::config::PoolConfig;
 use super::pool::RETRY_AFTER;
 
-/// The suggested delay before a refused question is repeated.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The permits of one pool, for running and queued calls.
+/// The permits for running and queued calls.
 ///
-/// Admission limits the queue (`pool/queue.rs`), which has no limit of its own. A call that waits
-/// for its client holds no permit; a separate limit applies.
+/// Admission bounds the queue (`pool/queue.rs`), which has no limit of its own. Calls that wait for
+/// their clients hold no permit; a separate limit applies.
 pub(super) struct Admission {
     pool: Arc<str>,
     concurrency: usize,
@@ -54,8 +53,8 @@ impl Admission {
     }
 
     pub(super) fn take(self: &Arc<Self>) -> Option<Permit> {
-        // One instruction while there is room. A burst at the limit may refuse a call that would
-        // have fitted.
+        // A burst at the limit may refuse a call that would have fitted, but this is one
+        // instruction.
         if self.taken.fetch_add(1, Ordering::Relaxed) < self.total {
             Some(Permit(Arc::clone(self)))
         } else {
@@ -90,10 +89,10 @@ impl Admission {
         self.running.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Releases the permit of a running call while it asks its client.
+    /// Releases the permit of a call that asks its client.
     ///
     /// # Errors
-    /// The tool's error when too many calls wait for their clients.
+    /// Too many calls wait for their clients.
     pub(super) fn ask(&self, principal: &Principal) -> Result<(), RpcError> {
         let mut asking = self.asking.lock();
         let own = asking.by_principal.of(principal);
@@ -122,11 +121,8 @@ impl Admission {
         self.asking.lock().all
     }
 
-    /// Counts a call that waits in its backend. It cannot be displaced from there, so one principal
-    /// may use at most half of the permits.
-    ///
-    /// # Errors
-    /// The principal has reached its limit.
+    /// Counts a call that waits in its backend. It cannot be displaced there, so one principal may
+    /// use half of the permits.
     pub(super) fn wait(&self, principal: &Principal) -> Result<(), CallFailure> {
         let mut waiting = self.waiting.lock();
         let own = waiting.of(principal);
@@ -149,7 +145,7 @@ impl Admission {
         self.waiting.lock().subtract(principal, 1);
     }
 
-    /// Takes a permit back after the answer, even above the limit, until other calls leave.
+    /// Takes a permit back, even above the limit.
     pub(super) fn asked(&self, principal: &Principal) {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let mut asking = self.asking.lock();

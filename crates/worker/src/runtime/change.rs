@@ -17,10 +17,9 @@ use crate::backend::Backend;
 const LOOK: Duration = Duration::from_millis(100);
 
 impl WorkerRuntime {
-    /// Switches to new limits, and to `backend` if given. The worker keeps its id and its calls:
-    /// accepted calls finish with the former backend, which shuts down after the last of them. A
-    /// legacy session keeps its own process or connection there until it ends, or for at most
-    /// `sessions`.
+    /// Switches to new limits, and to `backend` if given. Accepted calls finish with the former
+    /// backend, which then shuts down. Legacy sessions keep their processes or connections there
+    /// until they end, for at most `sessions`.
     ///
     /// A draining worker shuts the new backend down instead.
     pub async fn change(
@@ -35,7 +34,7 @@ impl WorkerRuntime {
         let form = Form::start(config, backend).await;
         let former = {
             let mut forms = self.forms.write();
-            // Checked under the lock: shutdown sets the flag before it lists the forms.
+            // Shutdown sets the flag before it lists the forms, so it is checked under the lock.
             (!self.is_draining()).then(|| forms.replace(Arc::clone(&form)))
         };
         let Some(former) = former else {
@@ -68,7 +67,6 @@ impl WorkerRuntime {
     fn tell_of(&self, uris: impl IntoIterator<Item = String>) {
         for uri in uris {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
-            // Sending fails only if there is no receiver.
             let _ = self.updates.send(ResourceUpdated { uri, params });
         }
     }
@@ -90,7 +88,7 @@ async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     }
 }
 
-/// Forwards updates. After a lag, all watched resources may have changed.
+/// After a lag, all watched resources may have changed.
 async fn pass_updates_on(
     runtime: Weak<WorkerRuntime>,
     mut updates: broadcast::Receiver<ResourceUpdated>,
@@ -116,7 +114,7 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
         let Some(runtime) = runtime.upgrade() else {
             return;
         };
-        // Holding the lock keeps announcements in the order of the reads.
+        // The lock is held so that the last read is announced last.
         runtime.own_lists.send_if_modified(|told| {
             let backends = runtime.forms.read().backends();
             let mut all = BTreeMap::new();
@@ -136,8 +134,7 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
     }
 }
 
-/// Subscribes a new backend to the watched resources and reports each as changed, because its
-/// contents may differ.
+/// Reports each watched resource as changed, because the new backend's contents may differ.
 async fn subscribe_again(runtime: Weak<WorkerRuntime>, form: Arc<Form>) {
     let Some(uris) = runtime.upgrade().map(|runtime| runtime.subscribed()) else {
         return;
@@ -153,7 +150,6 @@ async fn subscribe_again(runtime: Weak<WorkerRuntime>, form: Arc<Form>) {
     }
 }
 
-/// Shuts a former form down after its calls and sessions end.
 async fn end_former(runtime: Weak<WorkerRuntime>, form: Arc<Form>, until: Instant) {
     let keeps_sessions = || {
         let runtime = runtime.upgrade();

@@ -35,8 +35,7 @@ pub(super) fn follow(
     }
 }
 
-/// Reads a call's events directly from the buffer, because a channel would cost more than the rest
-/// of a small call.
+/// Reads events directly from the buffer: a channel would cost more than the rest of a small call.
 struct EventReader {
     record: Arc<CallRecord>,
     number: u64,
@@ -58,7 +57,7 @@ impl Drop for EventReader {
     }
 }
 
-/// Controls the call until a later reader attaches. A reader that left may still control it.
+/// Controls the call until a later reader attaches, even after its own reader left.
 struct Control {
     record: Arc<CallRecord>,
     number: u64,

@@ -1,8 +1,7 @@
 //! Calls without a session whose reader left.
 //!
-//! A session's next owner finds the session's calls and tasks. A call without a session
-//! (2026-07-28) belongs to the edge that began it: if that edge dies, the client's connection
-//! breaks, which cancels the call.
+//! A session's next owner finds the session's calls. Another call (2026-07-28) belongs to the edge
+//! that began it: if that edge dies, the client's connection breaks, which cancels the call.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use tokio::time::sleep;
 
 use super::record::CallRecord;
 
-/// Cancels the call unless a reader attaches in time, because the link may only have broken.
+/// Cancels the call unless its reader returns in time over another link.
 pub(super) fn watch(record: &Arc<CallRecord>, number: u64) {
     let (Some(patience), Ok(runtime)) = (record.deserted_after(), Handle::try_current()) else {
         return;

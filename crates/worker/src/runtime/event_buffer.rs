@@ -4,27 +4,25 @@ use std::collections::VecDeque;
 
 use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Retry};
 
-/// Most events kept per call. They bridge the time until another node takes over the session.
+/// The kept events cover the time until another node takes over the session.
 const KEPT_EVENTS: usize = 256;
-/// Most bytes of kept events. Log messages have no size limit.
+/// Log messages have no size limit.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// The bytes that an event counts beside its texts.
+/// The size of an event without its texts.
 const EVENT_WEIGHT: usize = 128;
 
-/// The events of a call that a reader may still need.
-///
-/// When the buffer is full, the oldest notifications go; open questions and the end stay.
+/// The events that a reader may still need. When the buffer is full, the oldest notifications go;
+/// open questions and the end stay.
 #[derive(Default)]
 pub(super) struct EventBuffer {
     kept: VecDeque<CallEvent>,
-    // Separate from the queue, so that a call with only an end allocates no queue.
+    // The end is separate, so that a call with nothing else allocates no queue.
     end: Option<CallEvent>,
     last: u64,
     bytes: usize,
 }
 
 impl EventBuffer {
-    /// The newest event's number, or 0 before the first event.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
@@ -33,7 +31,7 @@ impl EventBuffer {
         self.end.is_some()
     }
 
-    /// Whether the call was lost. The client of a repeatable call has then not seen its end.
+    /// Whether the call was lost, so that a repeatable call has no valid end yet.
     pub(super) fn was_lost(&self) -> bool {
         let end = self.end.as_ref().map(|event| &event.kind);
         let Some(CallEventKind::Finished(CallOutcome::Failed(failure))) = end else {

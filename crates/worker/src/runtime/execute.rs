@@ -17,9 +17,8 @@ use super::pool::waited;
 use super::record::CallRecord;
 use crate::backend::{Backend, CallContext};
 
-/// Runs a call to its end, or until `grace` after its stop signal.
-///
-/// The client learns of a deadline or cancellation at once; only the tool gets the grace.
+/// Runs a call to its end, or until `grace` after its stop signal. The client learns of a deadline
+/// or cancellation at once.
 pub(super) async fn execute(
     call: &Call,
     record: &Arc<CallRecord>,
@@ -29,7 +28,6 @@ pub(super) async fn execute(
 ) {
     let context = CallContext::new(Arc::clone(record) as _);
     let mut span = asks(call);
-    // The backend continues the trace below this span.
     let traced = span.is_recording().then(|| Call {
         trace: span.context().cloned(),
         ..call.clone()
@@ -39,7 +37,7 @@ pub(super) async fn execute(
     let run = run.in_span(&span);
     tokio::pin!(run);
     tokio::select! {
-        // Polling the call first spares a timer if it ends without waiting.
+        // The call is polled first: one that does not wait needs no timer.
         biased;
         ended = &mut run => {
             if let Ok(outcome) = &ended {
@@ -55,7 +53,7 @@ pub(super) async fn execute(
         }
         () = sleep_until(call.deadline) => {
             let failure = match record.waits() {
-                // The call still waits in its backend, so the tool has not begun it.
+                // The call waits in its backend, so it has not begun.
                 true => waited("its deadline"),
                 false => CallFailure::DeadlineExceeded { limit: limit(call, record) },
             };
@@ -118,9 +116,8 @@ fn panicked(record: &CallRecord, panic: &(dyn Any + Send)) -> CallOutcome {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
     tracing::error!(call = %record.id, method = %record.method, "a call panicked: {message}");
-    // The process still lives, so the panic is the tool's own error. A failure would count against
-    // the worker, and one client's bad arguments would block others. The panic text stays in the
-    // log because it was not written for the client.
+    // The process lives, so this is the tool's error. A failure would count against the worker, so
+    // that one client's arguments could block others. The panic text is only for the log.
     CallOutcome::Error(RpcError::internal(
         "the tool panicked, and may have done a part of its work; check before you repeat it",
     ))

@@ -1,5 +1,4 @@
-//! Session fences: the latest owner's epoch that this worker has seen, and whether the session has
-//! ended.
+//! The latest known owner of each session, and whether the session has ended.
 
 use std::collections::{HashMap, VecDeque, hash_map};
 
@@ -7,13 +6,13 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, Caller, Epoch, Principal, PrincipalCounts, SessionId};
 
-/// Most sessions remembered. A late message for a forgotten session is unlikely.
+/// Late messages for forgotten sessions are unlikely.
 const MOST: usize = 8192;
-/// Sessions dropped at once, so that not every new session pays for a search.
+/// Several sessions are dropped at once, to amortize the search.
 const FORGOTTEN: usize = MOST / 16;
 
-/// The sessions heard of most recently. When full, the table drops the oldest sessions of the
-/// principal that has most.
+/// Recently mentioned sessions. When full, the principal with the most sessions loses its oldest
+/// ones.
 #[derive(Default)]
 pub(super) struct SessionFences(Mutex<FenceTable>);
 
@@ -34,7 +33,7 @@ struct SessionFence {
 }
 
 impl SessionFences {
-    /// Records the epoch of an owner of the caller's session.
+    /// Records an owner's epoch.
     ///
     /// # Errors
     /// `Superseded` if a later owner is known.
@@ -54,7 +53,7 @@ impl SessionFences {
     }
 
     pub(super) fn end(&self, session: &SessionId) {
-        // An end does not name the principal; it matters only if the session is new here.
+        // The end does not name the principal, which matters only for a new entry.
         let nobody = Principal::anonymous();
         self.0.lock().enter(session, &nobody).has_ended = true;
     }
@@ -83,7 +82,6 @@ impl FenceTable {
         match self.sessions.entry(session.clone()) {
             hash_map::Entry::Occupied(known) => {
                 let entry = known.into_mut();
-                // A recent session need not move.
                 if entry.number <= young {
                     entry.number = number();
                 }
@@ -101,7 +99,7 @@ impl FenceTable {
         }
     }
 
-    /// Removes stale places, which sessions leave each time they are renewed.
+    /// Every renewal leaves a stale place.
     fn forget_former_places(&mut self) {
         let sessions = &self.sessions;
         self.order.retain(|(number, session)| {

@@ -1,5 +1,5 @@
-//! A worker's form: the backend, limits and actors that run its calls. A changed pool gets a new
-//! form; calls of the former one finish there.
+//! A worker's form: the backend, limits and actors that run calls. A changed pool gets a new form;
+//! the former one finishes its calls.
 
 use std::sync::Arc;
 
@@ -22,7 +22,6 @@ pub(super) struct Form {
     pub(super) pool: Pool,
     /// Fires when all actors have ended, and with them the calls.
     pub(super) over: CancellationToken,
-    /// Callers that are about to submit a call.
     entering: TaskTracker,
 }
 
@@ -53,8 +52,8 @@ impl Form {
         load.running + load.queued + self.admission.asking()
     }
 
-    /// Waits for callers that have entered, then drains the pool. The caller ensures that the form
-    /// admits no new ones.
+    /// Waits for callers that have entered, then drains the pool. New callers must be shut out
+    /// before.
     pub(super) async fn drain(&self) {
         self.entering.close();
         self.entering.wait().await;
@@ -68,12 +67,12 @@ impl Form {
 
 impl Drop for Form {
     fn drop(&mut self) {
-        // Actors outlive their handles, so they must be stopped explicitly.
+        // Actors outlive their handles, so they are stopped here.
         self.pool.stop();
     }
 }
 
-/// A form that accepts one call even if the worker switches to another form meanwhile.
+/// A form that accepts one call even if the worker switches forms meanwhile.
 pub(super) struct EnteredForm {
     form: Arc<Form>,
     _token: TaskTrackerToken,
@@ -90,13 +89,11 @@ impl std::ops::Deref for EnteredForm {
 pub(super) struct Forms {
     current: Arc<Form>,
     former: Vec<FormerForm>,
-    /// Restarts of backends that are gone.
     restarts: u64,
 }
 
 struct FormerForm {
     form: Arc<Form>,
-    /// Whether sessions with a process or connection of their own continue there.
     keeps_sessions: bool,
 }
 
@@ -156,7 +153,7 @@ impl Forms {
         }
     }
 
-    /// Removes a former form. Returns whether no other form uses its backend.
+    /// Returns whether no other form uses the backend.
     pub(super) fn forget(&mut self, form: &Arc<Form>) -> bool {
         self.former
             .retain(|former| !Arc::ptr_eq(&former.form, form));
@@ -167,7 +164,7 @@ impl Forms {
         is_last
     }
 
-    /// The worker's load. Calls of former forms count; the capacity is the current form's.
+    /// Counts calls of former forms, but only the current form's capacity.
     pub(super) fn load(&self) -> WorkerLoad {
         let mut load = self.current.admission.load();
         for former in &self.former {

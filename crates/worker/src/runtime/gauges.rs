@@ -1,4 +1,4 @@
-//! The values that metrics collect from a worker, and the label names that they may use.
+//! The values and label names of a worker's metrics.
 
 use std::sync::{Arc, Weak};
 
@@ -8,7 +8,7 @@ use shoal_telemetry::metrics::{self, ActorKind, NameKind, Registration, metrics}
 
 use super::WorkerRuntime;
 
-/// Keeps the readings registered. They read 0 after the worker is gone.
+/// Keeps the readings registered.
 pub(super) struct Gauges {
     _registrations: [Registration; 7],
 }
@@ -48,7 +48,7 @@ impl Gauges {
                         report(&name, age.unwrap_or_default());
                     }
                 }),
-                // Only calls that have not begun wait in an actor's mailbox.
+                // Only calls that have not begun wait for actors.
                 (all.actors).observe_mailbox(actors(queued)),
                 (all.actors).observe_alive(actors(alive)),
             ],

@@ -1,5 +1,5 @@
-//! The calls that readers can attach to: running ones, and ended ones for a bounded time. Ids of
-//! taken or refused calls stay longer.
+//! The calls that readers can attach to: running ones, and ended ones for some time. Ids of taken
+//! or refused calls stay longer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -16,8 +16,7 @@ use super::record::CallRecord;
 use super::tombstones::Tombstones;
 
 const SWEEP: Duration = Duration::from_secs(1);
-/// Calls that may end between a call's end and its acknowledgement. A later acknowledgement is
-/// ignored.
+/// Calls searched at an acknowledgement; one for an older call has no effect.
 const LOOKED_BACK: usize = 4096;
 
 pub(super) struct Ledger {
@@ -64,7 +63,6 @@ pub(super) enum Entered<T> {
 }
 
 impl Ledger {
-    /// Starts an empty ledger that a task sweeps.
     pub(super) fn start(config: &PoolConfig) -> Arc<Self> {
         let ledger = Self::new(config);
         tokio::spawn(sweep(Arc::downgrade(&ledger)));
@@ -80,7 +78,6 @@ impl Ledger {
         })
     }
 
-    /// Applies new limits. Calls already kept stay for their former retention time.
     pub(super) fn limit(&self, config: &PoolConfig) {
         *self.limits.write() = Limits::of(config);
         self.tombstones.lock().limit(config);
@@ -94,11 +91,11 @@ impl Ledger {
         self.tombstones.lock().number()
     }
 
-    /// Enters a new call that `admit` accepts, or finds a known one.
+    /// Enters a call that `admit` accepts, or finds a known one.
     ///
     /// # Errors
-    /// `OutcomeUnknown` for a journaled call that may have run here; the present or former refusal
-    /// of `admit`; `Cancelled` for an unknown call with `attach_only`.
+    /// `OutcomeUnknown` for a journaled call that may have run here; the refusal of `admit`, now or
+    /// before; `Cancelled` for an unknown call with `attach_only`.
     pub(super) fn enter<T>(
         self: &Arc<Self>,
         call: &Call,
@@ -107,8 +104,8 @@ impl Ledger {
         match self.calls.entry(call.id) {
             Entry::Occupied(known) => Ok(Entered::Known(Arc::clone(known.get()))),
             Entry::Vacant(vacant) => {
-                // The entry's lock is held, and a call gets its tombstone before it is removed, so
-                // that one of the two always exists.
+                // The entry is locked, and a call gets its tombstone before its removal, so one of
+                // the two always exists.
                 let journaled = call.repeat == Repeat::Never;
                 if journaled {
                     self.tombstones.lock().check(call.id, call.ledger)?;
@@ -132,8 +129,8 @@ impl Ledger {
         }
     }
 
-    /// Enters a call that is safe to repeat, as [`enter`](Self::enter) does, but leaves it out of
-    /// the ledger until it is [kept](Self::keep). A call that ends first needs no entry.
+    /// Enters a repeatable call, but leaves it out of the ledger until it is [kept](Self::keep). A
+    /// call that ends first needs no entry.
     ///
     /// # Errors
     /// The refusal of `admit`.
@@ -166,8 +163,7 @@ impl Ledger {
         open.map(|record| Arc::clone(&record)).collect()
     }
 
-    /// Recently ended calls whose end no reader has received. Readers that have not come by then
-    /// are not expected.
+    /// Recently ended calls whose end no reader has; later, no reader is expected.
     pub(super) fn undelivered(&self) -> usize {
         let now = Instant::now();
         let limits = *self.limits.read();
@@ -207,7 +203,7 @@ impl Ledger {
         }
     }
 
-    /// Removes a call, and leaves a tombstone if it must not run again.
+    /// Leaves a tombstone if the call must not run again.
     pub(super) fn forget(&self, id: CallId) {
         self.calls.remove_if(&id, |_, record| {
             let now = Instant::now();

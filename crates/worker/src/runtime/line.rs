@@ -15,9 +15,8 @@ use crate::backend::{CallLine, Patience};
 
 /// How long a tool waits for a slow reader: longer than a hiccup, shorter than a user tolerates.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a tool waits for session state: longer than a failover of the session owner.
+/// How long a tool waits for its session: longer than a failover of the session owner.
 const STATE_PATIENCE: Duration = Duration::from_secs(60);
-/// Most open questions of one call.
 const OPEN_ASKS: usize = 64;
 
 #[async_trait]
@@ -51,7 +50,7 @@ impl CallLine for CallRecord {
         let (waits, Some(pool)) = self.wait_in_backend()? else {
             return ready.await;
         };
-        // The call's executor enforces the deadline.
+        // The executor enforces the deadline.
         let Patience::OfPool(busy) = patience else {
             ready.await?;
             return waits.over().await;
@@ -96,7 +95,7 @@ impl CallLine for CallRecord {
             take_back: CallRecord::withdraw_ask,
         };
         let answer = answered.await;
-        // If the call has ended, the tool gets that error without waiting for an actor.
+        // An ended call needs no actor to report its error.
         if answer.is_ok() {
             waits.answered().await;
         }
@@ -124,7 +123,7 @@ impl StateDoor for CallRecord {
         let _turn = self.state_turn.lock().await;
         let writes = matches!(request, StateRequest::Set { .. });
         let request = |ask| CallEventKind::State { ask, request };
-        // At most one state request is open, so it needs no room in the buffer.
+        // At most one state request is open, so it needs no room.
         let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
             return Outcome::Error(ended());
         };
@@ -159,7 +158,7 @@ impl CallRecord {
         }
     }
 
-    /// A message with an unreadable level is invalid and dropped.
+    /// A message with an unreadable level is invalid.
     fn wants_log(&self, params: Option<&RawJson>) -> bool {
         let level = params
             .and_then(|params| params.member("level"))
@@ -168,7 +167,6 @@ impl CallRecord {
     }
 }
 
-/// Withdraws a question when the tool stops waiting for the answer.
 struct TakenBackOnDrop<'a> {
     record: &'a CallRecord,
     ask: AskId,

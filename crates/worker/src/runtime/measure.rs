@@ -1,4 +1,4 @@
-//! Measures how long a call took at the backend, and how it ended there.
+//! Measures calls at the backend.
 
 use shoal_ports::{Call, CallOutcome};
 use shoal_protocol::Method;
@@ -22,7 +22,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Records the end of the call. A stopped call ends here even if its tool needs longer.
+    /// A stopped call ends here even if its tool needs longer.
     pub(super) fn end(&self, outcome: &CallOutcome) {
         let Some(began) = self.began else {
             return;

@@ -1,9 +1,8 @@
 //! The actor pool: one actor for each concurrent call, and a queue.
 //!
-//! A new call goes to an idle actor in one message. If it has its [first turn](turn) in the
-//! caller's task, it reaches an actor only when it has to wait. An actor that finishes a call takes
-//! the next one from the queue without a message. (ractor's factory needs three messages, a tenth
-//! of the instructions of a small echo call.)
+//! A new call goes to an idle actor in one message, or has its [first turn](turn) in the caller's
+//! task and needs an actor only if it waits. A free actor takes its next call from the queue
+//! without a message. (ractor's factory needs three messages, a tenth of a small echo call.)
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -42,11 +41,10 @@ use shares::Shares;
 use turn::{LongTurns, Turn};
 use work::BoxedCall;
 
-/// The retry delay of an overloaded pool. A full pool rarely empties sooner, so a shorter delay
-/// would cause another refusal.
+/// A full pool rarely empties sooner.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The part of the longest wait that the estimated wait may fill. The rest allows for slower calls.
+/// The part of the longest wait that an estimate may fill; the rest allows for slower calls.
 const SURE: f64 = 0.75;
 
 #[derive(Clone)]
@@ -65,11 +63,11 @@ pub(super) struct Shared {
 }
 
 struct State {
-    /// A stack: the most recently used actor is reused first.
+    /// A stack, so that recently used actors are reused first.
     idle: Vec<ActorRef<Job>>,
-    /// Calls that continue after an answer; they precede calls that have not begun.
+    /// Calls that continue after an answer. They precede calls that have not begun.
     returning: VecDeque<Weak<CallRecord>>,
-    /// While actors are idle, only calls of principals at their limit wait here.
+    /// While actors are idle, only calls of principals at their limit wait.
     queue: Queue,
     shares: Shares,
     all: Vec<ActorRef<Job>>,
@@ -90,7 +88,7 @@ enum Closing {
 }
 
 impl Pool {
-    /// Starts the pool's actors. The task ends when all of them have ended.
+    /// The task ends when all actors have ended.
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
@@ -130,15 +128,14 @@ impl Pool {
         let asked = shared.asked.clone();
         let ended = tokio::spawn(async move {
             join_all(ends).await;
-            // Only actors, which have ended here, spawn into `asked`.
+            // Only actors, which have ended, add to these.
             asked.close();
             asked.wait().await;
         });
         (Self(shared), ended)
     }
 
-    /// Runs or queues the call until the queue limit or its deadline. The call may have ended on
-    /// return.
+    /// Runs or queues the call. It may have ended on return.
     pub(super) fn dispatch(&self, work: PooledCall, first_turn: FirstTurn) {
         let mut state = self.0.state.lock();
         if state.closing != Closing::No {
@@ -172,10 +169,7 @@ impl Pool {
         }
     }
 
-    /// Estimates whether the call would get its turn in time.
-    ///
-    /// # Errors
-    /// The estimate exceeds the limit. An immediate refusal lets the caller try another worker.
+    /// Refuses a call that would probably wait too long, so that the caller can try another worker.
     pub(super) fn admit(&self, call: &Call) -> Result<(), CallFailure> {
         if work::continues(call) {
             return Ok(());
@@ -183,7 +177,6 @@ impl Pool {
         let principal = &call.caller.principal;
         let wait = {
             let state = self.0.state.lock();
-            // If actors are idle, queued calls wait only for their principals' limits.
             if !state.idle.is_empty() && state.shares.may_run(principal) {
                 return Ok(());
             }
@@ -260,8 +253,8 @@ impl Shared {
         call
     }
 
-    /// Gives a free `actor` its next job: a returned call to run, or a lease for a call that
-    /// continues. Otherwise the actor becomes idle.
+    /// Gives a free `actor` its next job, or lends it to a call that continues; otherwise it is
+    /// idle.
     fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<BoxedCall> {
         let mut state = self.state.lock();
         state.shares.leave(left);
@@ -329,7 +322,6 @@ impl Shared {
     }
 }
 
-/// Sheds expired calls until the queue is empty.
 async fn sweep(shared: Arc<Shared>) {
     let mut waits = true;
     while waits {

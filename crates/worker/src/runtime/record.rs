@@ -21,9 +21,9 @@ use super::slot::ActorSlot;
 
 mod readers;
 
-/// Events that a reader may lag behind before the tool waits for it.
+/// Events that a reader may lag before the tool waits for it.
 const UNREAD_EVENTS: u64 = 64;
-/// Answered questions remembered, because the acknowledgement of an answer may be lost.
+/// Answers are remembered, because their acknowledgement may be lost.
 const ANSWERED: usize = 128;
 
 /// One call, from its admission until the worker forgets it.
@@ -36,15 +36,15 @@ pub(super) struct CallRecord {
     pub(super) cancelled: CancellationToken,
     repeat: Repeat,
     begun: AtomicBool,
-    /// The epoch of the latest session owner that took over a call which began without a session
-    /// and became a task; 0 if none.
+    /// The latest epoch of a session owner that took over this call, begun without a session and
+    /// now a task; 0 if none.
     adopted: AtomicU64,
     span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,
     state: Mutex<RecordState>,
     room: Notify,
     pub(super) slot: ActorSlot,
-    /// Orders the requests to the session as the tool made them.
+    /// Keeps requests to the session in the tool's order.
     pub(super) state_turn: tokio::sync::Mutex<()>,
 }
 
@@ -53,27 +53,25 @@ struct RecordState {
     events: EventBuffer,
     reader: Option<AttachedReader>,
     readers: u64,
-    /// The newest event that any reader has received.
     read: u64,
-    /// The latest reader's first number, which is its name.
+    /// The latest reader's first number.
     name: u64,
     asks: Vec<(AskId, oneshot::Sender<Outcome>)>,
     asked: u64,
     answered: VecDeque<AskId>,
-    /// For the log, while the call runs.
     params: Option<RawJson>,
     kept: bool,
     delivered: bool,
-    /// Whether the call was stopped and may run again: its client may send it once more.
+    /// Whether the call was stopped and its client may send it again.
     withdrawn: bool,
 }
 
-/// The present reader. A later reader takes over because the earlier connection is probably broken.
+/// A later reader takes over, because the earlier connection is probably broken.
 struct AttachedReader {
     number: u64,
     read: u64,
     waker: Option<Waker>,
-    /// Whether the reader left. It may return, so the tool waits for it.
+    /// The tool waits for a reader that left, because it may return.
     left: bool,
 }
 
@@ -86,7 +84,7 @@ pub(super) enum Offered {
 impl CallRecord {
     pub(super) fn runs_in(&self, span: Option<&TraceContext>) {
         if let Some(span) = span {
-            // Set only once, when the call is entered.
+            // The span is set only once, when the call is entered.
             let _ = self.span.set(span.clone());
         }
     }
@@ -127,20 +125,18 @@ impl CallRecord {
         self.state.lock().events.has_ended()
     }
 
-    /// Whether a reader may still come for the undelivered end: the session's next owner, or a
-    /// reader whose link broke.
+    /// Whether the session's next owner, or a reader whose link broke, may still come for the end.
     pub(super) fn awaits_reader(&self) -> bool {
         let state = self.state.lock();
         let wanted = self.is_of_session() || !self.cancelled.is_cancelled();
         wanted && state.events.has_ended() && !state.delivered
     }
 
-    /// Checks a new reader: a session owner with its epoch, or the caller of a call without a
-    /// session.
+    /// Admits a reader: a session owner with its epoch, or the caller of a call without a session.
     ///
     /// # Errors
-    /// `Superseded` if a later owner took the call. A resent request without an epoch cannot
-    /// reclaim a call that became a task.
+    /// `Superseded` if a later owner has the call; a resent request without an epoch cannot reclaim
+    /// a task.
     pub(super) fn adopt(&self, epoch: Option<Epoch>) -> Result<(), CallFailure> {
         if self.caller.session.is_some() {
             return Ok(());
@@ -154,7 +150,6 @@ impl CallRecord {
         }
     }
 
-    /// Whether a session owner may take over the call.
     fn is_of_session(&self) -> bool {
         self.caller.session.is_some() || self.adopted.load(Ordering::Relaxed) > 0
     }
@@ -167,9 +162,9 @@ impl CallRecord {
         !self.begun.load(Ordering::Relaxed) && !self.has_ended()
     }
 
-    /// Marks the call as visible to the tool. Returns `false` if the call has ended.
+    /// Lets the tool see the call. Returns `false` if the call has ended.
     pub(super) fn begin(&self) -> bool {
-        // The lock that ends the call is held, so that an ended call's flag is final.
+        // The lock that ends the call is held, so that the flag of an ended call is final.
         let state = self.state.lock();
         let begins = !state.events.has_ended();
         if begins {
@@ -178,7 +173,7 @@ impl CallRecord {
         begins
     }
 
-    /// Reverts `begin` while the backend waits. Returns `false` if the call has ended.
+    /// Reverts `begin`. Returns `false` if the call has ended.
     pub(super) fn pause(&self) -> bool {
         let state = self.state.lock();
         let waits = !state.events.has_ended();
@@ -192,7 +187,7 @@ impl CallRecord {
         self.repeat == Repeat::Never
     }
 
-    /// Why a call that must not repeat ended without having run.
+    /// Why a journaled call ended without having run.
     pub(super) fn refused(&self) -> Option<CallFailure> {
         if !self.is_once() || self.begun.load(Ordering::Relaxed) {
             return None;
@@ -203,7 +198,6 @@ impl CallRecord {
         }
     }
 
-    /// The failure for a call that ends without its tool's answer.
     pub(super) fn lost(&self, reason: &str) -> CallFailure {
         let reason = reason.to_owned();
         if self.begun.load(Ordering::Relaxed) {
@@ -234,13 +228,13 @@ impl CallRecord {
         Offered::Taken
     }
 
-    /// Waits up to `patience` until the reader reads an event, leaves or is replaced after `offer`
-    /// returned `Full`. Returns whether it did so.
+    /// Waits until the reader reads, leaves or is replaced. Returns whether it did so within
+    /// `patience`.
     pub(super) async fn room(&self, patience: Duration) -> bool {
         let room = self.room.notified();
         tokio::pin!(room);
         room.as_mut().enable();
-        // `enable` misses what happened since the offer, so check again.
+        // `enable` misses what happened since the offer.
         if !self.is_full() {
             return true;
         }
@@ -256,8 +250,7 @@ impl CallRecord {
         !state.events.has_ended() && (behind >= UNREAD_EVENTS || !state.events.has_room(read))
     }
 
-    /// Opens a question that `kind` builds from its number. The receiver closes if the call ends
-    /// first.
+    /// Opens the question that `kind` builds. The receiver closes if the call ends.
     pub(super) fn open_ask(
         &self,
         kind: impl FnOnce(AskId) -> CallEventKind,
@@ -281,7 +274,7 @@ impl CallRecord {
         self.state.lock().close_ask(ask);
     }
 
-    /// Withdraws a question to the client and tells a reader that received it.
+    /// Withdraws a question, and tells a reader that received it.
     pub(super) fn withdraw_ask(&self, ask: AskId) {
         let mut state = self.state.lock();
         let was_sent = state.events.has_sent(ask, state.read);
@@ -293,8 +286,8 @@ impl CallRecord {
         wake(waker);
     }
 
-    /// Answers a question for this reader, unless a later one has attached. Returns `true` also for
-    /// a repeated answer whose acknowledgement was lost.
+    /// Answers a question unless a later reader has attached. Returns `true` again for a repeated
+    /// answer, whose acknowledgement may have been lost.
     pub(super) fn answer(&self, number: u64, ask: AskId, answer: Outcome) -> bool {
         let mut state = self.state.lock();
         if state.readers != number {
@@ -303,7 +296,6 @@ impl CallRecord {
         let Some(waiting) = state.close_ask(ask) else {
             return state.answered.contains(&ask);
         };
-        // The tool may have stopped waiting.
         let open = waiting.send(answer).is_ok();
         if open {
             if state.answered.len() == ANSWERED {
@@ -314,7 +306,7 @@ impl CallRecord {
         open
     }
 
-    /// Ends the call. Returns whether this call of `finish` ended it.
+    /// Returns whether this ended the call.
     pub(super) fn finish(&self, outcome: CallOutcome) -> bool {
         let mut state = self.state.lock();
         if state.events.has_ended() {
@@ -339,7 +331,6 @@ impl CallRecord {
         true
     }
 
-    /// Marks the call as entered in the ledger; it may have ended meanwhile.
     pub(super) fn kept(&self) {
         let mut state = self.state.lock();
         state.kept = true;
@@ -351,7 +342,6 @@ impl CallRecord {
         }
     }
 
-    /// Whether an ended call is forgotten because its reader has the end.
     fn is_delivered_and_gone(&self, state: &RecordState) -> bool {
         self.is_passing(state) && state.reader.as_ref().is_some_and(|reader| !reader.left)
     }
@@ -362,7 +352,7 @@ impl CallRecord {
         ended
     }
 
-    /// The call's outcome, if the end is its only event.
+    /// The outcome, if the end is the call's only event.
     pub(super) fn ended(&self) -> Option<CallOutcome> {
         let state = self.state.lock();
         match state.events.next_after(0).map(|event| &event.kind) {
@@ -371,9 +361,8 @@ impl CallRecord {
         }
     }
 
-    /// Whether the record goes once its end is read: the call is safe to repeat, and it sent only
-    /// its end, was lost or was withdrawn. Otherwise a resent call would find the record instead of
-    /// running.
+    /// Whether the record goes once its end is read: the call is repeatable and sent only its end,
+    /// was lost or was withdrawn. A resent call must run instead of finding it.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
         self.repeat == Repeat::Safe && (events.last() == 1 || events.was_lost() || state.withdrawn)
@@ -383,12 +372,11 @@ impl CallRecord {
         self.state.lock().withdrawn
     }
 
-    /// `None` after the worker is gone.
     pub(super) fn deserted_after(&self) -> Option<Duration> {
         Some(self.ledger.upgrade()?.deserted_after())
     }
 
-    /// Keeps the end for later readers; a withdrawn call has none.
+    /// A withdrawn call has no later readers.
     fn retire(&self, bytes: usize) {
         let Some(ledger) = self.ledger.upgrade() else {
             return;

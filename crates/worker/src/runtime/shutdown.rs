@@ -19,10 +19,10 @@ const STOP: Duration = Duration::from_secs(1);
 
 impl WorkerRuntime {
     /// Refuses new calls, waits for accepted ones until `deadline`, stops the rest, and shuts the
-    /// backend down. The log names busy calls every few seconds and at the end.
+    /// backend down. The log names busy calls.
     pub async fn shutdown(&self, deadline: Instant) {
         self.withdraw(Announcement::LEAVING);
-        // A draining worker accepts no change, so the list is final.
+        // A draining worker does not change.
         let forms: Vec<Arc<Form>> = self.forms.read().all().cloned().collect();
         for form in &forms {
             form.pool.drain();
@@ -36,8 +36,8 @@ impl WorkerRuntime {
     }
 
     /// Refuses new calls, announces `why` ([`Announcement::LEAVING`] or [`Announcement::REMOVED`]),
-    /// and waits until accepted calls have ended and their ends were read. The caller then shuts
-    /// the worker down.
+    /// and waits until accepted calls have ended and their ends were read. The worker still needs a
+    /// shutdown.
     ///
     /// # Cancel safety
     /// Cancellation safe.
@@ -48,9 +48,9 @@ impl WorkerRuntime {
         }
     }
 
-    /// Announces that the worker takes no more calls, and why. Only the first call has an effect.
+    /// Announces that the worker takes no more calls, and why. Later calls have no effect.
     pub fn withdraw(&self, why: &'static str) {
-        // Under the lock, because a change of forms checks the flag there.
+        // A change of forms checks the flag under this lock.
         let forms = self.forms.write();
         if self.draining.swap(true, Ordering::AcqRel) {
             return;
@@ -101,7 +101,6 @@ impl WorkerRuntime {
     }
 }
 
-/// Waits briefly for a form whose calls were told to stop.
 async fn stop(form: &Arc<Form>) {
     let patience = form.config.cancel_grace + STOP;
     if timeout(patience, form.over.cancelled()).await.is_err() {

@@ -1,8 +1,7 @@
-//! A call's slot: the pool actor that it releases while it waits for its client.
+//! A call's actor, which it releases while it waits for its client or backend.
 //!
-//! An actor runs the call until it asks. Then the call continues as a separate task, and the actor
-//! takes other work. After all answers the call takes a slot again, ahead of calls that have not
-//! begun. A call whose backend cannot begin it yet releases its actor too.
+//! An actor runs the call until it asks. The call then continues as a separate task. After all
+//! answers it takes a slot again, ahead of calls that have not begun.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,7 +21,7 @@ use super::record::CallRecord;
 #[derive(Default)]
 pub(super) struct ActorSlot {
     state: Mutex<State>,
-    /// Tells the actor to release the call, which waits for its client or its backend.
+    /// Tells the actor to release the call.
     leave: AtomicBool,
     actor: AtomicWaker,
     /// Notifies when the call has a slot again or has ended.
@@ -37,7 +36,6 @@ struct State {
     asks: bool,
     open: usize,
     driven: bool,
-    /// The actor reserved for the call since it continued.
     lent: Option<ActorLease>,
 }
 
@@ -75,7 +73,7 @@ impl CallRecord {
         SlotGuard(self)
     }
 
-    /// Releases the slot until the client has answered.
+    /// Releases the slot until the client answers.
     ///
     /// # Errors
     /// Too many calls wait for their clients.
@@ -96,7 +94,7 @@ impl CallRecord {
         Ok(ClientWait(self))
     }
 
-    /// Releases the slot until the backend can begin the call. Returns the pool too.
+    /// Releases the slot until the backend can begin the call.
     ///
     /// # Errors
     /// The call has ended, or too many calls of its principal wait there.
@@ -171,7 +169,7 @@ impl CallRecord {
             return;
         };
         if self.slot.leave.swap(false, Ordering::AcqRel) {
-            // The answer came before the actor left, so the call keeps it.
+            // The answer was faster than the actor, so the call stays there.
             state.go_on(&pool.admission, &self.caller.principal);
             return;
         }
@@ -180,7 +178,7 @@ impl CallRecord {
         pool.resume(call);
     }
 
-    /// Waits until the call has ended and its tool has stopped; `None` if both happened.
+    /// `None` if the call has ended and its tool has stopped already.
     pub(super) fn over(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
         if self.is_over() {
             return None;
@@ -228,7 +226,7 @@ impl State {
 }
 
 impl BackendWait<'_> {
-    /// Waits for a slot after the backend can begin the call.
+    /// Waits for a slot after the backend is ready.
     ///
     /// # Errors
     /// The call has ended.
@@ -254,8 +252,7 @@ impl Drop for BackendWait<'_> {
 }
 
 impl ClientWait<'_> {
-    /// Waits for a slot after the answer. If the future is dropped, the call still takes the next
-    /// slot.
+    /// Waits for a slot after the answer. A dropped future still takes the next slot.
     pub(super) async fn answered(self) {
         let call = self.0;
         drop(self);
@@ -295,11 +292,10 @@ impl Drop for SlotGuard<'_> {
 }
 
 impl CallTask {
-    /// Polls the call on its actor: `true` when it has ended, `false` when it continues without the
-    /// actor.
+    /// Returns `true` when the call has ended, `false` when it continues without the actor.
     pub(super) fn poll_on_actor(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let slot = &self.call.slot;
-        // Registered before the poll, because the call may ask in another task at any time.
+        // The waker is registered first, because the call may ask in another task at any time.
         slot.actor.register(context.waker());
         if self.future.as_mut().poll(context).is_ready() {
             return Poll::Ready(true);

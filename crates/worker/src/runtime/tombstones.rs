@@ -9,27 +9,23 @@ use tokio::time::Instant;
 
 use super::config::PoolConfig;
 
-/// The least memory of ids, as a multiple of the result retention.
+/// Ids stay at least this many times as long as results.
 const RETENTIONS: u32 = 10;
-/// How long one number lasts if it has entries.
 const LASTS: Duration = Duration::from_secs(1);
-/// A number covers at most this fraction of the remembered ids.
+/// The most ids of one number, as a fraction of all.
 const PART: usize = 64;
 
 /// Ids and fates of journaled calls under the ledger's recent numbers.
 ///
-/// The ledger increments its number by time, on the machine's monotonic clock, and by entries. It
-/// forgets whole numbers, oldest first. If a call's number is still remembered and its id is
-/// unknown, the call was neither taken nor refused under this or an older binding. A number without
-/// entries does not expire.
+/// The number grows with time (monotonic clock) and entries, and whole numbers are forgotten,
+/// oldest first. If a number is remembered and an id is not, that call was neither taken nor
+/// refused under this or an older binding. A number without entries does not pass.
 pub(super) struct Tombstones {
     incarnation: u64,
-    /// The number of the first slot.
     oldest: u64,
-    /// The slots of consecutive numbers; the last is current.
     slots: VecDeque<Slot>,
     tombstones: HashMap<CallId, Tombstone, RandomState>,
-    /// The greatest forgotten id, for calls that carry no number.
+    /// The greatest forgotten id, for calls without a number.
     horizon: Option<CallId>,
     entries: usize,
     most: usize,
@@ -82,8 +78,8 @@ impl Tombstones {
     /// Checks whether an unknown call may run.
     ///
     /// # Errors
-    /// The call's refusal under this or a later number; `Cancelled` under any number;
-    /// `OutcomeUnknown` if it was or may have been taken.
+    /// Its refusal under this or a later number; `Cancelled` under any; `OutcomeUnknown` if it may
+    /// have been taken.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let tombstone = self.tombstones.get(&id);
         let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));
@@ -96,8 +92,8 @@ impl Tombstones {
             _ => {}
         }
         let Some(bound) = bound else {
-            // Without a number, ids decide. All forgotten ids are below the horizon, so this is
-            // safe; but a new id is refused too if its maker's clock lags by more than the memory.
+            // All forgotten ids are below the horizon, so this is safe; but a new id is refused too
+            // if its maker's clock lags too much.
             return match self.horizon {
                 Some(horizon) if id <= horizon => {
                     unknown("its worker may have forgotten that it has run it")
@@ -173,7 +169,6 @@ impl Tombstones {
         self.entries -= slot.ids.len();
         for id in slot.ids {
             self.horizon = self.horizon.max(Some(id));
-            // The id may have been remembered again since.
             if self
                 .tombstones
                 .get(&id)

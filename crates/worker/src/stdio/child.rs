@@ -10,8 +10,7 @@ use tokio::runtime::Handle;
 use super::config::StdioConfig;
 use super::family::{Group, Mark};
 
-/// Variables that every server gets, as in the official SDKs' stdio clients: for files, language
-/// and network.
+/// The variables that the official SDKs' stdio clients pass on: for files, language and network.
 pub(super) const INHERITED: [&str; 31] = [
     "PATH",
     "HOME",
@@ -54,14 +53,13 @@ pub(super) struct Spawned {
     pub(super) stderr: ChildStderr,
 }
 
-/// A process and its descendants. Dropping it kills them all.
+/// A process and its descendants, killed on drop.
 pub(super) struct Family {
     child: Child,
     group: Group,
 }
 
-/// Starts the command in its own process group, so that its descendants end with it: `npx` runs the
-/// server in a grandchild.
+/// Starts a process group, so that descendants end too: `npx` runs the server in a grandchild.
 pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
     let mut command = Command::new(&config.command);
     command
@@ -115,7 +113,7 @@ impl Family {
                 members.terminate();
                 members
             });
-            // A runtime that shuts down drops the task, which kills the members.
+            // A runtime that shuts down has dropped, and so killed, the members.
             if let Some(members) = asked.await {
                 self.group.put_back(members);
             }
@@ -124,7 +122,7 @@ impl Family {
             return;
         }
         self.kill_group().await;
-        // For systems without process groups, and to reap the process.
+        // This covers systems without process groups, and reaps the process.
         let _ = self.child.kill().await;
     }
 
@@ -138,13 +136,12 @@ impl Family {
 impl Drop for Family {
     fn drop(&mut self) {
         if let (Some(last), Ok(runtime)) = (self.group.take(), Handle::try_current()) {
-            // A runtime that shuts down drops it in place.
             drop(runtime.spawn_blocking(move || drop(last)));
         }
     }
 }
 
-/// Runs a scan of all processes on a blocking thread. It continues if the caller stops waiting.
+/// Scans of all processes block. They finish even if the caller stops waiting.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

@@ -11,11 +11,9 @@ use super::child::INHERITED;
 use super::placement::Placement;
 use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
 
-/// The prefix of Shoal's own variables, some of which are secrets.
+/// Some of Shoal's own variables are secrets.
 const OWN_VARIABLES: &str = "SHOAL_";
-/// The default number of shared processes.
 const SHARED_PROCESSES: usize = 4;
-/// The default number of session processes.
 const SESSION_PROCESSES: usize = 64;
 
 settings! {
@@ -99,7 +97,6 @@ impl StdioConfig {
         })
     }
 
-    /// The binding of processes without a session, other than the lead.
     pub(super) fn binding(&self, shared: &Binding) -> Binding {
         match self.isolation {
             Isolation::Shared => shared.clone(),
@@ -107,7 +104,6 @@ impl StdioConfig {
         }
     }
 
-    /// The limits on processes for callers without a session process.
     pub(super) fn placement(&self) -> Placement {
         let most = self.most_processes().max(1);
         match self.isolation {
@@ -117,7 +113,6 @@ impl StdioConfig {
         }
     }
 
-    /// The same for the modern side of a legacy server, where all calls share.
     pub(super) fn modern_placement(&self) -> Placement {
         match self.isolation {
             Isolation::Shared => Placement::new(1),
@@ -127,8 +122,8 @@ impl StdioConfig {
 
     /// The settings that all transports share.
     pub(super) fn settings(&self) -> Settings {
-        // The shared process's lists also apply to session processes, and servers offer some tools
-        // only to clients with certain capabilities.
+        // The shared process's lists apply to session processes too, and servers offer some tools
+        // only to certain capabilities.
         let per_session = self.isolation == Isolation::Session;
         Settings {
             era: self.era,

@@ -1,10 +1,9 @@
-//! Finds the callers whose calls crash the server's processes, and isolates them.
+//! Isolates callers whose calls crash the server's processes.
 //!
-//! A crash ends all calls in the process without naming its cause. If all calls were one caller's,
-//! similar calls of it wait, twice as long each time. If there were several callers, all are
-//! suspects. Repeatedly suspected calls run apart from other callers until they succeed there. So
-//! no caller is refused for another's calls, and a caller that crashes processes soon crashes only
-//! its own.
+//! A crash ends all calls in the process without naming its cause. If all were one caller's,
+//! similar calls of it wait, twice as long each time. Otherwise all callers are suspects, and
+//! repeated suspects run apart until they succeed. So no caller is refused for another's calls, and
+//! a crashing caller soon crashes only its own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,15 +15,11 @@ use crate::upstream::STABLE;
 
 /// How long after a call a crash may be its fault.
 const AFTERMATH: Duration = Duration::from_secs(1);
-/// Most past callers and tools remembered per process.
 const RECENT: usize = 64;
-/// Crashes of a shared process before a suspected call runs apart. Repeatable calls are retried
-/// once more.
+/// Crashes beside other callers before a call runs apart. Repeatable calls are retried once more.
 const PATIENCE: u32 = 2;
-/// Most successes that a suspect must show.
 const MOST_OWED: u32 = 1024;
 
-/// The suspicions against callers and tools.
 pub(super) struct Crashes {
     held: FailureTable<Suspicion>,
     first: Duration,
@@ -33,11 +28,8 @@ pub(super) struct Crashes {
 
 #[derive(Debug, Default)]
 struct Suspicion {
-    /// Crashes of processes shared with other callers.
     together: u32,
-    /// Crashes of processes with only this caller's calls.
     alone: u32,
-    /// How often the call had to prove itself.
     trials: u32,
     /// Successes needed before the call may share processes again.
     owed: u32,
@@ -47,16 +39,16 @@ struct Suspicion {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// In any process.
     Shared,
-    /// Apart from other callers. If the suspect is not `certain` and there is no room, it may
-    /// share.
-    Apart { certain: bool },
-    /// After this pause, because of this many crashes.
+    /// Without room, a suspect may share if it is not `certain` to be the cause.
+    Apart {
+        certain: bool,
+    },
+    /// The pause, and the number of crashes.
     Later(Duration, u32),
 }
 
-/// The callers whose calls run or ran recently in a process.
+/// The callers whose calls run in a process, or ran recently.
 #[derive(Debug, Default)]
 pub(super) struct Occupants {
     running: Vec<FailureKey>,

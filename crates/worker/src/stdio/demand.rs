@@ -7,14 +7,11 @@ use super::placement::{Want, add_caller};
 #[derive(Default)]
 pub(super) struct Demands(Vec<Demand>);
 
-/// The processes that one owner's calls need, or all calls if processes have no owners.
+/// The needs of one owner's calls, or of all if processes have no owners.
 struct Demand {
     owner: Option<FailureKey>,
-    /// Calls that must be alone.
     lonely: usize,
-    /// Callers whose calls run apart.
     apart: Vec<FailureKey>,
-    /// Whether other calls wait too.
     shares: bool,
 }
 
@@ -45,8 +42,7 @@ impl Demands {
         self.at(&Some(*owner)).is_some()
     }
 
-    /// The number of processes needed, within each owner's limit. One suffices for all calls that
-    /// share, and one for each caller that runs apart.
+    /// One process suffices for all sharing calls, and for each caller that runs apart.
     pub(super) fn processes(&self, room: impl Fn(&Option<FailureKey>) -> usize) -> usize {
         let needs = |demand: &Demand| {
             let needed = demand.lonely + demand.apart.len() + usize::from(demand.shares);

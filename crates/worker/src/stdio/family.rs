@@ -1,13 +1,12 @@
-//! Finds all descendants of a process: its process group, and those that left it.
+//! Finds all descendants of a process.
 //!
-//! A descendant may leave the group with `setsid`, and lose its parent. All inherit the
-//! environment, so each server gets a unique variable, which Shoal searches for in `/proc` (Linux).
-//! A descendant that leaves the group and clears its environment is not found.
+//! A descendant may leave the process group and lose its parent. All inherit the environment, so
+//! each server gets a unique variable, which Shoal finds in `/proc` (Linux). A descendant that
+//! leaves the group and clears its environment escapes.
 
-/// The variable's name. It does not start with `SHOAL_`, which marks settings.
+/// The name does not start with `SHOAL_`, which marks settings.
 const NAME: &str = "CHILD_OF_SHOAL";
 
-/// The mark of one process's descendants.
 #[derive(Debug)]
 pub(super) struct Mark(String);
 
@@ -44,7 +43,7 @@ impl Group {
         self.0.as_ref().map(|members| members.leader)
     }
 
-    /// Takes the members, once, because the process id may be reused afterwards.
+    /// Takes the members only once, because the process id may be reused afterwards.
     pub(super) fn take(&mut self) -> Option<Members> {
         self.0.take()
     }
@@ -55,7 +54,7 @@ impl Group {
 }
 
 impl Members {
-    /// Sends `SIGTERM` to all, after a scan of all processes.
+    /// Scans all processes.
     pub(super) fn terminate(&self) {
         os::terminate(self);
     }
@@ -69,7 +68,6 @@ impl Drop for Members {
 
 #[cfg(test)]
 thread_local! {
-    /// The number of scans by this thread.
     pub(super) static WALKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -80,7 +78,7 @@ mod os {
 
     use super::{Members, NAME};
 
-    /// Scans for descendants that start while others are killed.
+    /// Rounds for descendants that start while others are killed.
     const ROUNDS: usize = 8;
 
     pub(super) fn terminate(members: &Members) {
@@ -95,9 +93,8 @@ mod os {
         }
     }
 
-    /// Returns the number of processes outside the group.
     fn send(members: &Members, which: Signal) -> usize {
-        // Fails if the process has ended already.
+        // The signal fails if the process has ended.
         if let Ok(leader) = i32::try_from(members.leader) {
             let _ = killpg(Pid::from_raw(leader), which);
         }

@@ -19,15 +19,13 @@ use crate::upstream::{
     Binding, Connection, Line, Lines, Link, Origin, QUEUE, Subscriptions, quote,
 };
 
-/// How long to read output after the process ended, because a descendant outside the group may hold
-/// the pipe open.
+/// How long to wait for the last output: a descendant outside the group may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long a process may take to exit after it closed a stream.
+/// A process that closed a stream usually exits soon.
 const EXIT_FOLLOWS: Duration = Duration::from_millis(250);
-/// The longest line read from stderr.
 const STDERR_LINE: usize = 4096;
 
-/// Starts the tasks around a process. They shut it down when `closing` fires.
+/// The process is shut down when `closing` fires.
 pub(super) fn attend(
     spawned: Spawned,
     config: &StdioConfig,
@@ -84,7 +82,7 @@ impl Attendant {
             () = self.stopping.cancelled() => Sign::Stopping,
         };
         let sign = match first {
-            // The orderly end of the writer after shutdown.
+            // This is the writer's orderly end.
             Sign::Closed(_) if self.stopping.is_cancelled() => Sign::Stopping,
             // Usually the first sign of an exit.
             Sign::Closed(stream) => tokio::time::timeout(EXIT_FOLLOWS, family.ended())
@@ -134,7 +132,6 @@ impl Attendant {
     }
 }
 
-/// The first sign of a process's end.
 enum Sign {
     Ended(std::io::Result<ExitStatus>),
     Closed(&'static str),
@@ -148,7 +145,7 @@ async fn read(stdout: impl AsyncRead + Unpin, limit: usize, link: Arc<Link>) {
     }
 }
 
-/// Forwards stderr to the operator's log, and keeps the last lines for failures.
+/// Forwards stderr to the log, and keeps its last lines.
 async fn report(stderr: impl AsyncRead + Unpin, link: Arc<Link>) {
     let mut lines = FramedRead::new(stderr, Lines::of_at_most(STDERR_LINE));
     while let Some(Ok(line)) = lines.next().await {

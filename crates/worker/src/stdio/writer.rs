@@ -41,8 +41,7 @@ async fn write_one(
     {
         return Ok(());
     }
-    // A line break inside a message can only be white space between tokens, and would end the
-    // message.
+    // A line break inside a message is only white space between tokens, and would end the message.
     for part in message.text.split(|byte| matches!(byte, b'\n' | b'\r')) {
         stdin.write_all(part).await?;
     }

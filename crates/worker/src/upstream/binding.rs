@@ -12,38 +12,33 @@ const CLIENT_INFO: &str = concat!(
     r#""}"#
 );
 
-/// Client extensions that Shoal announces to shared servers. Only apps (MCP UI): a server that is
-/// not told offers its pages to no client, while clients without apps still get text.
+/// Client extensions that shared servers see. Only apps: a server that is not told offers its pages
+/// to no client, and clients without apps still get text.
 const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
-/// The owner of a connection, which decides what the server learns about its client.
+/// The owner of a connection decides what the server learns about its client.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Shared {
-        /// The capabilities that Shoal declares to the server.
         capabilities: RawJson,
         roots: Roots,
         /// A caller of the principal whose calls share the connection.
         caller: Option<Arc<Caller>>,
     },
     Session {
-        /// The client's capabilities that Shoal can forward.
         capabilities: RawJson,
         client_info: Option<ClientInfo>,
-        /// The caller that opened the connection.
         caller: Arc<Caller>,
     },
 }
 
-/// The roots that a shared connection offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roots {
     None,
-    /// The roots of the client whose call runs there alone.
+    /// The roots of the client whose call is alone there.
     OfTheCall,
-    /// The roots of any caller, because all callers are one owner. The server may ask before the
-    /// first call.
+    /// The roots of any caller, because all are one. The server may ask before the first call.
     OfTheOwner,
 }
 
@@ -90,7 +85,6 @@ impl Binding {
         is_owned && self.declares_roots()
     }
 
-    /// A connection for the principal of `opener`, whose callers all declare the same extensions.
     pub(crate) fn for_principal_of(&self, opener: &Arc<Caller>) -> Self {
         let mut own = self.clone();
         if let Self::Shared {
@@ -121,7 +115,7 @@ impl Binding {
         if let Some(extensions) = extensions_of(caller) {
             capabilities.set("extensions", extensions);
         }
-        // No `listChanged`: Shoal does not tell servers of changed roots.
+        // Shoal does not report changed roots.
         if declared.has("roots") {
             capabilities.set("roots", RawJson::from_static("{}"));
         }
@@ -132,7 +126,7 @@ impl Binding {
         }
     }
 
-    /// The caller that opened it; `None` for a shared connection.
+    /// `None` for a shared connection.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         match self {
             Self::Shared { caller, .. } => caller.as_ref(),
@@ -140,7 +134,6 @@ impl Binding {
         }
     }
 
-    /// `ClientCapabilities` for `initialize` and Shoal's own requests.
     pub(crate) fn capabilities(&self) -> RawJson {
         match self {
             Self::Shared { capabilities, .. } | Self::Session { capabilities, .. } => {
@@ -149,7 +142,6 @@ impl Binding {
         }
     }
 
-    /// `Implementation` for `initialize` and Shoal's own requests.
     pub(crate) fn client_info(&self) -> RawJson {
         match self {
             Self::Session {
@@ -161,7 +153,7 @@ impl Binding {
     }
 }
 
-/// The extensions that the caller's client declared, without tasks, which Shoal handles itself.
+/// Shoal itself handles the tasks extension.
 pub(crate) fn extensions_of(caller: &Caller) -> Option<RawJson> {
     let mut declared = RawObject::of(&caller.capabilities.member("extensions")?)?;
     declared.remove(TASKS);

@@ -24,31 +24,28 @@ use super::router::answer;
 use super::server_task::{self, ServerTask};
 use crate::CallContext;
 
-/// Messages that may wait for the client of one call. Further progress is dropped.
+/// Messages that may wait for the client. Progress beyond this is dropped.
 const INBOX: usize = 64;
 
-/// How long a client may take to send its roots before the call continues without them.
+/// How long a call waits for the client's roots before it continues without them.
 const ROOTS_WITHIN: Duration = Duration::from_secs(10);
 
-/// A call's share of a connection.
 pub(crate) trait ConnectionShare: Send + Sync {
-    /// Whether the call is alone on the connection, so that a question must be its own.
+    /// Whether a question can only be this call's.
     fn is_alone(&self) -> bool;
 
-    /// Announces that the call asks its client.
+    /// Announces a question to the client.
     ///
     /// # Errors
-    /// Too many calls wait for their clients; the server gets this error.
+    /// Too many calls wait for their clients.
     fn ask(&self) -> Result<Box<dyn OpenQuestion + '_>, RpcError>;
 }
 
-/// A question to a client, open until dropped.
 pub(crate) trait OpenQuestion: Send + Sync {
-    /// Reports that the answer takes a while.
     fn takes_long(&self);
 }
 
-/// The reason why the connection ended before any of the call was written.
+/// The reason why a connection ended before any of the call was written.
 #[derive(Debug)]
 pub(crate) struct NeverWritten(Arc<str>);
 
@@ -122,7 +119,6 @@ async fn tell(link: &Link, call: &Call, context: &CallContext) -> CallOutcome {
     }
 }
 
-/// The outcome of a call that its caller gave up.
 fn cancelled(handle: &mut RequestHandle, task: &mut ServerTask<'_>) -> CallOutcome {
     let has_begun = task.abandon();
     if handle.abandon() || has_begun {
@@ -142,14 +138,13 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
         RequestOutcome::Answered(Outcome::Error(error)) | RequestOutcome::Rejected(error) => {
             CallOutcome::Error(error)
         }
-        // The call has run on a healthy server, so a repetition would end the same way.
+        // The call has run, so a repetition would end the same way.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
         RequestOutcome::Declined(failure) if call.repeat == Repeat::Safe => {
             CallOutcome::Failed(failure)
         }
-        // Only the server claims that it declined the call, so the client decides whether to
-        // resend.
+        // Only the server claims this, so the client decides whether to resend.
         RequestOutcome::Declined(failure) => CallOutcome::Error(failure.to_rpc()),
         RequestOutcome::Unreadable(why) => useless(&format!("it is no message: {why}")),
         RequestOutcome::Lost {
@@ -163,7 +158,7 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
     })
 }
 
-/// Adds the `content` that some servers omit; SDK clients treat it as empty.
+/// Adds the `content` that some servers omit, and SDK clients take for empty.
 fn with_content(result: RawJson) -> RawJson {
     if !result.is_object() || result.member_begins("content").is_some() {
         return result;
@@ -197,7 +192,7 @@ async fn put(
         Ok(asking) => {
             let mut asked = pin!(context.ask(question.method, question.params));
             match (poll!(asked.as_mut()), &asking) {
-                // The context refused the question without asking the client.
+                // The client was not asked.
                 (Poll::Ready(refused), _) => refused,
                 (Poll::Pending, Some(asking)) => {
                     asking.takes_long();
@@ -212,8 +207,7 @@ async fn put(
     question.id
 }
 
-/// Exchanges the messages of one call. Every question of the server gets an answer, however the
-/// call ends.
+/// The messages of one call. Every question of the server gets an answer, however the call ends.
 struct Traffic<'a> {
     link: &'a Arc<Link>,
     context: &'a CallContext,
@@ -240,8 +234,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Lets the client answer an early question for roots, which the call may need. Returns the
-    /// outcome if the call ended meanwhile.
+    /// Lets the client answer an early question for roots, which the call may need.
     async fn answer_early(&mut self, handle: &mut RequestHandle) -> Option<RequestOutcome> {
         if !self.link.waits_for_roots() {
             return None;

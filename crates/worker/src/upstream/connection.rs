@@ -1,4 +1,4 @@
-//! A connection to a server over any transport: its life and its end.
+//! A connection to a server over any transport.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::link::Link;
 
-/// A handle on an open connection. Dropping it closes the connection in the background.
+/// An open connection. Dropping it closes the connection in the background.
 pub(crate) struct Connection {
     pub(crate) link: Arc<Link>,
     stopping: CancellationToken,
@@ -30,7 +30,6 @@ impl Connection {
         }
     }
 
-    /// Fires when the connection has ended or is unusable.
     pub(crate) fn over(&self) -> CancellationToken {
         self.ended.clone()
     }
@@ -46,13 +45,11 @@ impl Connection {
             && !self.ended.is_cancelled()
     }
 
-    /// Closes an unusable connection in the background.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
         self.stopping.cancel();
     }
 
-    /// Whether Shoal ended the connection on purpose.
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }

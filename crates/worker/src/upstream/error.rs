@@ -1,46 +1,37 @@
-//! The reasons why a server could not be started or did not answer.
+//! Errors of starting a server and of Shoal's own requests.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use shoal_protocol::RpcError;
 
-/// Why a server did not become ready. Its stderr output goes only to the log because it may hold
-/// secrets.
+/// Why a server did not become ready. Excludes stderr, which may hold secrets.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum StartError {
-    /// The operating system could not start the command.
     #[error("could not start {command:?}: {source}")]
     Spawn {
         command: String,
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// The transport cannot reach the server.
     #[error("{0}")]
     NoWay(String),
-    /// The server ended during the handshake.
     #[error("{reason}, before it was ready")]
     Ended { reason: Arc<str> },
-    /// The server did not finish the handshake in time.
     #[error("it did not answer the handshake in time")]
     TimedOut,
-    /// Shoal and the server share no protocol version.
     #[error("it speaks protocol version {versions}, which Shoal does not; Shoal speaks {known}")]
     Unsupported { versions: String, known: String },
-    /// The `initialize` result lacks a version.
     #[error("it answered initialize without a protocolVersion")]
     Versionless,
-    /// The settings require the modern era, which the server does not speak.
+    /// The settings require the modern era.
     #[error("it does not speak 2026-07-28 or later")]
     NotModern,
-    /// The server answered the handshake with an error.
     #[error("it refused the handshake: {0}")]
     Refused(RpcError),
-    /// The server rejected the request itself, for example because of its credentials.
+    /// The server rejected the request itself, for example its credentials.
     #[error("it refused the handshake: {0}")]
     Rejected(RpcError),
-    /// The handshake's answer is no result.
     #[error("it answered the handshake with something that is not a result")]
     Malformed,
     #[error("the backend is shutting down")]
@@ -48,7 +39,7 @@ pub(crate) enum StartError {
 }
 
 impl StartError {
-    /// Whether a later start may succeed: a slow one may still be downloading its program.
+    /// A timeout may pass: the program may still be downloading.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::TimedOut | Self::Closed)
     }
@@ -58,7 +49,7 @@ impl StartError {
         matches!(self, Self::Refused(_) | Self::Malformed) && !self.is_denied()
     }
 
-    /// Whether the handshake of the other era may help.
+    /// Whether the other era's handshake may help.
     pub(crate) fn may_come_of_opening(&self) -> bool {
         matches!(
             self,
@@ -71,13 +62,12 @@ impl StartError {
         ) && !self.is_denied()
     }
 
-    /// Whether the server refused the credentials, which reveals nothing about its era.
+    /// Refused credentials reveal nothing about the era.
     pub(super) fn is_denied(&self) -> bool {
         matches!(self, Self::Refused(error) | Self::Rejected(error) if Denied::is(error))
     }
 }
 
-/// The data of an error for refused or insufficient credentials.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Denied {
     pub(crate) status: u16,
@@ -93,7 +83,6 @@ impl Denied {
     }
 }
 
-/// Why a request of Shoal's own, for example for a list, has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error("{0}")]
@@ -109,7 +98,6 @@ pub(crate) enum RequestError {
 }
 
 impl RequestError {
-    /// Whether another process may answer the same request.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::TimedOut)
     }

@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 const LINES: usize = 12;
 const LINE: usize = 500;
 
-/// The last lines of a server's stderr. They may hold secrets, so show them only in logs and in the
-/// operator's terminal. Clones share the lines.
+/// The last stderr lines. They may hold secrets: for logs and the operator's terminal only. Clones
+/// share the lines.
 #[derive(Clone, Default)]
 pub(crate) struct LastWords(Arc<(Mutex<VecDeque<String>>, Notify)>);
 
@@ -25,7 +25,6 @@ impl LastWords {
         self.0.1.notify_waiters();
     }
 
-    /// Waits for another line.
     pub(crate) async fn more(&self) {
         self.0.1.notified().await;
     }

@@ -24,12 +24,8 @@ use super::subscriptions::{self, Subscriptions};
 const MOST_WAITS: u32 = 5;
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
-/// The transport that carries a server's messages.
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Opens the transport for a handshake. It closes when `closing` fires.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
+    /// Opens the transport until `closing` fires.
     fn open(
         &self,
         binding: Binding,
@@ -37,7 +33,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
         closing: &CancellationToken,
     ) -> Result<Connection, StartError>;
 
-    /// Whether each connection has a server process of its own, which needs its own subscriptions.
+    /// Whether each connection has its own server process, with its own subscriptions.
     fn has_servers_of_their_own(&self) -> bool;
 
     /// Processes a fresh tool list, and removes tools that cannot be called in this era.
@@ -49,15 +45,12 @@ pub(crate) struct Launcher {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) closing: CancellationToken,
-    /// The result of the last probe. The era belongs to the program, so only the first connection
-    /// probes for it, and the first one after a failure, because programs are updated.
+    /// The era belongs to the program, so only the first connection probes, and the first one after
+    /// a failure, because programs are updated.
     detected: Mutex<DetectedEra>,
-    /// Reopenings of the lead connection, whose lists are the catalog.
     pub(crate) restarts: AtomicU64,
-    /// The tools that the server runs only as tasks.
     task_tools: Arc<TaskTools>,
     pub(crate) own_lists: Arc<OwnLists>,
-    /// The stderr lines of the connection that failed last.
     last_words: Mutex<LastWords>,
 }
 
@@ -65,9 +58,9 @@ pub(crate) struct Launcher {
 struct DetectedEra {
     era: Option<Era>,
     failed_since: bool,
-    /// Whether the last failed opening tried only the legacy era.
+    /// Whether the last failed attempt tried only the legacy era.
     was_legacy: bool,
-    /// The form of `initialize` that worked, or that the next attempt uses.
+    /// The form of `initialize` that worked, or the next to try.
     form: Form,
 }
 
@@ -98,13 +91,12 @@ impl Launcher {
         self.last_words.lock().lines()
     }
 
-    /// The last stderr lines as one log field.
     pub(crate) fn stderr(&self) -> Option<String> {
         let lines = self.last_words();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    /// Opens the lead connection, whose lists are the catalog and which reports changes.
+    /// Opens the connection whose lists are the catalog and which reports changes.
     pub(crate) async fn launch_lead(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.probe_and_launch(&self.settings.shared, true);
         self.unless_closing(opened).await
@@ -116,15 +108,13 @@ impl Launcher {
             .await
     }
 
-    /// Opens a modern connection, whatever the era of the others.
     pub(crate) async fn launch_modern(&self) -> Result<Arc<Connection>, StartError> {
         let watches = self.transport.has_servers_of_their_own();
         self.unless_closing(self.attempt(&self.settings.shared, Opening::Modern, watches))
             .await
     }
 
-    /// Waits for the handshake as long as the server makes progress: a package manager may first
-    /// download the server, and reports that on stderr.
+    /// A start may last while stderr shows progress, such as a package manager's download.
     async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
         let began = Instant::now();
         let quiet = self.settings.start_timeout;
@@ -196,8 +186,7 @@ impl Launcher {
                 Opening::Legacy(known_form)
             };
             tracing::debug!(target: "shoal::upstream", %error, ?other, "the opening failed; starting again with one only");
-            // If this attempt fails too, report the first failure: it came from what both eras have
-            // in common.
+            // If this fails too, the first failure is more telling.
             attempt = self.attempt(binding, other, watches).await.or(attempt);
             let was_legacy = matches!(other, Opening::Legacy(_));
             self.detected.lock().was_legacy = attempt.is_err() && was_legacy;
@@ -214,7 +203,7 @@ impl Launcher {
                     continue;
                 };
                 attempt = Ok(connection);
-                // The end may have had a passing cause, so try the newest form once more.
+                // The cause may have passed, so try the newest form again.
                 if ended
                     && let Ok(newest) = self
                         .attempt(binding, Opening::Legacy(Form::Newest), watches)
@@ -232,7 +221,7 @@ impl Launcher {
             && let Ok(legacy) = &attempt
             && legacy.link.is_stateless()
         {
-            // A server that cannot get answers to its requests gains nothing from the legacy era.
+            // Without answers to its requests, a server gains nothing from the legacy era.
             let modern = self.attempt(binding, Opening::Modern, watches).await;
             attempt = modern.or(attempt);
         }
@@ -251,8 +240,7 @@ impl Launcher {
         attempt
     }
 
-    /// The forms of `initialize` to try after the newest one failed: all at first, later one per
-    /// failure.
+    /// The forms of `initialize` to try next: all at first, later one per failure.
     fn plainer_forms(&self, detected: &DetectedEra, error: &StartError) -> Vec<Form> {
         let ended = matches!(error, StartError::Ended { .. });
         let may_help = match ended {
@@ -263,7 +251,7 @@ impl Launcher {
         match detected.failed_since {
             _ if !may_help => Vec::new(),
             true => vec![detected.form.next_plainer()],
-            // Each form costs another start, so the plainest one waits for the next failure.
+            // Each form costs a start, so the plainest waits for the next failure.
             false if ended => vec![Form::Memberless, Form::WithoutElicitation],
             false => Form::PLAINER.to_vec(),
         }

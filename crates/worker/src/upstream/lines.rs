@@ -15,19 +15,17 @@ pub enum Line {
     TooLong(Ends),
 }
 
-/// A server's text, converted to UTF-8 unless too much of it is invalid.
+/// A server's text, as UTF-8 unless too much of it is invalid.
 #[derive(Clone)]
 pub(crate) struct Readable {
     pub(crate) text: Bytes,
-    /// Whether replacement characters stand for invalid bytes.
     pub(crate) replaced: bool,
 }
 
-/// Most bytes that replacements may add.
 const GROWTH: usize = 64 * 1024;
 
-/// Replaces invalid UTF-8, as the TypeScript SDK does, because a damaged letter is better than a
-/// lost message. A text that would grow too much stays unchanged, and its parser refuses it.
+/// Replaces invalid UTF-8, as the TypeScript SDK does: a damaged letter is better than a lost
+/// message. A text that would grow too much stays as it is, and its parser refuses it.
 pub(crate) fn readable(text: Bytes) -> Readable {
     if str::from_utf8(&text).is_ok() || growth_of(&text) > GROWTH {
         return Readable {
@@ -50,8 +48,8 @@ fn growth_of(text: &Bytes) -> usize {
         .sum()
 }
 
-/// Decodes lines that end in `\n` or `\r\n`. Skips overlong lines without buffering them, so memory
-/// stays bounded. Decoding cannot fail.
+/// Decodes lines that end in `\n` or `\r\n`. Skips overlong lines without buffering them. Decoding
+/// cannot fail.
 pub struct Lines {
     limit: usize,
     searched: usize,

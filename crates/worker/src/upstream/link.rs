@@ -27,26 +27,24 @@ use super::throttle::Throttle;
 /// How long to wait for the answer to a `ping`, which shows that the server has read earlier
 /// messages.
 const REPLY: Duration = Duration::from_secs(1);
-/// How long a server may take to read its root directories.
 const TAKES_IN: Duration = Duration::from_millis(100);
 
-/// The sending side of a connection. After its end, requests fail at once.
+/// The sending side of a connection. After the end of the connection, requests fail at once.
 pub(crate) struct Link {
     pub(crate) pending: PendingRequests,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) complaints: Throttle,
-    /// The last stderr lines, if the transport has them.
     pub(crate) last_words: LastWords,
     queue: mpsc::Sender<OutgoingMessage>,
     binding: Binding,
     greeting: OnceLock<Greeting>,
     task_tools: OnceLock<Arc<TaskTools>>,
     changes: watch::Sender<[u64; 3]>,
-    /// The announced subset of `changes`, without changes that may have been missed.
+    /// The part of `changes` that the server announced.
     announced: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
-    /// Whether the server's early request for roots timed out.
+    /// Whether an early request for roots timed out.
     has_no_roots: AtomicBool,
     lost: OnceLock<Arc<str>>,
     request_timeout: Duration,
@@ -89,20 +87,17 @@ impl Link {
         &self.binding
     }
 
-    /// The server's self-description; before the handshake, that of a legacy server without
-    /// features.
+    /// The server's self-description; before the handshake, a legacy server without features.
     pub(crate) fn greeting(&self) -> &Greeting {
         static NONE: Greeting = Greeting::NONE;
         self.greeting.get().unwrap_or(&NONE)
     }
 
-    /// Sets the server's self-description and its task tools, once.
     pub(crate) fn set_greeting(&self, greeting: Greeting, task_tools: Arc<TaskTools>) {
         let _ = self.task_tools.set(task_tools);
         let _ = self.greeting.set(greeting);
     }
 
-    /// Replaces the known task tools by those of the server's list.
     pub(crate) fn learn_task_tools(&self, tools: &mut [RawJson]) {
         let greeting = self.greeting();
         if let Some(known) = self.task_tools.get()
@@ -113,7 +108,6 @@ impl Link {
         }
     }
 
-    /// Adds the task tools of one caller's list.
     pub(crate) fn learn_own_task_tools(&self, tools: &mut [RawJson]) {
         let greeting = self.greeting();
         if let Some(known) = self.task_tools.get()
@@ -124,7 +118,6 @@ impl Link {
         }
     }
 
-    /// Whether the server runs the call only as a task.
     pub(crate) fn runs_as_task(&self, call: &Call) -> bool {
         let greeting = self.greeting();
         if !greeting.tasks || greeting.era != Era::Legacy || call.method != Method::ToolsCall {
@@ -141,7 +134,7 @@ impl Link {
         name.is_some_and(|name| known.has(&name))
     }
 
-    /// Marks a legacy server that keeps no state between requests and cannot use answers to its own
+    /// Marks a legacy server that keeps no state, so that it cannot use answers to its own
     /// requests.
     pub(crate) fn set_stateless(&self) {
         self.stateless.store(true, Ordering::Release);
@@ -151,7 +144,7 @@ impl Link {
         self.stateless.load(Ordering::Acquire)
     }
 
-    /// Marks the connection as unusable. Requests in flight may still be answered.
+    /// Marks the connection as unusable, although requests in flight may still be answered.
     pub(crate) fn lose(&self, reason: &str) {
         let _ = self.lost.set(reason.into());
     }
@@ -160,12 +153,11 @@ impl Link {
         self.lost.get().cloned()
     }
 
-    /// Counters of announced or possibly missed changes of tools, resources and prompts.
+    /// Announced or possibly missed changes of tools, resources and prompts.
     pub(crate) fn changes(&self) -> watch::Receiver<[u64; 3]> {
         self.changes.subscribe()
     }
 
-    /// Counters of announced changes only.
     pub(crate) fn announced(&self) -> watch::Receiver<[u64; 3]> {
         self.announced.subscribe()
     }
@@ -176,7 +168,6 @@ impl Link {
         }
     }
 
-    /// Counts one change of each list after announcements may have been missed.
     pub(crate) fn lists_may_have_changed(&self) {
         self.changes.send_modify(|changes| {
             for change in changes {
@@ -185,7 +176,6 @@ impl Link {
         });
     }
 
-    /// The resources that this legacy server watches.
     pub(crate) fn subscribed(&self) -> BTreeSet<String> {
         self.subscribed.lock().clone()
     }
@@ -199,16 +189,11 @@ impl Link {
         }
     }
 
-    /// Adds the `_meta` of Shoal's own requests to a modern server.
     pub(crate) fn with_own_meta(&self, params: RawObject) -> RawJson {
         let (info, capabilities) = (self.binding.client_info(), self.binding.capabilities());
         params::with_own_meta(params, info, capabilities)
     }
 
-    /// Registers a request without sending it.
-    ///
-    /// # Errors
-    /// The reason why the server ended.
     pub(crate) fn register(
         self: &Arc<Self>,
         call: Option<PendingCall>,
@@ -216,10 +201,6 @@ impl Link {
         Ok(self.handle(self.pending.register(call)?))
     }
 
-    /// Registers another request of the same call.
-    ///
-    /// # Errors
-    /// The reason why the server ended.
     pub(crate) fn register_for(self: &Arc<Self>, request: u64) -> Result<RequestHandle, Arc<str>> {
         Ok(self.handle(self.pending.register_for(request)?))
     }
@@ -240,10 +221,6 @@ impl Link {
         }
     }
 
-    /// Sends a request of Shoal's own.
-    ///
-    /// # Errors
-    /// The reason why the server ended.
     pub(crate) async fn open(
         self: &Arc<Self>,
         method: Method,
@@ -262,7 +239,6 @@ impl Link {
         self.request_of(None, method, params).await
     }
 
-    /// Sends a request in the name of `caller`, if given, and waits for the result.
     pub(crate) async fn request_of(
         self: &Arc<Self>,
         caller: Option<&Arc<Caller>>,
@@ -279,13 +255,11 @@ impl Link {
             .unwrap_or(Err(RequestError::TimedOut))
     }
 
-    /// Gives the server time to ask for roots: a server sends what it has to say after the
-    /// handshake before it answers this request.
+    /// Gives the server time to ask for roots, which it does before it answers this ping.
     pub(crate) async fn asks_for_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
     }
 
-    /// Whether the next call waits for the early request for roots.
     pub(crate) fn waits_for_roots(&self) -> bool {
         self.binding.gives_roots_early() && !self.has_no_roots.load(Ordering::Relaxed)
     }
@@ -294,39 +268,36 @@ impl Link {
         self.has_no_roots.store(true, Ordering::Relaxed);
     }
 
-    /// Gives the server time to process its roots. Servers do this beside other requests and do not
-    /// report the end.
+    /// Gives the server time to process its roots, which it does beside other requests.
     pub(crate) async fn takes_in_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
         sleep(TAKES_IN).await;
     }
 
-    /// Sends a notification. Waits while the server does not read.
+    /// Waits while the server does not read.
     pub(crate) async fn notify(&self, method: Method, params: Option<&RawJson>) {
         let text = shoal_protocol::notification(method.as_str(), params);
         // Sending fails only after the server has ended.
         let _ = self.queue.send(aside(text, Some(method))).await;
     }
 
-    /// Sends an answer. Waits while the server does not read.
+    /// Waits while the server does not read.
     pub(crate) async fn answer(&self, text: Bytes) {
         let _ = self.queue.send(aside(text, None)).await;
     }
 
-    /// Sends a notification without waiting; a task sends it if the queue is full.
     fn notify_later(self: Arc<Self>, method: Method, params: &RawJson) {
         let text = shoal_protocol::notification(method.as_str(), Some(params));
         let message = aside(text, Some(method));
         if let Err(TrySendError::Full(message)) = self.queue.try_send(message)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // The task ends with the server at the latest.
             runtime.spawn(async move { self.queue.send(message).await.is_ok() });
         }
     }
 
-    /// Sends an answer, or drops it if the queue is full. The reader of the server's output must
-    /// not wait: the server may be waiting for that reader.
+    /// Drops the answer if the queue is full, because the reader of the server's output must not
+    /// wait for a server that waits for its reader.
     pub(crate) fn try_answer(&self, text: Bytes) {
         if self.queue.try_send(aside(text, None)).is_err() {
             tracing::debug!(target: "shoal::upstream", server = self.name(), "the server does not read its input; a message was dropped");
@@ -334,7 +305,6 @@ impl Link {
     }
 }
 
-/// A message without an answer.
 fn aside(text: Bytes, method: Option<Method>) -> OutgoingMessage {
     OutgoingMessage {
         text,
@@ -349,18 +319,17 @@ pub(crate) struct RequestHandle {
     write_state: Arc<WriteState>,
     outcome: oneshot::Receiver<RequestOutcome>,
     link: Arc<Link>,
-    /// Its drop tells the transport that the caller stopped waiting.
+    /// Tells the transport, by its drop, that the caller stopped waiting.
     waits: Option<oneshot::Sender<()>>,
     told_when_dropped: bool,
 }
 
 impl RequestHandle {
-    /// The request's id and progress token.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// Queues the request. Waits while the server does not read. Cancellation safe.
+    /// Waits while the server does not read. Cancellation safe.
     pub(crate) async fn send(
         &mut self,
         method: &Method,
@@ -385,7 +354,7 @@ impl RequestHandle {
             }),
         };
         if self.link.queue.send(message).await.is_err() {
-            // The writer has ended, although the server's end may still be unnoticed.
+            // The writer has ended, although the server's end may be unnoticed yet.
             let lost = RequestOutcome::Lost {
                 written: false,
                 reason: "the server has closed its input".into(),
@@ -394,8 +363,7 @@ impl RequestHandle {
         }
     }
 
-    /// Waits for the outcome. Cancellation safe. After it has returned once, another call waits
-    /// forever.
+    /// Waits for the outcome, once; later calls wait forever. Cancellation safe.
     pub(crate) async fn outcome(&mut self) -> RequestOutcome {
         match (&mut self.outcome).await {
             Ok(outcome) => outcome,
@@ -419,7 +387,7 @@ impl RequestHandle {
         }
     }
 
-    /// Stops waiting. If the request has reached the server, tells the server and returns `true`.
+    /// Stops waiting. Returns whether the request had reached the server, which is told.
     pub(crate) fn abandon(&mut self) -> bool {
         let reached = self.link.pending.abandon(self.id);
         if reached {
@@ -428,12 +396,11 @@ impl RequestHandle {
         reached
     }
 
-    /// Withdraws a request that is not written yet. Returns whether this worked.
     pub(crate) fn withdraw(&self) -> bool {
         self.write_state.withdraw()
     }
 
-    /// Tells the server once that the answer is not needed. The answer may come anyway.
+    /// The answer may come anyway.
     pub(crate) fn tell_cancelled(&mut self) {
         if std::mem::take(&mut self.told_when_dropped) {
             let params = format!(
@@ -445,7 +412,7 @@ impl RequestHandle {
         }
     }
 
-    /// For the handshake, which must not be cancelled.
+    /// Keeps the request from being cancelled, for the handshake.
     pub(crate) fn never_cancelled(mut self) -> Self {
         self.told_when_dropped = false;
         self

@@ -12,7 +12,7 @@ use super::link::Link;
 use super::lists::{List, MAX_BYTES, Pages, pages};
 use crate::CallContext;
 
-/// Answers a list call with all pages of the caller's own list in one result.
+/// Answers with all pages of the caller's own list.
 ///
 /// # Errors
 /// The server has forgotten the connection; another one may answer.
@@ -50,7 +50,6 @@ pub(super) async fn answer(
     })
 }
 
-/// Reads a list over a connection that belongs to one caller.
 pub(super) async fn read_own(link: &Arc<Link>, list: List) -> Result<Vec<RawJson>, RequestError> {
     let room = AtomicUsize::new(MAX_BYTES);
     let mut items = pages(link, list, &room, None).await?.items;
@@ -58,7 +57,6 @@ pub(super) async fn read_own(link: &Arc<Link>, list: List) -> Result<Vec<RawJson
     Ok(items)
 }
 
-/// Processes one caller's tools like shared ones.
 fn takes_in(link: &Link, list: List, items: &mut [RawJson]) {
     if list == List::Tools {
         link.learn_own_task_tools(items);

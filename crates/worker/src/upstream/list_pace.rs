@@ -8,21 +8,17 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::lists::Which;
 
-/// Announcements within this time share one read, because some servers announce each tool that they
-/// register.
+/// Some servers announce each tool that they register; these share one read.
 const SETTLE: Duration = Duration::from_millis(50);
-/// An announcement this soon after a read may be a reaction to it: some servers announce after each
-/// list request.
+/// An announcement this soon may be caused by the read itself.
 const CAUSED: Duration = Duration::from_secs(1);
-/// The longest pause between reads while lists keep changing.
+/// The longest pause while lists keep changing.
 const CHANGING: Duration = Duration::from_secs(5);
-/// The longest pause between reads while announced lists stay the same.
+/// The longest pause while announced lists stay the same.
 const UNCHANGED: Duration = Duration::from_secs(60);
-/// The shortest and longest pause before an unreadable list is tried again.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// Schedules list reads: after announcements, less often the more there are, and after failed
-/// reads.
+/// Schedules reads after announcements, less often the more there are, and after failed reads.
 pub(crate) struct ListPace {
     changes: watch::Receiver<[u64; 3]>,
     seen: [u64; 3],
@@ -34,7 +30,6 @@ pub(crate) struct ListPace {
 }
 
 impl ListPace {
-    /// Counts only announcements from now on.
     pub(crate) fn new(mut changes: watch::Receiver<[u64; 3]>) -> Self {
         let seen = *changes.borrow_and_update();
         Self {
@@ -48,14 +43,12 @@ impl ListPace {
         }
     }
 
-    /// Counts earlier announcements too.
     pub(crate) fn from_the_start(changes: watch::Receiver<[u64; 3]>) -> Self {
         let mut pace = Self::new(changes);
         pace.seen = [0; 3];
         pace
     }
 
-    /// Records whether a read found changes, and which lists were unreadable.
     pub(crate) fn was_read(&mut self, changed: bool, missing: Which) {
         self.read_at = Instant::now();
         self.changed = changed;
@@ -67,7 +60,7 @@ impl ListPace {
         }
     }
 
-    /// Waits until lists are due, and returns them. Cancellation safe: announcements stay counted.
+    /// Waits until lists are due. Cancellation safe: announcements stay counted.
     pub(crate) async fn due(&mut self) -> Which {
         let missing = self.missing;
         let again = async {
@@ -81,7 +74,7 @@ impl ListPace {
         };
         tokio::select! {
             which = again => return which,
-            // The sender is in the link, which outlives this wait.
+            // The link keeps the sender, so this does not fail.
             Ok(_) = self.changes.wait_for(|now| *now != self.seen) => {}
         }
         self.pause = self.pause_now();

@@ -16,11 +16,10 @@ use super::error::RequestError;
 use super::link::Link;
 use super::params;
 
-/// A list with more pages is broken: its server invents cursors without end.
+/// A server with more pages invents cursors.
 const MAX_PAGES: usize = 1000;
-/// Most bytes of all lists together, because they stay in memory while the server runs.
+/// The limit for all lists together, which stay in memory.
 pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// Characters of a cursor in messages.
 const SHOWN: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl List {
         }
     }
 
-    /// The index of the list's kind in announcements: tools, resources with templates, prompts.
+    /// The index in announcements: tools, resources with templates, prompts.
     pub(super) fn kind(self) -> usize {
         match self {
             Self::Tools => 0,
@@ -101,7 +100,6 @@ impl Which {
         Self(List::ALL.map(|other| other == list))
     }
 
-    /// The announced lists, by kind: tools, resources with templates, prompts.
     pub(crate) fn announced([tools, resources, prompts]: [bool; 3]) -> Self {
         Self([tools, resources, resources, prompts])
     }
@@ -124,18 +122,14 @@ impl Which {
     }
 }
 
-/// A server's lists. An unreadable list keeps its last known items.
+/// An unreadable list keeps its last known items.
 #[derive(Clone)]
 pub(crate) struct Lists {
-    /// The lists that were read; the generations are the known ones.
     pub(crate) catalog: PoolCatalog,
-    /// Why a declared list is unreadable.
     missing: [Option<RequestError>; 4],
-    /// Oddities of lists that were read.
     remarks: [Option<String>; 4],
-    /// Lists without an answer yet.
     pending: Which,
-    /// Whether the server declares no list at all. It may have some anyway, and SDK clients ask.
+    /// The server declares no list, but SDK clients ask such servers anyway.
     undeclared: bool,
 }
 
@@ -143,13 +137,11 @@ pub(crate) type Answers = FuturesUnordered<BoxFuture<'static, (List, Result<Page
 
 pub(crate) struct Pages {
     pub(super) items: Vec<RawJson>,
-    /// The shortest TTL of the pages.
     pub(super) ttl: Option<u64>,
     pub(super) remark: Option<String>,
 }
 
 impl Lists {
-    /// Starts from the `known` catalog, before anything is read.
     pub(crate) fn of(link: &Link, known: Option<&PoolCatalog>) -> Self {
         let greeting = link.greeting();
         let capabilities = List::ALL.map(List::capability);
@@ -175,7 +167,6 @@ impl Lists {
         lists
     }
 
-    /// Requests those of the lists that the server may have; pass each answer to [`Self::take`].
     pub(crate) fn ask(&mut self, link: &Arc<Link>, which: Which) -> Answers {
         let asked: Vec<List> = (List::ALL.into_iter())
             .filter(|list| which.has(*list) && self.is_offered(*list))
@@ -229,7 +220,7 @@ impl Lists {
         Which(std::array::from_fn(|at| self.missing[at].is_some()))
     }
 
-    /// Why the server is useless: its tools are unreadable, and it offers nothing else.
+    /// The server is useless without readable tools if it offers nothing else.
     pub(crate) fn useless(&self) -> Option<&RequestError> {
         let offers_nothing = List::ALL
             .iter()
@@ -244,7 +235,6 @@ impl Lists {
         (!lacking.is_empty()).then(|| lacking.join("; "))
     }
 
-    /// Unreadable lists, and oddities of the others.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
         self.lacking().chain(self.remarks.iter().flatten().cloned())
     }
@@ -257,8 +247,7 @@ impl Lists {
     }
 }
 
-/// Reads all pages of a list and takes their bytes from `room`. A repeated page or cursor ends the
-/// list.
+/// Takes bytes from `room`. A repeated page or cursor ends the list.
 pub(super) async fn pages(
     link: &Arc<Link>,
     list: List,
@@ -278,8 +267,8 @@ pub(super) async fn pages(
         let caller = call.map(|call| &call.caller);
         let page = match link.request_of(caller, method.clone(), asked).await {
             Ok(page) => page,
-            // Servers often declare capabilities without implementing all lists, for example
-            // `resources` without templates.
+            // Servers often declare more than they implement, for example `resources` without
+            // templates.
             Err(RequestError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => {
                 return Ok(pages);
             }
@@ -309,7 +298,7 @@ pub(super) async fn pages(
         let Some(next) = &cursor else {
             return Ok(pages);
         };
-        // `seen` also holds pages, which are arrays; a cursor is not.
+        // `seen` also holds pages, which are arrays.
         if !next.as_str().starts_with('[') && !seen.insert(next.to_bytes()) {
             let next = shown(next.as_str(), SHOWN);
             pages.remark = Some(format!(

@@ -1,11 +1,10 @@
-//! The modern connection to a server that speaks both eras but was opened as a legacy one.
+//! The modern connection to a server of both eras that was opened as a legacy one.
 //!
-//! Requests to clients exist only in the legacy era and `InputRequiredResult` only in the modern
-//! one. A server may have tools of both kinds, and its lists do not tell them apart. So a call
-//! first runs over a legacy connection. If its tool returns `InputRequiredResult`, the server's SDK
-//! refuses to send that, and Shoal runs the call again over a modern connection. Such a tool
-//! expects repeated calls, one for each round. The reverse order would run the first half of a
-//! requesting tool twice.
+//! Requests to clients exist only in the legacy era, `InputRequiredResult` only in the modern one,
+//! and lists do not tell which tools use which. So a call first runs over a legacy connection. If
+//! its tool returns `InputRequiredResult`, the server's SDK cannot send it, and Shoal runs the call
+//! again over a modern connection, as such tools expect. The reverse order would run the first half
+//! of a requesting tool twice.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +30,6 @@ const INVALID_RESULT: &str = "Handler returned an invalid result";
 /// Other SDKs' errors for this result, in lower case.
 const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];
 
-/// The known facts about a server's modern side, and its shared connection.
 pub(crate) struct ModernSide {
     launcher: Arc<Launcher>,
     connection: tokio::sync::Mutex<ModernConnection>,
@@ -40,25 +38,18 @@ pub(crate) struct ModernSide {
 
 #[derive(Default)]
 struct ModernSupport {
-    /// Tools and prompts that ask by result, by method and name, and extension methods of the
-    /// modern era.
+    /// Tools and prompts that ask by result, and extension methods of the modern era.
     asking: HashSet<(Method, String)>,
-    /// Whether a modern connection has ever worked.
     seen: bool,
-    /// Whether the server turned out to be legacy only.
     absent: bool,
-    /// Whether a legacy process was probed for the modern era.
     was_asked: bool,
-    /// Whether that process answered as if opened in the modern era.
     has_switched: bool,
-    /// The extensions that only the modern era declares.
     extensions: Option<RawObject>,
 }
 
 struct ModernConnection {
     connection: Option<Arc<Connection>>,
     restart_delay: RestartDelay,
-    /// The earliest restart of a failed connection.
     not_before: Instant,
 }
 
@@ -76,8 +67,7 @@ impl ModernSide {
         }
     }
 
-    /// Whether a call starts on the modern side: as a later round, or because its tool is known to
-    /// ask by result.
+    /// Whether the call is a later round, or its tool is known to ask by result.
     pub(crate) fn takes(&self, call: &Call) -> bool {
         if !self.is_there() {
             return false;
@@ -101,17 +91,17 @@ impl ModernSide {
             && subject(call).is_some_and(|subject| support.asking.contains(&subject))
     }
 
-    /// Whether a call with this legacy outcome must run here instead.
+    /// Whether a call with this legacy outcome must run here.
     ///
     /// An error that names `InputRequiredResult` proves that the tool only asked. A generic error
-    /// may be a handler's fault: a call that must not repeat keeps it, and later calls of its tool
-    /// run here.
+    /// may be a handler's fault, so a journaled call keeps it, and later calls of its tool run
+    /// here.
     pub(crate) fn is_wanted_by(&self, call: &Call, outcome: &CallOutcome) -> bool {
         let CallOutcome::Error(error) = outcome else {
             return false;
         };
         if call.method.may_be_of_extension() {
-            // An unknown method was not executed.
+            // An unknown method did not run.
             let has_more = || self.support.lock().extensions.is_some();
             return error.code == code::METHOD_NOT_FOUND && has_more() && self.is_there();
         }
@@ -135,7 +125,7 @@ impl ModernSide {
     }
 
     pub(crate) fn remember(&self, call: &Call) {
-        // The number of resource URIs is unlimited.
+        // The number of URIs is unlimited.
         if call.method == Method::ResourcesRead {
             return;
         }
@@ -147,8 +137,8 @@ impl ModernSide {
         }
     }
 
-    /// Whether the server may have modern-only extensions. A process speaks one era, and a useless
-    /// second process may take a resource from the first, so Shoal probes the first process, once.
+    /// A process speaks one era, and a useless second process may take resources from the first, so
+    /// Shoal probes the first one, once.
     pub(crate) async fn may_have_more(&self, lead: &Arc<Link>) -> bool {
         if self.launcher.settings.era != EraChoice::Auto || lead.greeting().era != Era::Legacy {
             return false;
@@ -166,7 +156,7 @@ impl ModernSide {
                 self.support.lock().has_switched = true;
                 true
             }
-            // SDKs that know both eras reject the modern opening here by its version.
+            // SDKs with both eras reject this version here.
             Err(RequestError::Rpc(error)) => {
                 error.code == code::UNSUPPORTED_VERSION
                     || error.message.contains(Revision::LATEST.as_str())
@@ -179,13 +169,11 @@ impl ModernSide {
         self.support.lock().was_asked
     }
 
-    /// Whether the probe may have switched the process to the modern era. The Go SDK then refuses
-    /// requests to clients.
+    /// The Go SDK then refuses requests to clients.
     pub(crate) fn has_switched(&self) -> bool {
         self.support.lock().has_switched
     }
 
-    /// Finds the modern-only extensions. Returns whether there are any.
     pub(crate) async fn learn(&self, lead: &Link) -> bool {
         let Ok(connection) = self.launcher.launch_modern().await else {
             return false;
@@ -200,7 +188,6 @@ impl ModernSide {
         support.extensions.is_some()
     }
 
-    /// Adds the modern-only extensions to legacy capabilities.
     pub(crate) fn extended(&self, capabilities: &RawJson) -> RawJson {
         let support = self.support.lock();
         let Some(more) = &support.extensions else {
@@ -217,10 +204,7 @@ impl ModernSide {
         declared.to_json()
     }
 
-    /// Opens a modern connection, and records whether the server supports one.
-    ///
-    /// # Errors
-    /// The connection could not be opened.
+    /// Records whether the server supports the modern era.
     pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.launcher.launch_modern().await;
         let mut support = self.support.lock();
@@ -231,10 +215,6 @@ impl ModernSide {
         opened
     }
 
-    /// Returns the shared connection, opened if necessary.
-    ///
-    /// # Errors
-    /// The connection could not be opened, so nothing was executed.
     pub(crate) async fn connection(
         &self,
         cancelled: &CancellationToken,
@@ -246,7 +226,7 @@ impl ModernSide {
         }
     }
 
-    /// Waits for the end of the connection, which the launcher's token triggers.
+    /// The launcher's token triggers the end.
     pub(crate) async fn close(&self) {
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
@@ -289,7 +269,6 @@ impl ModernSide {
     }
 }
 
-/// Whether the caller can answer any question.
 fn can_answer(call: &Call) -> bool {
     [
         ClientCapability::ElicitationForm,
@@ -310,7 +289,7 @@ fn subject(call: &Call) -> Option<(Method, String)> {
     Some((call.method.clone(), name))
 }
 
-/// The extensions that a server declares, without tasks, which Shoal follows over any connection.
+/// Excludes tasks, which work over any connection.
 fn extensions(capabilities: &RawJson) -> Option<RawObject> {
     let mut declared = RawObject::of(&capabilities.member("extensions")?)?;
     declared.remove(TASKS);

@@ -22,7 +22,6 @@ pub(crate) struct OutgoingRequest {
     /// Some transports repeat parameters outside the message.
     pub(crate) params: Option<RawJson>,
     pub(crate) write_state: Arc<WriteState>,
-    /// Closes when the caller stops waiting.
     pub(crate) given_up: oneshot::Receiver<()>,
 }
 
@@ -35,7 +34,7 @@ const WRITTEN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 impl WriteState {
-    /// Withdraws the request. Returns whether it was still queued.
+    /// Returns whether the request was still queued.
     pub(crate) fn withdraw(&self) -> bool {
         self.leave_queue(WITHDRAWN)
     }
@@ -44,7 +43,7 @@ impl WriteState {
         self.0.load(Ordering::Acquire) == WRITTEN
     }
 
-    /// Marks the request as written. Returns `false` if it was withdrawn.
+    /// Returns `false` if the request was withdrawn.
     pub(crate) fn begin_writing(&self) -> bool {
         self.leave_queue(WRITTEN)
     }

@@ -14,17 +14,15 @@ use super::list_call::read_own;
 use super::list_pace::ListPace;
 use super::lists::{List, Which};
 
-/// One digest per list.
 type Digests = [u64; 4];
 
-/// The owners whose lists differ from everyone's.
 #[derive(Default)]
 pub(crate) struct OwnLists {
     told: watch::Sender<Told>,
     shared: watch::Sender<Digests>,
 }
 
-/// One connection's report, withdrawn on drop.
+/// A connection's report, withdrawn on drop.
 struct OwnerOf<'a> {
     own: &'a OwnLists,
     owner: ListOwner,
@@ -36,18 +34,16 @@ impl OwnLists {
         self.told.subscribe()
     }
 
-    /// Replaces the lists that everyone sees by default.
     pub(crate) fn set_shared(&self, catalog: &PoolCatalog) {
         let now = List::ALL.map(|list| digest(list.of(catalog)));
         self.shared
             .send_if_modified(|digests| std::mem::replace(digests, now) != now);
     }
 
-    /// Follows the server's announcements on a connection of `owner` alone.
     pub(crate) fn follow(self: &Arc<Self>, connection: &Connection, owner: ListOwner) {
         let (own, link, over) = (self.clone(), connection.link.clone(), connection.over());
-        // Early announcements count. Possibly missed ones do not, because a broken stream is no
-        // reason to read all lists of each session.
+        // Possibly missed announcements do not count: a broken stream is no reason to read every
+        // session's lists.
         let pace = ListPace::from_the_start(link.announced());
         tokio::spawn(async move {
             tokio::select! {
@@ -57,7 +53,7 @@ impl OwnLists {
         });
     }
 
-    /// Reads announced lists, because some announcements change nothing, and reports differences.
+    /// Reads first, because some announcements change nothing.
     async fn stay_with(&self, link: &Arc<Link>, mut pace: ListPace, owner: ListOwner) {
         let mut owner = OwnerOf {
             own: self,
@@ -81,7 +77,6 @@ impl OwnLists {
     }
 }
 
-/// Reads these lists. Returns the unreadable ones.
 async fn read(link: &Arc<Link>, which: Which, known: &mut [Option<u64>; 4]) -> Which {
     let mut missing = Which::default();
     for list in List::ALL.into_iter().filter(|list| which.has(*list)) {
@@ -96,13 +91,13 @@ async fn read(link: &Arc<Link>, which: Which, known: &mut [Option<u64>; 4]) -> W
     missing
 }
 
-/// A digest of tools, of resources with templates, and of prompts; 0 if they equal everyone's.
+/// Digests of tools, resources with templates, and prompts; 0 if they equal everyone's.
 fn differences(known: &[Option<u64>; 4], shared: &Digests) -> [u64; 3] {
     let mut numbers = [0_u64; 3];
     for list in List::ALL {
         let at = list as usize;
         if let Some(own) = known[at].filter(|own| *own != shared[at]) {
-            // 0 means "no difference", so set the lowest bit.
+            // 0 means "no difference".
             let number = &mut numbers[list.kind()];
             *number = number.rotate_left(1).wrapping_add(own) | 1;
         }

@@ -12,18 +12,16 @@ use super::era::Greeting;
 const META: &str = "_meta";
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
-/// The `_meta` members that only modern servers know.
 const MODERN_META: [&str; 4] = [
     PROTOCOL_VERSION,
     CLIENT_INFO,
     CLIENT_CAPABILITIES,
     LOG_LEVEL,
 ];
-/// The parameters that only modern servers know.
 const MODERN_PARAMS: [&str; 2] = ["inputResponses", "requestState"];
 
-/// A call's parameters for a server of this era; other members keep their bytes. `token` replaces
-/// the caller's progress token, because two callers may use the same one.
+/// A call's parameters for its server. Other members keep their bytes. `token` replaces the
+/// caller's progress token, which may equal another caller's.
 pub(crate) fn for_server(call: &Call, server: &Greeting, token: u64) -> Option<RawJson> {
     let mut params = call.params.as_ref().and_then(RawObject::of);
     let had_meta = params.as_ref().is_some_and(|params| params.has(META));
@@ -76,7 +74,6 @@ pub(crate) fn for_server(call: &Call, server: &Greeting, token: u64) -> Option<R
     params.map(|params| params.to_json())
 }
 
-/// The parameters of a request about a modern server's task, in the caller's name.
 pub(crate) fn about_task(call: &Call, mut params: RawObject) -> RawJson {
     let mut meta = RawObject::default();
     describe_caller(&mut meta, call, true);
@@ -99,8 +96,7 @@ fn describe_caller(meta: &mut RawObject, call: &Call, tasks: bool) {
     }
 }
 
-/// Declares tasks to servers that make them, because Shoal follows them for every client, and
-/// removes them for others.
+/// Shoal follows tasks for every client.
 fn with_or_without_tasks(capabilities: &RawJson, tasks: bool) -> RawJson {
     match (declares_tasks(capabilities), tasks) {
         (false, true) => with_tasks(capabilities),
@@ -122,21 +118,19 @@ pub(crate) fn with_own_meta(
     params.to_json()
 }
 
-/// Replaces the server's token in `notifications/progress` by the caller's.
 pub(crate) fn restore_token(params: &RawJson, token: RawJson) -> RawJson {
     let mut params = RawObject::of(params).unwrap_or_default();
     put(&mut params, PROGRESS_TOKEN, token);
     params.to_json()
 }
 
-/// The last value of a repeated name, which most parsers use.
+/// Most parsers use the last value of a repeated name.
 fn last(object: &RawObject, name: &str) -> Option<RawJson> {
     let found = object.iter().filter(|(key, _)| key == name).last();
     found.map(|(_, value)| value)
 }
 
-/// Sets a member in place, once. The server might otherwise believe a second member of the same
-/// name.
+/// A second member of the same name might win at the server.
 fn put(object: &mut RawObject, name: &str, value: RawJson) {
     if object.iter().filter(|(key, _)| key == name).count() > 1 {
         drop_all(object, name);

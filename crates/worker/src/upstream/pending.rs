@@ -11,14 +11,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::outgoing::WriteState;
 
-/// Cancelled calls remembered per server. With more, the server may not ask any client.
+/// With more cancelled calls, the server may not ask any client.
 const MAX_OWED: usize = 64;
-/// Questions that may wait for a session's next call.
 const MAX_HELD: usize = 8;
 const MAX_ELICITATIONS: usize = 16;
 const LONGEST_ELICITATION: usize = 1024;
 
-/// Requests in flight to one server, by id, oldest first.
 #[derive(Default)]
 pub(crate) struct PendingRequests {
     state: Mutex<State>,
@@ -39,25 +37,22 @@ struct PendingRequest {
     outcome: oneshot::Sender<RequestOutcome>,
     write_state: Arc<WriteState>,
     call: Option<PendingCall>,
-    /// The main request of the call that this request belongs to.
+    /// The main request of the same call.
     of: Option<u64>,
 }
 
-/// A caller's request, as opposed to Shoal's own.
 pub(crate) struct PendingCall {
     pub(crate) inbox: mpsc::Sender<CallMessage>,
     pub(crate) progress_token: Option<RawJson>,
-    /// Whether it runs alone because its client can be asked.
     pub(crate) askable: bool,
     pub(crate) wants_log: bool,
     pub(crate) session: Option<SessionId>,
-    /// Whether another server may run the call: it is safe to repeat, and its client was not asked.
+    /// Whether another server may run it: it is repeatable, and its client was not asked.
     pub(crate) repeatable: Cell<bool>,
     pub(crate) elicitations: RefCell<Vec<String>>,
 }
 
 impl PendingCall {
-    /// Passes a question to the call, or returns it.
     fn ask(&self, question: ServerRequest) -> Result<(), ServerRequest> {
         let Ok(place) = self.inbox.try_reserve() else {
             return Err(question);
@@ -82,16 +77,12 @@ impl PendingCall {
     }
 }
 
-/// A message from the server during a call.
 pub(crate) enum CallMessage {
-    /// Progress, a log message, the end of a URL elicitation, or an extension's notification.
     Notify(Method, Option<RawJson>),
     Ask(ServerRequest),
-    /// The server withdrew a question.
     Withdraw(RequestId),
 }
 
-/// A request of the server to a client.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerRequest {
     pub(crate) id: RequestId,
@@ -102,13 +93,11 @@ pub(crate) struct ServerRequest {
 #[derive(Debug)]
 pub(crate) enum RequestOutcome {
     Answered(Outcome),
-    /// A proxy or the transport refused the request; this is not the server's answer.
+    /// A proxy or the transport refused it, not the server.
     Rejected(RpcError),
-    /// The answer exceeds the message limit.
     TooLarge,
-    /// The answer is not a valid message, for this reason.
     Unreadable(String),
-    /// The request did not reach the server, for this reason.
+    /// The request did not reach the server.
     Refused(CallFailure),
     /// The server claims that it did not process the request.
     Declined(CallFailure),
@@ -118,20 +107,15 @@ pub(crate) enum RequestOutcome {
     },
 }
 
-/// The stream on which a message arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The only stream of the server.
     Common,
-    /// A stream that belongs to no request.
     Unrelated,
-    /// The stream of this request.
     Request(u64),
 }
 
 impl Origin {
-    /// Whether this stream may answer request `id`. A server that answers elsewhere has confused
-    /// its callers.
+    /// A server that answers elsewhere has confused its callers.
     pub(crate) fn may_answer(self, id: u64) -> bool {
         match self {
             Self::Common => true,
@@ -140,8 +124,7 @@ impl Origin {
         }
     }
 
-    /// Whether this stream may report progress of request `id`. Many servers use the unrelated
-    /// stream.
+    /// Many servers report progress on the unrelated stream.
     pub(crate) fn may_tell_progress(self, id: u64) -> bool {
         match self {
             Self::Common | Self::Unrelated => true,
@@ -167,9 +150,9 @@ pub(crate) enum Quarantine {
 /// How to find the call of a message that does not name one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Association {
-    /// The only call in flight, if there is exactly one.
+    /// The only call in flight.
     OnlyCall,
-    /// The only call in flight that wants log messages; in the modern era, the request says so.
+    /// The only call in flight that wants log messages.
     OnlyListener,
     /// The newest call, because all belong to one session.
     NewestCall,
@@ -178,10 +161,6 @@ pub(crate) enum Association {
 }
 
 impl PendingRequests {
-    /// Registers a request.
-    ///
-    /// # Errors
-    /// The reason why the server ended.
     pub(crate) fn register(
         &self,
         call: Option<PendingCall>,
@@ -189,10 +168,6 @@ impl PendingRequests {
         self.enter(call, None)
     }
 
-    /// Registers another request of the same call as `request`.
-    ///
-    /// # Errors
-    /// The reason why the server ended.
     pub(crate) fn register_for(&self, request: u64) -> Result<RegisteredRequest, Arc<str>> {
         self.enter(None, Some(request))
     }
@@ -231,18 +206,16 @@ impl PendingRequests {
         })
     }
 
-    /// Ends a request. Returns whether it was in flight.
+    /// Returns whether the request was in flight.
     pub(crate) fn finish(&self, id: u64, outcome: RequestOutcome) -> bool {
         let mut state = self.state.lock();
         state.owed.remove(&id);
-        // Sending fails if the caller stopped waiting, which is fine.
         let request = state.open.remove(&id);
         request
             .map(|request| request.outcome.send(outcome))
             .is_some()
     }
 
-    /// Ends a request only if it is Shoal's own.
     pub(crate) fn end_own(&self, id: u64, outcome: RequestOutcome) {
         let is_own = |request: &PendingRequest| request.call.is_none();
         if self.state.lock().open.get(&id).is_some_and(is_own) {
@@ -250,8 +223,7 @@ impl PendingRequests {
         }
     }
 
-    /// Stops waiting. Returns whether the server must be told: the request has reached it and is
-    /// unanswered.
+    /// Returns whether the server must be told.
     pub(crate) fn abandon(&self, id: u64) -> bool {
         let mut state = self.state.lock();
         let Some(request) = state.open.remove(&id) else {
@@ -267,7 +239,6 @@ impl PendingRequests {
         true
     }
 
-    /// Ends all requests in flight and refuses new ones.
     pub(crate) fn end(&self, reason: Arc<str>) {
         let mut state = self.state.lock();
         if state.ended.is_none() {
@@ -287,7 +258,6 @@ impl PendingRequests {
         self.state.lock().open.contains_key(&id)
     }
 
-    /// Whether the request is a call that another server may run.
     pub(crate) fn may_be_repeated(&self, id: u64) -> bool {
         let state = self.state.lock();
         let call = state.call_of(id);
@@ -302,7 +272,6 @@ impl PendingRequests {
         self.state.lock().call_of(id).is_some()
     }
 
-    /// Whether a message on this stream may concern the call of `request`.
     pub(crate) fn is_of(&self, origin: Origin, request: u64) -> bool {
         let Origin::Request(own) = origin else {
             return false;
@@ -329,7 +298,6 @@ impl PendingRequests {
         self.state.lock().ended.clone()
     }
 
-    /// The clients that the server may not ask because of unconfirmed cancellations.
     pub(crate) fn quarantine(&self) -> Quarantine {
         let state = self.state.lock();
         let mut sessions = state.owed.values();
@@ -342,8 +310,8 @@ impl PendingRequests {
         }
     }
 
-    /// Passes progress to its call, with the caller's token. Drops it if the call wants none or is
-    /// slow, because later progress supersedes it.
+    /// Drops progress that the call does not want or cannot keep up with: later progress supersedes
+    /// it.
     pub(crate) fn progress(&self, id: u64, restore: impl FnOnce(RawJson) -> RawJson) {
         let state = self.state.lock();
         let call = state
@@ -360,7 +328,6 @@ impl PendingRequests {
         }
     }
 
-    /// Passes a notification to its call. Returns whether there is one.
     pub(crate) fn tell(
         &self,
         method: Method,
@@ -373,8 +340,7 @@ impl PendingRequests {
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
-    /// Passes the end of a URL elicitation to the call that asked, or to `otherwise`. Returns
-    /// whether there is such a call.
+    /// Passes the end of a URL elicitation to the call that asked, or to `otherwise`.
     pub(crate) fn complete_elicitation(
         &self,
         params: Option<RawJson>,
@@ -393,7 +359,7 @@ impl PendingRequests {
                 match (calls.next(), calls.next()) {
                     (None, _) => otherwise,
                     (only, None) => only,
-                    // Two clients may have the same elicitation id.
+                    // Two clients may have the same id.
                     _ => None,
                 }
             }
@@ -402,7 +368,6 @@ impl PendingRequests {
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
-    /// Passes a question to its call, or returns it.
     pub(crate) fn ask(
         &self,
         question: ServerRequest,
@@ -419,8 +384,8 @@ impl PendingRequests {
                 Err(returned) => returned,
             };
         }
-        // A session's server starts for a call and may ask before the call arrives. Roots do not
-        // depend on the call.
+        // A session's server may ask before its first call arrives. Roots do not depend on the
+        // call.
         let may_wait = !state.had_calls || question.method == Method::RootsList;
         if is_session && may_wait && state.held.len() < MAX_HELD {
             state.held.push(question);
@@ -429,7 +394,6 @@ impl PendingRequests {
         Err(question)
     }
 
-    /// Withdraws a question, wherever it waits.
     pub(crate) fn withdraw_ask(&self, ask: &RequestId) {
         let mut state = self.state.lock();
         state.held.retain(|held| held.id != *ask);

@@ -7,13 +7,11 @@ use tokio::time::Instant;
 
 use super::settings::Settings;
 
-/// The longest pause that calls wait for. A server that crashes repeatedly has longer ones.
+/// The longest pause that calls wait for.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_secs(1);
-/// After this time a connection counts as started, and a caller whose calls caused no crash counts
-/// as trusted.
+/// After this time a connection counts as started, and a caller as trusted again.
 pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
-/// Pauses that grow with consecutive failures.
 #[derive(Clone, Debug)]
 pub(crate) struct RestartDelay(Backoff);
 
@@ -30,7 +28,6 @@ impl RestartDelay {
         self.0.reset();
     }
 
-    /// The pause after the failure of a connection started at `began`.
     pub(crate) fn after_failure(&mut self, began: Instant) -> Duration {
         if began.elapsed() >= STABLE {
             self.0.reset();

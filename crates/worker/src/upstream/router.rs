@@ -12,9 +12,8 @@ use super::link::Link;
 use super::params;
 use super::pending::{Association, Origin, RequestOutcome, ServerRequest};
 
-/// The deepest valid nesting, as in the JSON readers behind it.
+/// The limit of later JSON readers.
 const MAX_DEPTH: usize = 128;
-/// Bytes of a strange line in the log.
 const QUOTED: usize = 200;
 
 /// Indexes into [`shoal_ports::PoolCatalog::generations`].
@@ -23,7 +22,7 @@ const RESOURCES: usize = 1;
 const PROMPTS: usize = 2;
 
 impl Link {
-    /// Processes one message from the server without waiting.
+    /// Processes one message of the server without waiting.
     pub(crate) fn receive(&self, line: Line, origin: Origin) {
         match line {
             Line::Whole(text) => self.read(readable(text), origin),
@@ -62,7 +61,6 @@ impl Link {
         }
     }
 
-    /// Ends the request that an unreadable line answers. Returns whether there was one.
     fn end_unreadable(
         &self,
         ends: &Ends,
@@ -96,7 +94,7 @@ impl Link {
         }
         let outcome = RequestOutcome::Answered(outcome);
         if !number.is_some_and(|number| self.pending.finish(number, outcome)) {
-            // Includes answers that cross a cancellation.
+            // The answer may have crossed a cancellation.
             tracing::debug!(target: "shoal::upstream", server = self.name(), %id, "nobody waits for this answer");
         }
     }
@@ -126,8 +124,7 @@ impl Link {
         }
     }
 
-    /// Passes a notification to its call; `shared` applies if the stream does not identify the
-    /// call.
+    /// `shared` applies if the stream does not identify the call.
     fn tell_call(
         &self,
         method: Method,
@@ -146,7 +143,7 @@ impl Link {
         }
     }
 
-    /// Reports a finished URL elicitation to its call. The id must not reach another client.
+    /// The id must not reach another client.
     fn take_completion(&self, params: Option<RawJson>, origin: Origin) {
         let otherwise = match (origin, self.binding()) {
             (Origin::Request(id), _) => Some(Association::Call(id)),
@@ -208,8 +205,8 @@ impl Link {
         }
     }
 
-    /// Routes a question. The protocol does not name its call, so Shoal delivers it only if the
-    /// stream or a single call makes the match certain: one user's answer must not reach another.
+    /// The protocol does not name a question's call, so Shoal delivers it only if the stream or a
+    /// single call makes it certain: one user's answer must not reach another.
     fn take_question(&self, question: ServerRequest, origin: Origin) {
         if question.method == Method::RootsList && self.concerns_no_client(origin) {
             let none = RawJson::from_static(r#"{"roots":[]}"#);
@@ -235,8 +232,8 @@ impl Link {
         }
     }
 
-    /// Whether a roots request concerns one of Shoal's own requests, such as a list. Servers that
-    /// expect roots may refuse a list without the answer.
+    /// Whether a roots request concerns one of Shoal's own requests, such as a list, which some
+    /// servers answer only afterwards.
     fn concerns_no_client(&self, origin: Origin) -> bool {
         if !self.binding().declares_roots() {
             return false;
@@ -251,8 +248,7 @@ impl Link {
         }
     }
 
-    /// Handles a question whose call ended without an answer. An owner's roots do not depend on the
-    /// call, so the next call gets that question.
+    /// An owner's roots do not depend on the call, so the next call gets the question.
     pub(crate) fn return_question(&self, question: ServerRequest) {
         match question.method == Method::RootsList && self.binding().gives_roots_early() {
             true => self.take_question(question, Origin::Common),

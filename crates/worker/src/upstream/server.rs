@@ -29,8 +29,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Opens the lead connection in the background; [`Server::state`] reports when it is ready, or
-    /// why not.
+    /// Opens the lead connection in the background.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -69,7 +68,7 @@ impl Server {
         self.launcher.restarts.load(Ordering::Relaxed)
     }
 
-    /// Runs a call with `here`, or with `modern` if it belongs to the server's modern side.
+    /// Runs a call with `modern` if it belongs to the modern side.
     pub(crate) async fn run(
         &self,
         call: &Call,
@@ -91,7 +90,7 @@ impl Server {
         }
         if self.modern_side.takes(call) {
             let answered = modern.await;
-            // Fall back if the server has just turned out to be legacy only.
+            // The server may have just turned out to be legacy only.
             if answered.is_ok() || self.modern_side.takes(call) {
                 return answered;
             }
@@ -109,7 +108,6 @@ impl Server {
         Ok(outcome)
     }
 
-    /// Runs a call over the shared modern connection.
     pub(crate) async fn run_modern(
         &self,
         call: &Call,
@@ -119,16 +117,14 @@ impl Server {
         Ok(carry(&connection.link, call, context, None).await?)
     }
 
-    /// Watches a resource. Asks `connection` first, because its server may reject an unknown
-    /// resource.
+    /// Asks `connection` first, because its server may reject an unknown resource.
     pub(crate) async fn subscribe(
         &self,
         uri: &str,
         connection: Option<Arc<Connection>>,
     ) -> Result<(), RpcError> {
         if self.launcher.settings.lists == ListScope::Principal {
-            // There are only per-caller sessions, and the subscription does not say which one to
-            // use.
+            // There are only callers' sessions, and the subscription does not select one.
             return Err(RpcError::new(
                 code::METHOD_NOT_FOUND,
                 "the server lists to each caller its own resources, and cannot be subscribed to for all callers",
@@ -156,13 +152,12 @@ impl Server {
         self.launcher.subscriptions.remove(uri);
     }
 
-    /// Closes all connections while `others` runs.
     pub(crate) async fn shutdown(&self, others: impl Future<Output = ()>) {
         self.launcher.closing.cancel();
         tokio::join!(others, self.modern_side.close());
         let supervisor = self.supervisor.lock().take();
         if let Some(supervisor) = supervisor {
-            // Fails only if the supervisor panicked, which tokio has reported.
+            // Fails only if the supervisor panicked.
             let _ = supervisor.await;
         }
     }

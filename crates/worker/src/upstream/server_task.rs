@@ -24,10 +24,8 @@ use super::params;
 use super::pending::RequestOutcome;
 use crate::CallContext;
 
-/// The `_meta` member that names the task of a result.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// Sends a call and follows the task that may result.
 pub(crate) async fn run(
     handle: &mut RequestHandle,
     link: &Arc<Link>,
@@ -48,9 +46,8 @@ pub(crate) async fn run(
     outcome
 }
 
-/// Follows a legacy task. The request of `handle` is not sent; it represents the call throughout,
-/// because the server may ask or report progress before it names the task and between requests
-/// about it.
+/// The request of `handle` is not sent. It represents the call throughout, because the server may
+/// ask or report progress between requests about the task.
 async fn follow(
     handle: &mut RequestHandle,
     link: &Arc<Link>,
@@ -68,7 +65,6 @@ async fn follow(
         other => return other,
     };
     let Some(made) = result.member("task").filter(RawJson::is_object) else {
-        // The server ran the call at once.
         return RequestOutcome::Answered(Outcome::Result(result));
     };
     let Some(id) = task_id(&made) else {
@@ -97,7 +93,6 @@ fn nameless() -> RpcError {
     RpcError::internal("the server answered with a task that has no taskId")
 }
 
-/// Sends a request about a task, in the caller's name.
 async fn ask(
     link: &Arc<Link>,
     call: &Call,
@@ -133,7 +128,7 @@ fn lost(reason: Arc<str>) -> RequestOutcome {
     }
 }
 
-/// Removes the server's task id from a result, because the client does not know it.
+/// The client does not know the server's task id.
 fn unrelated(result: RawJson) -> RawJson {
     let meta = result.member("_meta").and_then(|meta| RawObject::of(&meta));
     let Some(mut meta) = meta.filter(|meta| meta.has(RELATED_TASK)) else {

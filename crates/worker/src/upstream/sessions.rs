@@ -27,22 +27,18 @@ use crate::backend::Patience;
 
 const BUSY: &str = "every session that this server has room for is in use, or another principal's and no larger share, or half of them are being opened for this principal";
 
-/// The retry delay when the server refuses the caller.
 const REFUSED: Duration = Duration::from_secs(1);
 
-/// The only owner of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SessionOwner {
     Session(SessionId),
-    /// A principal. Its callers share the connection if they send the same forwarded headers and
-    /// declare the same extensions.
+    /// A principal's callers share the connection if their forwarded headers and extensions are
+    /// equal.
     Principal(Principal, [u8; 32]),
-    /// A call without a session.
     Call(CallId),
 }
 
 impl SessionOwner {
-    /// The caller's principal, with a hash of its forwarded headers and extensions.
     pub(crate) fn principal_of(caller: &Caller) -> Self {
         let mut told = Sha256::new();
         let mut add = |part: &[u8]| {
@@ -61,8 +57,7 @@ impl SessionOwner {
 }
 
 impl SessionOwner {
-    /// The owner of the lists on this connection; a call has none. If sessions have their own
-    /// connections, the principal's serves its calls without a session.
+    /// If sessions have their own connections, the principal's serves its calls without a session.
     fn of_lists(&self, sessions_have_own: bool) -> Option<ListOwner> {
         match self {
             Self::Session(session) => Some(ListOwner::Session(session.clone())),
@@ -75,17 +70,15 @@ impl SessionOwner {
     }
 }
 
-/// The connections of recent callers.
 pub(crate) struct Sessions {
     launcher: Arc<Launcher>,
     limit: usize,
     idle: Duration,
     sessions: Mutex<HashMap<SessionOwner, Arc<PooledSession>>>,
-    /// Notifies when a session becomes idle or ends.
     freed: Arc<Notify>,
 }
 
-/// A call's lease of its owner's connection. The idle time starts when the lease is dropped.
+/// A call's lease of a connection. The idle time starts when the lease is dropped.
 pub(crate) struct SessionLease {
     pub(crate) connection: Arc<Connection>,
     key: FailureKey,
@@ -98,7 +91,6 @@ impl SessionLease {
     }
 }
 
-/// The caller and tool that a crash counts against.
 pub(crate) fn failure_key(call: &Call) -> FailureKey {
     let tool = (call.method == Method::ToolsCall).then(|| call.params.as_ref()?.member("name"));
     let tool = tool.flatten().and_then(|name| name.string());
@@ -106,9 +98,7 @@ pub(crate) fn failure_key(call: &Call) -> FailureKey {
 }
 
 pub(crate) enum NotHeld {
-    /// The call may succeed later.
     Failed(CallFailure),
-    /// The server rejects the caller's credentials.
     Denied(RpcError),
 }
 
@@ -138,11 +128,11 @@ impl Sessions {
         }
     }
 
-    /// Leases the owner's connection, and opens it if necessary. If there is no room, the call
-    /// waits up to its limit.
+    /// Leases the owner's connection, and opens it if necessary. Without room, the call waits up to
+    /// its limit.
     ///
     /// # Errors
-    /// Nothing was executed: there was no room, the connection failed, or the call was cancelled.
+    /// Nothing was executed.
     pub(crate) async fn hold(
         self: &Arc<Self>,
         owner: &SessionOwner,
@@ -221,7 +211,7 @@ impl Sessions {
         }
     }
 
-    /// Returns the owner's session if it exists or there is room.
+    /// `None` if there is no room.
     fn enter(self: &Arc<Self>, owner: &SessionOwner, principal: &Principal) -> Option<UsageGuard> {
         let mut sessions = self.sessions.lock();
         let guard = |session: &Arc<PooledSession>| UsageGuard::new(session, &self.freed);
@@ -249,8 +239,7 @@ impl Sessions {
         Some(guard)
     }
 
-    /// A server at a URL may be replaced by an equal one, so such a call waits less; a process
-    /// belongs to the call alone.
+    /// A process belongs to its call alone; a server at a URL may have an equal one for this call.
     fn patience(&self) -> Patience<'static> {
         match self.launcher.transport.has_servers_of_their_own() {
             true => Patience::OfCall,
@@ -270,7 +259,7 @@ impl Sessions {
                 .connection
                 .take_if(|connection| !connection.is_alive())
             {
-                // A session that the server merely forgot is reopened at once.
+                // A forgotten session is reopened at once.
                 if let Some(reason) = connection.link.pending.ended() {
                     tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
                     opened.failed();
@@ -286,7 +275,7 @@ impl Sessions {
                     "the session's connection failed and is opened again soon",
                 ));
             }
-            // The lock is released so that other calls need not wait.
+            // The lock is released because other calls need not wait.
             let not_before = opened.not_before;
             drop(opened);
             tokio::time::sleep_until(not_before).await;
@@ -335,8 +324,7 @@ impl Sessions {
     fn not_opened(&self, error: &StartError) -> CallFailure {
         let reason = error.to_string();
         match error {
-            // The server lives and may accept other callers. A failure would count against the
-            // server.
+            // Other callers may still use the server, and a failure would count against it.
             StartError::Refused(_) | StartError::Rejected(_)
                 if !self.launcher.transport.has_servers_of_their_own() =>
             {
@@ -346,7 +334,6 @@ impl Sessions {
         }
     }
 
-    /// Ends a session after its idle time.
     async fn watch(self: Arc<Self>, owner: SessionOwner, session: Arc<PooledSession>) {
         loop {
             let wake = session.usage.lock().last + self.idle;

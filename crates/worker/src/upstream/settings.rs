@@ -25,27 +25,24 @@ pub enum EraChoice {
     Modern,
 }
 
-/// How connections to a server are opened and kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) era: EraChoice,
-    /// The binding of shared connections.
     pub(crate) shared: Binding,
     /// Whether legacy sessions get their own connections to a legacy server.
     pub(crate) sessions_have_own: bool,
-    /// Most sessions with a connection of their own.
     pub(crate) sessions: usize,
     pub(crate) session_idle: Duration,
     pub(crate) start_timeout: Duration,
     /// How long `initialize` may stay unanswered before Shoal also sends `server/discover`.
     pub(crate) probe_timeout: Duration,
-    /// The first pause before a restart; it doubles with each consecutive failure.
+    /// The first pause; it doubles with each consecutive failure.
     pub(crate) restart_delay: Duration,
     pub(crate) max_restart_delay: Duration,
-    /// The client headers that calls forward, in lower case.
+    /// The forwarded client headers, in lower case.
     pub(crate) headers: Vec<Arc<str>>,
     pub(crate) lists: ListScope,
-    /// The longest restart pause that a session's call waits for. With a longer one, the call is
-    /// refused so that it can go elsewhere.
+    /// The longest restart pause that a session's call waits for. With a longer one, it may go
+    /// elsewhere.
     pub(crate) waits_to_reopen: Duration,
 }

@@ -15,27 +15,22 @@ use super::error::RequestError;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
-/// Updates that a reader may lag behind.
 const BACKLOG: usize = 1024;
 const CAUGHT_UP: usize = 16;
-/// The pause before a stream that the server ended is reopened.
 const REOPEN: Duration = Duration::from_secs(1);
 
 /// Changes of one resource within this time are reported once, because several connections may hear
-/// of each change.
+/// of each.
 const AS_ONE: Duration = Duration::from_millis(50);
 
-/// A backend's watched resources and their update channel.
 pub(crate) struct Subscriptions {
     uris: watch::Sender<BTreeSet<String>>,
     updates: broadcast::Sender<ResourceUpdated>,
     told: Mutex<HashMap<String, Told>>,
 }
 
-/// The last report of a resource.
 struct Told {
     at: Instant,
-    /// The next report, delayed by [`AS_ONE`].
     next: Option<RawJson>,
 }
 
@@ -66,7 +61,6 @@ impl Subscriptions {
         self.told.lock().remove(uri);
     }
 
-    /// Handles a server's report of a changed resource. Ignores unwatched ones.
     pub(crate) fn report(self: &Arc<Self>, params: Option<&RawJson>) {
         let Some(params) = params else { return };
         let uri = RawObject::of(params).and_then(|params| params.get("uri")?.string());
@@ -107,7 +101,6 @@ impl Subscriptions {
     }
 
     fn send(&self, uri: String, params: RawJson) {
-        // Sending fails only without receivers.
         let _ = self.updates.send(ResourceUpdated { uri, params });
     }
 }
@@ -154,9 +147,9 @@ async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
     }
 }
 
-/// Subscribes to watched resources on this connection, because some servers report a change only in
-/// the session that caused it. Skips resources that `lead` could not watch: the server may show
-/// them to this caller alone.
+/// Subscribes on this connection too, because some servers report a change only in the session that
+/// caused it. Skips resources that `lead` could not watch, which may be visible to this caller
+/// only.
 pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subscriptions) {
     if subscriptions.uris.borrow().is_empty() || !link.greeting().offers("resources", "subscribe") {
         return;
@@ -165,7 +158,7 @@ pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subs
     let applied = link.subscribed();
     let missing = wanted.difference(&applied).take(CAUGHT_UP);
     let subscribing = missing.map(|uri| subscribe(link, uri));
-    // A failed subscription stays missing and is retried.
+    // A failed subscription is retried the next time.
     futures::future::join_all(subscribing).await;
 }
 
@@ -188,8 +181,8 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
         let uris = wanted.borrow_and_update().clone();
         let opened = link.open(Method::Listen, Some(listen_params(link, &uris)));
         let Ok(mut stream) = opened.await else { return };
-        // Dropping the former stream cancels it after the new one is open, so a change in between
-        // is reported twice rather than missed.
+        // The former stream ends after the new one is open, so a change in between is reported
+        // twice rather than missed.
         drop(outdated.take());
         let ended = tokio::select! {
             outcome = stream.outcome() => outcome,

@@ -13,8 +13,7 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::json;
 
-/// The lifetime of an assertion in seconds. It allows for a different clock at the authorization
-/// server.
+/// The lifetime in seconds, long enough for clock differences.
 const GOOD_FOR: u64 = 300;
 
 enum Key {
@@ -23,7 +22,7 @@ enum Key {
     Rsa(RsaKeyPair),
 }
 
-/// Signs an assertion of `client` for `audience` with a PEM private key.
+/// Signs an assertion with a PEM private key.
 ///
 /// # Errors
 /// The key is unusable; the message reveals nothing of the key.

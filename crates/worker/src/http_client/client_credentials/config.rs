@@ -78,21 +78,16 @@ impl ClientCredentialsConfig {
         !self.token_endpoint.is_empty()
     }
 
-    /// Whether only the server names its authorization server.
     pub(super) fn is_discovered(&self) -> bool {
         !self.is_fixed() && self.issuer.is_empty()
     }
 
-    /// The URLs in the settings.
     pub(in super::super) fn named(&self) -> impl Iterator<Item = reqwest::Url> {
         let named = [&self.token_endpoint, &self.issuer];
         named.into_iter().filter_map(|url| url.parse().ok())
     }
 
     /// Checks the settings without contacting a server.
-    ///
-    /// # Errors
-    /// The reason why the settings are unusable.
     pub(in super::super) fn check(&self) -> Result<(), String> {
         if !self.is_set() {
             return match *self == Self::default() {

@@ -1,7 +1,7 @@
-//! Finds the token endpoint of a server from its 401, its metadata (RFC 9728), and its
-//! authorization server's metadata (RFC 8414).
+//! Finds a server's token endpoint from its 401, its metadata (RFC 9728), and its authorization
+//! server's metadata (RFC 8414).
 //!
-//! The server chooses these URLs, so each request follows the rules for targets that others name.
+//! The server chooses these URLs, so each request follows the rules for untrusted targets.
 
 use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::Url;
@@ -17,13 +17,10 @@ const DOCUMENT: usize = 256 * 1024;
 const SHOWN: usize = 200;
 const LONGEST_SCOPE: usize = 4096;
 
-/// The place where Shoal requests tokens.
 #[derive(Debug, PartialEq)]
 pub(super) struct TokenSource {
     pub(super) endpoint: Url,
-    /// The authorization server, if its metadata was read.
     pub(super) issuer: Option<String>,
-    /// The server's own resource identifier.
     pub(super) resource: Option<String>,
     pub(super) scope: Option<String>,
     methods: Option<Vec<String>>,
@@ -52,7 +49,6 @@ struct ServerMetadata {
 }
 
 impl TokenSource {
-    /// The endpoint from the settings.
     pub(super) fn fixed(endpoint: Url) -> Self {
         Self {
             endpoint,
@@ -63,10 +59,6 @@ impl TokenSource {
         }
     }
 
-    /// How the client's secret is sent.
-    ///
-    /// # Errors
-    /// The authorization server accepts no secret.
     pub(super) fn secret_goes(
         &self,
         chosen: ClientAuthentication,
@@ -89,7 +81,7 @@ impl TokenSource {
 }
 
 impl Challenge {
-    /// Parses the headers. The first challenge with a parameter supplies it.
+    /// The first challenge with a parameter supplies it.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let mut challenge = Self::default();
         for value in headers.get_all(header::WWW_AUTHENTICATE) {
@@ -137,10 +129,7 @@ fn unquoted(value: &str) -> String {
     text
 }
 
-/// Finds the token source of a server, at `issuer` if the operator names one.
-///
-/// # Errors
-/// The reason why there is none.
+/// Finds the token source, at `issuer` if the operator names one.
 pub(super) async fn find(
     client: &Client,
     server: &Url,
@@ -184,8 +173,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The server's metadata, from the challenge's URL or the well-known ones; `None` if there is
-    /// none.
+    /// The server's metadata, from the challenge's URL or well-known ones.
     async fn resource(&self, named: Option<&str>) -> Result<Option<ResourceMetadata>, NoToken> {
         let name = "oauth-protected-resource";
         let places = match named {
@@ -259,8 +247,7 @@ impl Reader<'_> {
         )))
     }
 
-    /// Checks a URL that the server names. If the server uses `https`, Shoal must not send secrets
-    /// to plain `http`.
+    /// A server on `https` must not send Shoal's secrets to plain `http`.
     fn checked(&self, url: &str) -> Result<Url, NoToken> {
         let parsed: Option<Url> = url.parse().ok();
         let parsed = parsed.filter(|url: &Url| match url.scheme() {
@@ -276,7 +263,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a document; `None` if there is none here, so that the next place is tried.
+    /// `None` means that the next place is tried.
     async fn read<T: DeserializeOwned>(&self, place: &Url) -> Result<Option<T>, NoToken> {
         let request = self
             .client
@@ -310,7 +297,7 @@ fn refused(why: &str) -> NoToken {
     ))
 }
 
-/// Whether metadata of `resource` apply to the server: same origin, and the same path or a parent.
+/// Metadata apply to a server with the same origin, and the same path or one below.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = resource.parse::<Url>() else {
         return false;
@@ -319,7 +306,6 @@ fn covers(resource: &str, server: &Url) -> bool {
     resource.origin() == server.origin() && path(server).starts_with(&path(&resource))
 }
 
-/// The well-known URL, inserted between host and path.
 fn inserted(url: &Url, name: &str) -> Url {
     let path = url.path().trim_end_matches('/');
     at(url, &format!("/.well-known/{name}{path}"))

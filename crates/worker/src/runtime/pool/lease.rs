@@ -8,7 +8,7 @@ use shoal_ports::Principal;
 use super::Shared;
 use super::actor::Job;
 
-/// An actor's lease. Dropping it gives the actor its next job.
+/// The lease of an actor. Dropping it gives the actor its next job.
 pub(in crate::runtime) struct ActorLease(Option<Leased>);
 
 struct Leased {
@@ -26,7 +26,6 @@ impl ActorLease {
         }))
     }
 
-    /// Releases the lease without touching the actor.
     pub(super) fn forget(mut self) {
         self.0 = None;
     }

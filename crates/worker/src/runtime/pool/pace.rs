@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Calls per place after which half of the sample is dropped, so that the pace stays recent.
+/// Calls per place after which half of the sample is dropped, to keep it recent.
 const WINDOW: u32 = 32;
 
-/// Departures from a queue since it was last empty.
-///
-/// Running calls count as departures. This gives a low estimate before the first call ends, and the
-/// pace falls while calls are stuck.
+/// Departures since the queue was last empty. Running calls count, so that a low estimate exists
+/// before the first end, and falls while calls are stuck.
 pub(super) struct Pace {
     since: Instant,
     left: u32,

@@ -10,7 +10,7 @@ use super::pace::Pace;
 use super::shares::Shares;
 use super::work::BoxedCall;
 
-/// The sweep interval. Expired calls leave half of it late on average.
+/// Expired calls leave half of this late on average.
 pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
 pub(super) struct QueuedCall {
@@ -25,17 +25,14 @@ impl QueuedCall {
     }
 }
 
-/// First in, first out for one principal; round robin among principals. Admission limits the length
-/// (`admission.rs` and [`wait`](Self::wait)) before calls come here.
+/// Calls that wait, first in, first out for one principal and round robin among principals.
+/// Admission and [`wait`](Self::wait) limit the length.
 pub(super) struct Queue {
     concurrency: usize,
-    /// `None` while the queue is empty.
     pace: Option<Pace>,
-    /// Lanes are removed when they become empty.
     lanes: HashMap<Principal, VecDeque<QueuedCall>>,
-    /// Each principal that has a lane, once.
     turns: VecDeque<Principal>,
-    /// Whether a task sweeps the queue with [`expire`](Self::expire).
+    /// Whether a task calls [`expire`](Self::expire).
     swept: bool,
 }
 
@@ -50,18 +47,17 @@ impl Queue {
         }
     }
 
-    /// The estimated wait of one more call of `principal`; zero if the queue is empty.
     pub(super) fn wait(&self, principal: &Principal) -> Duration {
         let Some(pace) = &self.pace else {
             return Duration::ZERO;
         };
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
-        // Other principals get one turn for each call of this one.
+        // The others get one turn for each call of this principal.
         let ahead = self.lanes.values().map(|lane| lane.len().min(own + 1));
         pace.wait(ahead.sum(), Instant::now())
     }
 
-    /// Queues a call. Returns `true` if the caller must start sweeping.
+    /// Returns `true` if the caller must start sweeping.
     pub(super) fn push(&mut self, call: QueuedCall) -> bool {
         self.pace
             .get_or_insert_with(|| Pace::new(Instant::now(), self.concurrency));
@@ -75,15 +71,14 @@ impl Queue {
             }
         };
         match call.work.continues() {
-            // The call ran before, and its client has answered since, so it goes first.
+            // The call ran before and has its answers, so it goes first.
             true => lane.push_front(call),
             false => lane.push_back(call),
         }
         !std::mem::replace(&mut self.swept, true)
     }
 
-    /// Takes the next call whose principal is below its limit, and moves earlier, expired calls to
-    /// `expired`.
+    /// Takes the next call of a principal below its limit; expired ones before it go to `expired`.
     pub(super) fn pop(
         &mut self,
         shares: &Shares,
@@ -130,8 +125,8 @@ impl Queue {
         }
     }
 
-    /// Removes the newest call of the principal with the most calls. Unless the new call
-    /// `continues`, its own principal must have fewer.
+    /// Removes the newest call of the principal with the most, which must have more than
+    /// `principal` unless the new call `continues`.
     pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<BoxedCall> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
         let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;
@@ -148,7 +143,7 @@ impl Queue {
         Some(displaced)
     }
 
-    /// Removes expired calls. Sweeping stops when the queue is empty.
+    /// Sweeping stops when the queue is empty.
     pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();

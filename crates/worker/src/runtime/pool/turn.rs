@@ -1,7 +1,7 @@
-//! A call's first turn: the poll before its first wait.
+//! A call's first turn, before its first wait.
 //!
-//! Many tools finish without waiting, and the hand-over to an actor would cost more than the rest
-//! of such a call. So the caller's task polls the call once, and an actor takes what is left.
+//! Many tools do not wait, and the hand-over to an actor would cost more than the rest of such a
+//! call. So the caller's task polls the call once; an actor takes what is left.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,16 +18,12 @@ use super::actor::Job;
 use super::work::PooledCall;
 use crate::runtime::record::CallRecord;
 
-/// The length of a long turn. It delays the caller's task, which cannot see other events meanwhile.
+/// A longer turn delays the caller's task too much.
 const LONG: Duration = Duration::from_millis(25);
-/// The weight of a long turn. The weight is greater than 1 because a single one may be the
-/// machine's fault.
+/// A single long turn may be the machine's fault.
 const WEIGHT: u32 = 8;
-/// Above this weight, the tool runs only in actors.
 const TOO_MUCH: u32 = 2 * WEIGHT;
-/// After this time, the tool gets first turns again.
 const FORGIVEN: Duration = Duration::from_secs(60);
-/// Most tools remembered.
 const MOST: usize = 1000;
 
 pub(super) enum Turn {
@@ -42,7 +38,7 @@ pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
         return Turn::Goes(Job::Waits(Box::new(work)));
     }
     let mut running = work.run(Arc::clone(shared));
-    // The actor polls again with its own waker, so no wake-up is lost.
+    // The actor polls again, so no wake-up is lost.
     let polled = running
         .future
         .as_mut()
@@ -54,7 +50,6 @@ pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
     }
 }
 
-/// The tool, prompt or resource of a call.
 pub(super) struct Target {
     pub(super) method: Method,
     pub(super) params: Option<RawJson>,

@@ -19,13 +19,13 @@ use crate::runtime::record::CallRecord;
 
 pub(super) type BoxedCall = Box<PooledCall>;
 
-/// A running call; dropping it ends the call.
+/// A running call. Dropping it ends the call.
 pub(in crate::runtime) struct CallTask {
     pub(in crate::runtime) future: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(in crate::runtime) call: Arc<CallRecord>,
 }
 
-/// A call on its way through the pool; dropping it ends the call.
+/// A call in the pool. Dropping it ends the call.
 pub(in crate::runtime) struct PooledCall {
     call: Call,
     record: Arc<CallRecord>,
@@ -71,12 +71,11 @@ impl PooledCall {
         }
     }
 
-    /// Runs the call unless it ended while queued.
     pub(super) fn run(self, pool: Arc<Shared>) -> CallTask {
         let call = Arc::clone(&self.record);
         let future = Box::pin(async move {
             let ran = AssertUnwindSafe(self.run_in(&pool)).catch_unwind();
-            // Tool panics are caught further in; this one is a defect of the runtime.
+            // Tool panics are caught further in, so this is a defect of the runtime.
             if ran.await.is_err() {
                 tracing::error!(pool = %pool.name, "a call was lost to a defect of the worker");
             }

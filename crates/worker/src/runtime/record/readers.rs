@@ -1,4 +1,4 @@
-//! The readers of a call's events: one at a time, a later one takes over.
+//! The reader of a call's events. A later one takes over.
 
 use std::task::{Poll, Waker};
 
@@ -8,15 +8,14 @@ use shoal_ports::{CallEvent, CallEventKind};
 use super::{AttachedReader, CallRecord, RecordState, wake};
 
 impl CallRecord {
-    /// Attaches a new reader, which replaces the present one. Returns its number, which is also its
-    /// name.
+    /// Returns the new reader's number, which is its name too.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
         let mut state = self.state.lock();
         state.name = state.readers + 1;
         self.read_on(state, after)
     }
 
-    /// Renews a reader by its name, unless another one has attached.
+    /// Returns a new number, unless another reader has attached.
     pub(in crate::runtime) fn reattach(&self, name: u64, after: u64) -> Option<u64> {
         let state = self.state.lock();
         (state.name == name).then(|| self.read_on(state, after))
@@ -39,7 +38,7 @@ impl CallRecord {
         number
     }
 
-    /// Detaches a slow reader: its events end, and it may attach again.
+    /// The reader's events end, and it may attach again.
     pub(in crate::runtime) fn detach_slow_reader(&self) {
         let mut state = self.state.lock();
         let former = state.reader.take();
@@ -83,8 +82,8 @@ impl CallRecord {
         Poll::Ready(Some(event))
     }
 
-    /// Detaches the reader. Returns whether the running call is now deserted: it has no session,
-    /// open question or later reader.
+    /// Returns whether the call is deserted: it runs without a session, open question or later
+    /// reader.
     pub(in crate::runtime) fn leave(&self, number: u64) -> bool {
         let mut state = self.state.lock();
         let deserted = state.readers == number

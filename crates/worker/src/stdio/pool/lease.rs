@@ -10,22 +10,19 @@ use super::ProcessPool;
 use crate::stdio::placement::{SlotId, TooManyAsk};
 use crate::upstream::{Connection, ConnectionShare, OpenQuestion};
 
-/// The suggested delay before a refused question is repeated.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// A lease of a process. Dropping it returns the process.
 pub(in crate::stdio) struct Lease {
     pub(in crate::stdio) process: Arc<Connection>,
     pub(super) alone: bool,
-    /// Whether the call is suspected of crashes and runs apart.
     pub(super) apart: bool,
     pub(super) key: FailureKey,
     pub(super) slot: SlotId,
     pub(super) pool: Arc<ProcessPool>,
 }
 
-/// An open question of a call that is alone. Its process does not count towards the limit
-/// meanwhile.
+/// An open question. Meanwhile its process does not count towards the limit.
 struct LeaseQuestion<'a>(&'a Lease);
 
 impl ConnectionShare for Lease {
@@ -53,7 +50,6 @@ impl ConnectionShare for Lease {
 }
 
 impl OpenQuestion for LeaseQuestion<'_> {
-    /// Lets waiting calls use another process.
     fn takes_long(&self) {
         self.0.pool.proceed();
     }

@@ -11,24 +11,19 @@ use super::super::link::{Link, RequestHandle};
 use super::super::pending::RequestOutcome;
 use super::ask;
 
-/// How long a server may take to name the task to cancel.
 const NAMED_WITHIN: Duration = Duration::from_secs(30);
-/// How long a server may take to confirm the cancellation.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The task of one call. Dropping it before its end cancels the task.
+/// The task of one call. Dropping it before the task's end cancels the task.
 pub(crate) struct ServerTask<'a> {
     link: &'a Arc<Link>,
     call: &'a Call,
-    /// The request that represents the call.
     request: u64,
     stage: Stage,
 }
 
 enum Stage {
-    /// No task, or an ended one.
     None,
-    /// The creating request is unanswered.
     Creating(RequestHandle),
     Running(RawJson),
 }
@@ -43,7 +38,7 @@ impl<'a> ServerTask<'a> {
         }
     }
 
-    /// Sends the creating request and waits for the answer. Cancellation safe.
+    /// Sends the request that creates the task. Cancellation safe.
     pub(super) async fn create(
         &mut self,
         creating: RequestHandle,
@@ -68,7 +63,7 @@ impl<'a> ServerTask<'a> {
         self.stage = Stage::None;
     }
 
-    /// Cancels the task. Returns whether the server may have begun it.
+    /// Returns whether the server may have begun the task.
     pub(crate) fn abandon(&mut self) -> bool {
         let stage = match std::mem::replace(&mut self.stage, Stage::None) {
             Stage::None => return false,
@@ -77,7 +72,7 @@ impl<'a> ServerTask<'a> {
         };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (link, call, request) = (self.link.clone(), self.call.clone(), self.request);
-            // Until the task has ended it may ask, and only its own client may be asked.
+            // Until its end the task may ask, but only its own client.
             link.pending.owe(request, call.caller.session.clone());
             runtime.spawn(async move {
                 if is_cancelled(&link, &call, stage).await {
@@ -95,7 +90,7 @@ impl Drop for ServerTask<'_> {
     }
 }
 
-/// Cancels a task. Returns whether the server confirmed its end.
+/// Returns whether the server confirmed the end.
 async fn is_cancelled(link: &Arc<Link>, call: &Call, stage: Stage) -> bool {
     let id = match stage {
         Stage::None => return true,

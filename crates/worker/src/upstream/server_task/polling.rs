@@ -16,14 +16,11 @@ use super::super::pending::RequestOutcome;
 use super::{ServerTask, ask, lost, nameless, task_id};
 use crate::CallContext;
 
-/// The default poll interval.
 const POLL: Duration = Duration::from_millis(500);
 const POLL_AT_LEAST: u64 = 50;
 const POLL_AT_MOST: u64 = 10_000;
-/// Consecutive lost requests about a task before Shoal gives up.
 pub(super) const MOST_LOST: u32 = 5;
 
-/// Follows a task if the call was answered with one.
 pub(super) async fn follow(
     outcome: RequestOutcome,
     link: &Arc<Link>,
@@ -121,7 +118,7 @@ impl Follower<'_> {
                     self.ask(Method::TasksUpdate, params).await;
                     due = Instant::now();
                 }
-                // The question cannot be answered, so the task would wait forever.
+                // Without an answer the task would wait forever.
                 Outcome::Error(error) => {
                     self.ask(Method::TasksCancel, RawObject::default()).await;
                     return RequestOutcome::Answered(Outcome::Error(error));
@@ -173,7 +170,6 @@ pub(super) fn said_pause(task: &RawJson, member: &str) -> Duration {
     })
 }
 
-/// The call's outcome, if its task has ended.
 fn end_of(task: &RawJson) -> Option<Outcome> {
     let broken = |what: &str| {
         let why = format!("the call has run, but {what}");

@@ -5,15 +5,13 @@ use std::collections::HashSet;
 use parking_lot::RwLock;
 use shoal_protocol::{RawJson, RawObject};
 
-/// Most names kept from lists of single callers.
 const MOST: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct TaskTools(RwLock<HashSet<String>>);
 
 impl TaskTools {
-    /// Replaces the names by those of a server's list, and marks the tools' tasks as optional:
-    /// Shoal calls these tools for all clients.
+    /// Marks the tools' tasks as optional, because Shoal calls these tools for all clients.
     pub(crate) fn learn(&self, tools: &mut [RawJson]) {
         let mut found = HashSet::new();
         for tool in tools {
@@ -25,7 +23,6 @@ impl TaskTools {
         *self.0.write() = found;
     }
 
-    /// Adds the names of one caller's list.
     pub(crate) fn add(&self, tools: &mut [RawJson]) {
         for tool in tools {
             let Some((name, offered)) = offered_to_all(tool) else {

@@ -1,8 +1,7 @@
 //! The client side of 2025-11-25 tasks.
 //!
-//! `tasks/result` waits for the end of the task. If the server answers it at once with an error or
-//! the task, Shoal polls `tasks/get` until the task has ended. While `tasks/result` waits,
-//! `tasks/get` checks that the server still knows the task.
+//! `tasks/result` waits for the end of the task, while `tasks/get` checks that the server still
+//! knows it. If the server answers `tasks/result` early, Shoal polls `tasks/get`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,38 +15,29 @@ use super::super::pending::RequestOutcome;
 use super::polling::{MOST_LOST, pause_after_loss, said_pause};
 use super::{ask, lost};
 
-/// The shortest interval of checks while `tasks/result` waits.
 const WATCHED_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Waiting<'a> {
     link: &'a Arc<Link>,
     call: &'a Call,
-    /// The request that represents the call.
     request: u64,
     id: RawJson,
 }
 
-/// The answer to `tasks/get`.
 enum Status {
-    /// The pause before the next poll.
     Runs(Duration),
-    /// The task waits for answers to questions on `tasks/result`.
+    /// The task waits for answers on `tasks/result`.
     Asks(Duration),
     Over,
     Unknown(RpcError),
-    /// The server does not support `tasks/get`.
     Unanswered,
-    /// The request was lost or rejected.
     Lost,
 }
 
-/// The result of polling a task.
 enum Turn {
     Over,
     Asks,
-    /// The server cannot report the status.
     Unanswered,
-    /// The server does not know the task.
     Gone(String),
 }
 
@@ -103,8 +93,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Returns after two consecutive "unknown" answers, because a server may forget a task while it
-    /// sends the result.
+    /// One "unknown" is not enough: a server may forget a task while it sends the result.
     async fn watch(&self, mut pause: Duration) -> String {
         let mut was_unknown = false;
         loop {
@@ -122,7 +111,6 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Polls until the server can be asked for the result again.
     async fn turn(&self, pause: &mut Duration) -> Turn {
         let mut lost_in_a_row = 0;
         loop {
@@ -165,7 +153,7 @@ impl<'a> Waiting<'a> {
             }
             _ => return Status::Lost,
         };
-        // Some servers wrap the task as in the call's answer.
+        // Some servers wrap the task.
         let task = task
             .member("task")
             .filter(RawJson::is_object)
@@ -191,8 +179,7 @@ fn is_task(result: &RawJson) -> bool {
     task.is_some_and(|task| task.member("status").is_some()) && result.member("content").is_none()
 }
 
-/// The outcome of a call whose task is unknown to the server. Errors other than "no such task" are
-/// the task's own.
+/// Errors other than "no such task" are the task's own.
 fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     match outcome {
         RequestOutcome::Answered(Outcome::Error(error)) if error.code != code::INVALID_PARAMS => {
@@ -202,7 +189,7 @@ fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     }
 }
 
-/// Turns a failed request for the result into a loss, because the task continues.
+/// The task continues, so this is a loss.
 fn settled(outcome: RequestOutcome) -> RequestOutcome {
     match outcome {
         RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {

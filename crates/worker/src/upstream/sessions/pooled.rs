@@ -21,7 +21,7 @@ pub(super) struct PooledSession {
     pub(super) principal: Principal,
     pub(super) usage: Mutex<Usage>,
     pub(super) blame: Mutex<Blame>,
-    /// Held while the connection opens, so that it opens once.
+    /// The lock is held while the connection opens, so that it opens once.
     pub(super) connection: tokio::sync::Mutex<SessionConnection>,
     pub(super) over: CancellationToken,
 }
@@ -29,7 +29,7 @@ pub(super) struct PooledSession {
 pub(super) struct Usage {
     pub(super) calls: usize,
     pub(super) last: Instant,
-    /// Whether the first connection is still opening. Only calls drive the opening.
+    /// Whether the first connection is still opening, which only calls drive.
     pub(super) starts: bool,
 }
 
@@ -37,7 +37,6 @@ pub(super) struct SessionConnection {
     pub(super) connection: Option<Arc<Connection>>,
     pub(super) began: Instant,
     restart_delay: RestartDelay,
-    /// The earliest reopening after a failure.
     pub(super) not_before: Instant,
     /// Whether the last opening failed, which no call can have caused.
     pub(super) was_not_opened: bool,
@@ -48,9 +47,9 @@ pub(super) struct UsageGuard {
     freed: Arc<Notify>,
 }
 
-/// Selects the idle session to evict for `principal`: the least recently used one of the principal
-/// with the most sessions. A principal evicts its own or those of principals with more than it will
-/// have; one without sessions evicts any.
+/// Selects an idle session to evict for `principal`: the least recently used one of the principal
+/// with the most. A principal may evict its own sessions and those of principals with more than it
+/// will have; one without sessions may evict any.
 pub(super) fn spare(
     sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
     principal: &Principal,
