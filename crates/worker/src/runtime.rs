@@ -182,8 +182,8 @@ impl WorkerRuntime {
         })
     }
 
-    /// Displaces a queued call if the pool is full. Runs before the ledger entry, because a refusal
-    /// is final and both use the same ledger.
+    /// Displaces a queued call if the pool is full. Runs before the call enters the ledger, because
+    /// a refusal is final and the displaced call leaves the same ledger.
     fn make_room(&self, form: &Form, call: &Call) {
         let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
         if form.admission.are_full() && is_new() && self.refusal(form, call).is_none() {
@@ -308,7 +308,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        // This task delivers all calls of a link, so it must not run a tool itself.
+        // A single task delivers all calls of a link, so it must not run a tool itself.
         let begun = self.begin(call, FirstTurn::InActor);
         let begun = begun.inspect_err(|failure| self.refused(failure))?;
         Ok(self.follow(begun))

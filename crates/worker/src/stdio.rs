@@ -121,8 +121,8 @@ impl StdioBackend {
             && (config.may_ask && can_answer || asks_for_roots && can(ClientCapability::Roots))
     }
 
-    /// Places a call again if its process ended before reading it. The pauses of `crashes` limit
-    /// this.
+    /// Runs a call, and places it again if its process ended before reading it. The pauses of
+    /// `crashes` limit the repetitions.
     async fn run_in(
         &self,
         pool: &Arc<ProcessPool>,

@@ -145,9 +145,9 @@ impl HttpConfig {
     pub(super) fn settings(&self, alone: bool) -> Settings {
         Settings {
             era: self.era,
-            // A question arrives on its call's stream. Servers keep one client's roots, so only
-            // unshared sessions declare them. The lists of this connection are the sessions' too,
-            // so it declares the same.
+            // Questions arrive on their call's stream, so the connection may ask. Roots are
+            // declared only if sessions are not shared, because servers keep one client's roots.
+            // The sessions use this connection's lists, so it declares what they do.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

@@ -18,8 +18,7 @@ use crate::http_client::{Unanswered, beginning_of};
 use crate::upstream::{Origin, OutgoingRequest, Readable, RequestOutcome, readable};
 
 const MAX_DEPTH: usize = 128;
-/// How long to read on after the answer, because a stream that ended leaves its connection
-/// reusable.
+/// How long to read on after the answer: a connection is reusable only after its stream ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const ACCEPTED: usize = 4096;
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
@@ -176,8 +175,8 @@ impl Channel {
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
-                        // Unlike a server that ends its stream to be polled again, this connection
-                        // broke.
+                        // This connection broke, unlike a stream that its server ends to be polled
+                        // again.
                         self.presence.reachability.doubt();
                         why = format!("the stream of its answer: {broken}");
                         break;
@@ -194,7 +193,7 @@ impl Channel {
         }
     }
 
-    /// Waits until another server can and may repeat the request of this one, which is away.
+    /// Waits until this server is away and another one can repeat the request.
     async fn better_elsewhere(&self, id: u64) {
         self.presence.reachability.left_to_others().await;
         if !self.link.pending.may_be_repeated(id) {
@@ -260,7 +259,7 @@ impl Channel {
     }
 }
 
-/// An error without an id concerns the posted request.
+/// Reads a server's error without an id, which concerns the posted request.
 fn error_of_nothing(answer: &Bytes) -> Option<RpcError> {
     match Body::from_server(answer, MAX_DEPTH).ok()? {
         Body::Single(Message::Response(Response {

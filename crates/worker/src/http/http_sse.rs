@@ -122,7 +122,8 @@ impl Channel {
     }
 }
 
-/// The URL for messages must have the stream's origin, because requests carry credentials.
+/// Resolves the URL for messages. It must have the stream's origin, because requests carry
+/// credentials.
 fn messages_url(url: &Url, named: &[u8]) -> Result<Url, String> {
     let named = String::from_utf8_lossy(named);
     let messages = url.join(named.trim()).ok();

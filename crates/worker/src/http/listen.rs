@@ -14,7 +14,7 @@ use super::exchange::may_pass;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::upstream::{Line, Origin, STABLE};
 
-/// How long the handshake waits for the stream, so that reads of lists after it miss no change.
+/// How long the handshake waits for the stream, so that later reads of lists miss no change.
 const SOON: Duration = Duration::from_millis(200);
 
 impl Channel {
@@ -60,7 +60,8 @@ impl Channel {
                     continue;
                 }
                 Ok(answer) if may_pass(answer.status()) => {}
-                // Some servers answer this method so, and the session is too new to be lost.
+                // Some servers implement no GET and answer 404 or 400; the session is too new to
+                // have ended.
                 Ok(answer)
                     if opened.is_some()
                         && [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST]
@@ -84,7 +85,7 @@ impl Channel {
         }
     }
 
-    /// Returns whether any event came.
+    /// Reads the stream to its end. Returns whether any event came.
     async fn hear(&self, mut events: Events, cursor: &mut Cursor) -> bool {
         let mut heard = false;
         while let Some(Ok(mut event)) = events.next().await {

@@ -131,7 +131,7 @@ impl Lead for Arc<Presence> {
         Box::pin(self.reachability.ask_again(self.interval))
     }
 
-    /// The server is retried soon anyway.
+    /// A connection is retried soon anyway, so a call need not start one.
     fn wanted(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

@@ -37,7 +37,7 @@ impl Tools {
         if fits(known.mirrored.len(), mirrored.len()) {
             known.mirrored.extend(mirrored);
         } else {
-            // Starting over is safe: callers list tools before they call them.
+            // Dropping the older names is safe, because callers list tools before they call them.
             known.mirrored = mirrored;
         }
         if fits(known.refused.len(), refused.len()) {
@@ -58,7 +58,7 @@ impl Tools {
 }
 
 impl Known {
-    /// Returns whether the tool can be called.
+    /// Records a tool. Returns whether it can be called.
     fn take(&mut self, era: Era, tool: &RawJson, before: &Self) -> bool {
         let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
             return true;

@@ -9,7 +9,7 @@ use reqwest::Response;
 pub(crate) const LATER: Duration = Duration::from_secs(1);
 const LATEST: Duration = Duration::from_secs(3600);
 
-/// Ignores read errors, because the status matters more than the body.
+/// Reads the beginning of a body. Ignores errors, because the status matters more.
 pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
     let mut whole = BytesMut::new();
     while whole.len() < limit
@@ -20,7 +20,7 @@ pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
     whole.freeze()
 }
 
-/// Ignores dates, which depend on another machine's clock.
+/// Reads `Retry-After` in seconds. Ignores dates, which depend on another machine's clock.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     let seconds = seconds.trim().parse().ok()?;

@@ -108,7 +108,8 @@ impl ClientCredentials {
         })
     }
 
-    /// A 401 triggers a new lookup, because servers change their authorization servers.
+    /// Finds the token source, again after a 401, because servers change their authorization
+    /// servers.
     async fn source(
         &self,
         client: &Client,
@@ -157,7 +158,7 @@ impl ClientCredentials {
             return ask(request.body(form(&members)), Asked { hidden, refusal }).await;
         }
         let secret = match &config.client_secret_file {
-            // Read each time, because the file may have changed.
+            // The secret is read each time, because its file may have changed.
             Some(file) => read_secret(file).await.map_err(NoToken::Away)?,
             None => config
                 .client_secret

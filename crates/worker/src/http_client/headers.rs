@@ -16,7 +16,7 @@ use super::{HttpClientConfig, LOOK, off_the_runtime};
 
 const FILE_BYTES: u64 = 64 * 1024;
 const FORWARDED: usize = 16;
-/// Only Shoal sets these headers, which control how a message travels.
+/// Headers that control how a message travels. Only Shoal sets them.
 const OWN: [&str; 17] = [
     "accept",
     "accept-encoding",
@@ -115,7 +115,7 @@ impl Headers {
                 tracing::error!(target: "shoal::http", file = %file.display(), reason, "the headers cannot be read; the former ones stay");
             }
             read.failed = failed;
-            // Set last, because a cancelled request may not have read the file.
+            // The time is set last, because a cancelled request may not have read the file.
             read.looked = Some(now);
         }
         headers.extend(read.headers.clone());
@@ -150,7 +150,7 @@ fn read_lines(text: &str) -> Result<HeaderMap, String> {
     parse(lines.into_iter())
 }
 
-/// The errors contain no values, which may be secrets.
+/// Parses headers. The errors contain no values, which may be secrets.
 fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in lines {

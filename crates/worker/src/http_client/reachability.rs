@@ -66,7 +66,7 @@ impl Reachability {
         }
     }
 
-    /// Calls wait for a server that is away if there is no other one.
+    /// Whether calls wait for the server: it is away, and there is no other one.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.is_alone() && self.heard() != Heard::There
     }

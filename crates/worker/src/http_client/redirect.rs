@@ -7,7 +7,7 @@ use shoal_ports::shown;
 
 const SHOWN: usize = 300;
 
-/// 301 and 302 keep these methods; the HTTP client's redirect policy does not see the method.
+/// Whether 301 and 302 keep this method, which the HTTP client's own policy does not know.
 pub(super) fn may_move(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }

@@ -34,7 +34,7 @@ pub(super) struct Token {
 }
 
 pub(super) struct Asked<'a> {
-    /// Secrets and their replacements in messages: an answer may repeat the request.
+    /// Secrets and their replacements in messages, because an answer may repeat the request.
     pub(super) hidden: &'a [(&'a str, &'static str)],
     pub(super) refusal: &'static str,
 }
@@ -42,7 +42,7 @@ pub(super) struct Asked<'a> {
 #[derive(Deserialize)]
 struct Granted {
     access_token: String,
-    /// Some endpoints omit it; Shoal then assumes `Bearer`.
+    /// Some endpoints omit the type; Shoal then assumes `Bearer`.
     token_type: Option<String>,
     #[serde(default, deserialize_with = "seconds")]
     expires_in: Option<Duration>,
@@ -123,7 +123,7 @@ impl Granted {
     }
 }
 
-/// Accepts strings and fractions; other values count as missing.
+/// Parses `expires_in`. Accepts strings and fractions; other values count as missing.
 fn seconds<'de, D: Deserializer<'de>>(written: D) -> Result<Option<Duration>, D::Error> {
     let seconds = match Value::deserialize(written)? {
         Value::Number(number) => number.as_f64(),

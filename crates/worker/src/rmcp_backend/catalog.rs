@@ -16,7 +16,7 @@ use super::hub::{Hub, List};
 use crate::BackendState;
 
 const RETRY: Duration = Duration::from_secs(5);
-/// A handler with more pages has probably lost its cursor.
+/// The limit of pages per list. A handler with more has probably lost its cursor.
 const PAGES: usize = 1000;
 const LISTS: [List; 3] = [List::Tools, List::Resources, List::Prompts];
 
@@ -77,7 +77,7 @@ impl<H: ServerHandler> Lister<H> {
 
     /// Reads and publishes the lists that changed since `known`, or all.
     async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
-        // Read first, so that an announcement during the read causes another one.
+        // The counters are read first, so that an announcement during the read causes another one.
         let announced = self.hub.announced();
         let due = LISTS.map(|list| {
             let at = list as usize;

@@ -77,7 +77,7 @@ impl ClientEnd {
         }
     }
 
-    /// Returns the rest of the work if the call has no room now.
+    /// Processes a notification. Returns the rest of the work if the call has no room now.
     fn notified(
         &self,
         notification: ServerNotification,
@@ -115,7 +115,7 @@ impl ClientEnd {
 
     async fn requested(&self, id: RequestId, request: ServerRequest, call: Option<CallContext>) {
         let answer = match (&request, wire::split_request(&request), call) {
-            // The connection that a ping asks for is this process.
+            // A ping asks whether the connection works, which is this process.
             (ServerRequest::PingRequest(_), ..) => Ok(ClientResult::empty(())),
             (_, Some((method, params)), Some(call)) => {
                 let given_up = CancellationToken::new();

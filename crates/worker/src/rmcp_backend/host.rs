@@ -19,10 +19,12 @@ use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
 use super::{guarded, wire};
 
-/// Listen requests for resources use the URI, whose scheme prevents a clash.
+/// The id of the listen request for lists. Those for resources use the URI, whose scheme prevents a
+/// clash.
 const LISTS: &str = "lists";
 
-/// Initializes the handler, reads its lists and subscribes to resources.
+/// The permanent client, which initializes the handler, reads its lists and subscribes to
+/// resources.
 ///
 /// Handlers announce changes at any time through any peer (up to 2025-11-25), or while their
 /// `subscriptions/listen` runs (since 2026-07-28). Shoal accepts both.
@@ -32,8 +34,8 @@ pub(super) struct Host<H: ServerHandler> {
     client_end: Arc<ClientEnd>,
     peer: Peer<RoleServer>,
     service: Mutex<Option<RunningService<RoleServer, Arc<H>>>>,
-    // Resources with a running `listen`. Held across subscriptions, to keep the handler's calls in
-    // order.
+    // Resources with a running `listen`. The lock is held across subscriptions, to keep the
+    // handler's calls in order.
     listened: tokio::sync::Mutex<HashSet<String>>,
 }
 
@@ -158,7 +160,7 @@ impl<H: ServerHandler> Host<H> {
     }
 }
 
-/// The newest revision in which peers may announce without a listen request.
+/// Describes Shoal in the newest revision in which peers may announce without a listen request.
 fn introduction() -> InitializeRequestParams {
     let info = Implementation::new("shoal", env!("CARGO_PKG_VERSION"));
     InitializeRequestParams::new(ClientCapabilities::default(), info)

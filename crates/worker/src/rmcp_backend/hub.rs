@@ -10,7 +10,7 @@ use tokio::sync::{Notify, broadcast};
 
 const BACKLOG: usize = 1024;
 
-/// Indexes into [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
+/// The lists, as indexes into [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
 #[derive(Clone, Copy)]
 pub(super) enum List {
     Tools = 0,

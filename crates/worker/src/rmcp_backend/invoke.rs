@@ -20,8 +20,8 @@ const HEADROOM: usize = 128;
 
 const SPARE: usize = 4 << 10;
 
-/// Calls the handler's method directly, because rmcp's dispatch refuses requests of other revisions
-/// than the peer's, which Shoal translates itself.
+/// Runs a call. Calls the handler's method directly, because rmcp refuses requests of other
+/// revisions than the peer's, which Shoal translates itself.
 pub(super) async fn invoke<H: ServerHandler>(
     handler: &H,
     call: &Call,
@@ -97,7 +97,7 @@ pub(super) fn outcome(result: Result<RawJson, RpcError>) -> CallOutcome {
     }
 }
 
-/// Fills the context as rmcp's service loop does.
+/// Parses the parameters, and fills the context as rmcp's service loop does.
 fn prepare<P: DeserializeOwned + RequestParamsMeta>(
     call: &Call,
     context: &CallContext,
@@ -125,14 +125,15 @@ fn invalid(error: &impl std::fmt::Display) -> RpcError {
     RpcError::invalid_params(format!("the params are invalid: {error}"))
 }
 
-/// Removes rmcp's default `resultType` for legacy callers, which costs a parse later.
+/// Removes rmcp's default `resultType` for legacy callers, because a later removal would need a
+/// parse.
 fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
     if call.caller.revision.era() == Era::Legacy {
         result_type.take_if(|kind| kind.is_complete());
     }
 }
 
-/// Many results are about as long as their parameters, so this capacity avoids copies.
+/// Serializes a result. Many are about as long as their parameters, so this capacity avoids copies.
 fn raw(result: &impl Serialize, call: &Call) -> Result<RawJson, RpcError> {
     let given = call.params.as_ref().map_or(0, RawJson::len);
     let mut text = Vec::with_capacity(given + HEADROOM);

@@ -17,7 +17,7 @@ use super::hub::Hub;
 use crate::CallContext;
 
 pub(super) const SHARDS: usize = 16;
-/// A peer takes about 14 KiB.
+/// Idle peers per shard. A peer takes about 14 KiB.
 pub(super) const KEPT: usize = 64;
 
 /// Lends each peer to one call at a time, and keeps recent ones.
@@ -32,7 +32,7 @@ pub(super) struct PeerCache {
 }
 
 struct Idle {
-    /// `None` if the peer is kept only for its tool's announcements.
+    /// The owner's hash; `None` if the peer is kept only for its tool's announcements.
     hash: Option<u64>,
     connection: Box<PeerConnection>,
 }
@@ -51,7 +51,7 @@ struct PeerOwner {
 
 enum Identity {
     Session(SessionId),
-    /// Without authentication, all callers without a session.
+    /// A caller without a session. Without authentication, all such callers are one.
     Principal(Principal),
 }
 
@@ -187,7 +187,7 @@ impl Drop for LentPeer<'_> {
 }
 
 impl PeerOwner {
-    /// Copies the data, so as not to keep the whole request in memory.
+    /// Copies the caller's data, so as not to keep the whole request in memory.
     fn of(caller: &Caller) -> Self {
         let identity = match &caller.session {
             Some(session) => Identity::Session(session.clone()),
@@ -210,7 +210,8 @@ impl PeerOwner {
             && self.capabilities == caller.capabilities
     }
 
-    /// Uses the newest revision in which servers may ask; Shoal translates the questions.
+    /// Describes the client in the newest revision in which servers may ask; Shoal translates the
+    /// questions.
     fn describe(&self) -> InitializeRequestParams {
         let info = self.info.as_ref().and_then(|info| info.read().ok());
         let info = info.unwrap_or_else(|| Implementation::new("unknown", ""));

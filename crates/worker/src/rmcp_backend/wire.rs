@@ -19,8 +19,8 @@ fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>)> {
     Some((Method::from_name(&method), message.get("params")))
 }
 
-/// Serializes frequent kinds from their parameters alone, because rmcp builds a tree of values for
-/// a whole notification.
+/// Splits a notification. Serializes frequent kinds from their parameters alone, because rmcp
+/// builds a tree of values for a whole notification.
 pub(super) fn split_notification(
     notification: &ServerNotification,
 ) -> Option<(Method, Option<RawJson>)> {
@@ -36,7 +36,8 @@ pub(super) fn split_notification(
     }
 }
 
-/// Removes rmcp's progress tokens: they are counted per peer, so a client's calls would share them.
+/// Splits a request, without rmcp's progress token: tokens are counted per peer, so a client's
+/// calls would share them.
 pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<RawJson>)> {
     let (method, params) = split(request)?;
     Some((
@@ -45,13 +46,14 @@ pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<R
     ))
 }
 
-/// Removes the id of Shoal's own subscription.
+/// The parameters of an update, without the id of Shoal's own subscription.
 pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
     let (_, params) = split(notification)?;
     Some(params?.without_meta(SUBSCRIPTION_ID))
 }
 
-/// An answer that does not fit reaches the tool as a wrong type, which rmcp reports.
+/// Converts the client's answer. One that does not fit reaches the tool as a wrong type, which rmcp
+/// reports.
 pub(super) fn answer(request: &ServerRequest, answer: &RawJson) -> ClientResult {
     fn fitting<T: DeserializeOwned + Into<ClientResult>>(answer: &RawJson) -> Option<ClientResult> {
         answer.read::<T>().ok().map(Into::into)

@@ -53,8 +53,8 @@ impl Admission {
     }
 
     pub(super) fn take(self: &Arc<Self>) -> Option<Permit> {
-        // A burst at the limit may refuse a call that would have fitted, but this is one
-        // instruction.
+        // This is one instruction while there is room. A burst at the limit may refuse a call that
+        // would have fitted.
         if self.taken.fetch_add(1, Ordering::Relaxed) < self.total {
             Some(Permit(Arc::clone(self)))
         } else {

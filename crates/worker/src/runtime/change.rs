@@ -34,7 +34,8 @@ impl WorkerRuntime {
         let form = Form::start(config, backend).await;
         let former = {
             let mut forms = self.forms.write();
-            // Shutdown sets the flag before it lists the forms, so it is checked under the lock.
+            // Shutdown sets the draining flag before it lists the forms, so the flag is checked
+            // under the lock.
             (!self.is_draining()).then(|| forms.replace(Arc::clone(&form)))
         };
         let Some(former) = former else {
@@ -88,7 +89,7 @@ async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     }
 }
 
-/// After a lag, all watched resources may have changed.
+/// Forwards updates. After a lag, all watched resources may have changed.
 async fn pass_updates_on(
     runtime: Weak<WorkerRuntime>,
     mut updates: broadcast::Receiver<ResourceUpdated>,
@@ -134,7 +135,8 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
     }
 }
 
-/// Reports each watched resource as changed, because the new backend's contents may differ.
+/// Subscribes the new backend, and reports each watched resource as changed because its contents
+/// may differ.
 async fn subscribe_again(runtime: Weak<WorkerRuntime>, form: Arc<Form>) {
     let Some(uris) = runtime.upgrade().map(|runtime| runtime.subscribed()) else {
         return;

@@ -6,7 +6,7 @@ use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Ret
 
 /// The kept events cover the time until another node takes over the session.
 const KEPT_EVENTS: usize = 256;
-/// Log messages have no size limit.
+/// The limit of all kept events in bytes, because log messages have none.
 const KEPT_BYTES: usize = 1024 * 1024;
 /// The size of an event without its texts.
 const EVENT_WEIGHT: usize = 128;
@@ -31,7 +31,7 @@ impl EventBuffer {
         self.end.is_some()
     }
 
-    /// Whether the call was lost, so that a repeatable call has no valid end yet.
+    /// Whether the call was lost. The end of a repeatable call is then not its real end.
     pub(super) fn was_lost(&self) -> bool {
         let end = self.end.as_ref().map(|event| &event.kind);
         let Some(CallEventKind::Finished(CallOutcome::Failed(failure))) = end else {

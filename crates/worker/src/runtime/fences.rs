@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, Caller, Epoch, Principal, PrincipalCounts, SessionId};
 
-/// Late messages for forgotten sessions are unlikely.
+/// Most sessions remembered. Late messages for forgotten sessions are unlikely.
 const MOST: usize = 8192;
 /// Several sessions are dropped at once, to amortize the search.
 const FORGOTTEN: usize = MOST / 16;
@@ -99,7 +99,7 @@ impl FenceTable {
         }
     }
 
-    /// Every renewal leaves a stale place.
+    /// Removes stale places, which every renewal leaves.
     fn forget_former_places(&mut self) {
         let sessions = &self.sessions;
         self.order.retain(|(number, session)| {

@@ -52,8 +52,8 @@ impl Form {
         load.running + load.queued + self.admission.asking()
     }
 
-    /// Waits for callers that have entered, then drains the pool. New callers must be shut out
-    /// before.
+    /// Waits for callers that have entered, then drains the pool. The form must be closed to new
+    /// callers before.
     pub(super) async fn drain(&self) {
         self.entering.close();
         self.entering.wait().await;
@@ -153,7 +153,7 @@ impl Forms {
         }
     }
 
-    /// Returns whether no other form uses the backend.
+    /// Removes a former form. Returns whether no other form uses its backend.
     pub(super) fn forget(&mut self, form: &Arc<Form>) -> bool {
         self.former
             .retain(|former| !Arc::ptr_eq(&former.form, form));
@@ -164,7 +164,7 @@ impl Forms {
         is_last
     }
 
-    /// Counts calls of former forms, but only the current form's capacity.
+    /// The worker's load: the calls of all forms, and the capacity of the current one.
     pub(super) fn load(&self) -> WorkerLoad {
         let mut load = self.current.admission.load();
         for former in &self.former {

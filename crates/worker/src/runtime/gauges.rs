@@ -8,7 +8,7 @@ use shoal_telemetry::metrics::{self, ActorKind, NameKind, Registration, metrics}
 
 use super::WorkerRuntime;
 
-/// Keeps the readings registered.
+/// Registers the readings until dropped.
 pub(super) struct Gauges {
     _registrations: [Registration; 7],
 }
@@ -48,7 +48,7 @@ impl Gauges {
                         report(&name, age.unwrap_or_default());
                     }
                 }),
-                // Only calls that have not begun wait for actors.
+                // Only calls that have not begun wait in a mailbox.
                 (all.actors).observe_mailbox(actors(queued)),
                 (all.actors).observe_alive(actors(alive)),
             ],

@@ -16,7 +16,8 @@ use super::record::CallRecord;
 use super::tombstones::Tombstones;
 
 const SWEEP: Duration = Duration::from_secs(1);
-/// Calls searched at an acknowledgement; one for an older call has no effect.
+/// How many recent calls an acknowledgement searches. An acknowledgement of an older call has no
+/// effect.
 const LOOKED_BACK: usize = 4096;
 
 pub(super) struct Ledger {
@@ -163,7 +164,7 @@ impl Ledger {
         open.map(|record| Arc::clone(&record)).collect()
     }
 
-    /// Recently ended calls whose end no reader has; later, no reader is expected.
+    /// Recently ended calls whose end no reader has fetched. After that time no reader is expected.
     pub(super) fn undelivered(&self) -> usize {
         let now = Instant::now();
         let limits = *self.limits.read();
@@ -203,7 +204,7 @@ impl Ledger {
         }
     }
 
-    /// Leaves a tombstone if the call must not run again.
+    /// Removes a call, and leaves a tombstone if it must not run again.
     pub(super) fn forget(&self, id: CallId) {
         self.calls.remove_if(&id, |_, record| {
             let now = Instant::now();

@@ -123,7 +123,7 @@ impl StateDoor for CallRecord {
         let _turn = self.state_turn.lock().await;
         let writes = matches!(request, StateRequest::Set { .. });
         let request = |ask| CallEventKind::State { ask, request };
-        // At most one state request is open, so it needs no room.
+        // At most one state request is open, so it is not limited.
         let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
             return Outcome::Error(ended());
         };
@@ -158,7 +158,7 @@ impl CallRecord {
         }
     }
 
-    /// A message with an unreadable level is invalid.
+    /// Whether the client wants the message. One with an unreadable level is invalid.
     fn wants_log(&self, params: Option<&RawJson>) -> bool {
         let level = params
             .and_then(|params| params.member("level"))

@@ -41,10 +41,10 @@ use shares::Shares;
 use turn::{LongTurns, Turn};
 use work::BoxedCall;
 
-/// A full pool rarely empties sooner.
+/// The retry delay. A full pool rarely empties sooner.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The part of the longest wait that an estimate may fill; the rest allows for slower calls.
+/// The part of the queue limit that an estimated wait may fill; the rest allows for slower calls.
 const SURE: f64 = 0.75;
 
 #[derive(Clone)]
@@ -67,7 +67,7 @@ struct State {
     idle: Vec<ActorRef<Job>>,
     /// Calls that continue after an answer. They precede calls that have not begun.
     returning: VecDeque<Weak<CallRecord>>,
-    /// While actors are idle, only calls of principals at their limit wait.
+    /// The queue. While actors are idle, it holds only calls of principals at their limit.
     queue: Queue,
     shares: Shares,
     all: Vec<ActorRef<Job>>,
@@ -88,7 +88,7 @@ enum Closing {
 }
 
 impl Pool {
-    /// The task ends when all actors have ended.
+    /// Starts the pool's actors. The task ends when all of them have ended.
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
@@ -128,7 +128,7 @@ impl Pool {
         let asked = shared.asked.clone();
         let ended = tokio::spawn(async move {
             join_all(ends).await;
-            // Only actors, which have ended, add to these.
+            // Only actors spawn these tasks, and all actors have ended.
             asked.close();
             asked.wait().await;
         });
@@ -232,7 +232,7 @@ impl Pool {
         for actor in idle {
             actor.stop(None);
         }
-        // Dropping these ends their calls.
+        // Dropping the queued calls ends them.
         drop(left);
     }
 }
@@ -253,8 +253,7 @@ impl Shared {
         call
     }
 
-    /// Gives a free `actor` its next job, or lends it to a call that continues; otherwise it is
-    /// idle.
+    /// Gives a free `actor` its next job, lends it to a call that continues, or marks it as idle.
     fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<BoxedCall> {
         let mut state = self.state.lock();
         state.shares.leave(left);

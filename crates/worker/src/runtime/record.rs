@@ -21,9 +21,9 @@ use super::slot::ActorSlot;
 
 mod readers;
 
-/// Events that a reader may lag before the tool waits for it.
+/// Unread events before the tool waits for the reader.
 const UNREAD_EVENTS: u64 = 64;
-/// Answers are remembered, because their acknowledgement may be lost.
+/// Answered questions remembered, because an acknowledgement may be lost.
 const ANSWERED: usize = 128;
 
 /// One call, from its admission until the worker forgets it.
@@ -36,8 +36,8 @@ pub(super) struct CallRecord {
     pub(super) cancelled: CancellationToken,
     repeat: Repeat,
     begun: AtomicBool,
-    /// The latest epoch of a session owner that took over this call, begun without a session and
-    /// now a task; 0 if none.
+    /// The latest epoch of a session owner that took over this call, which began without a session
+    /// and became a task; 0 if none.
     adopted: AtomicU64,
     span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,
@@ -54,7 +54,7 @@ struct RecordState {
     reader: Option<AttachedReader>,
     readers: u64,
     read: u64,
-    /// The latest reader's first number.
+    /// The latest reader's name, which is its first number.
     name: u64,
     asks: Vec<(AskId, oneshot::Sender<Outcome>)>,
     asked: u64,
@@ -66,12 +66,12 @@ struct RecordState {
     withdrawn: bool,
 }
 
-/// A later reader takes over, because the earlier connection is probably broken.
+/// The present reader. A later one takes over, because the earlier connection is probably broken.
 struct AttachedReader {
     number: u64,
     read: u64,
     waker: Option<Waker>,
-    /// The tool waits for a reader that left, because it may return.
+    /// Whether the reader left. The tool waits for it, because it may return.
     left: bool,
 }
 
@@ -234,7 +234,7 @@ impl CallRecord {
         let room = self.room.notified();
         tokio::pin!(room);
         room.as_mut().enable();
-        // `enable` misses what happened since the offer.
+        // A change since the offer came before `enable`, so check again.
         if !self.is_full() {
             return true;
         }
@@ -306,7 +306,7 @@ impl CallRecord {
         open
     }
 
-    /// Returns whether this ended the call.
+    /// Ends the call. Returns whether this ended it.
     pub(super) fn finish(&self, outcome: CallOutcome) -> bool {
         let mut state = self.state.lock();
         if state.events.has_ended() {
@@ -361,8 +361,9 @@ impl CallRecord {
         }
     }
 
-    /// Whether the record goes once its end is read: the call is repeatable and sent only its end,
-    /// was lost or was withdrawn. A resent call must run instead of finding it.
+    /// Whether the record goes once its end is read: the call is repeatable, and it sent only its
+    /// end, was lost or was withdrawn. Otherwise a resent call would find the record instead of
+    /// running.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
         self.repeat == Repeat::Safe && (events.last() == 1 || events.was_lost() || state.withdrawn)
@@ -376,7 +377,7 @@ impl CallRecord {
         Some(self.ledger.upgrade()?.deserted_after())
     }
 
-    /// A withdrawn call has no later readers.
+    /// Keeps the end for later readers. A withdrawn call has none.
     fn retire(&self, bytes: usize) {
         let Some(ledger) = self.ledger.upgrade() else {
             return;

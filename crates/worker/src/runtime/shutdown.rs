@@ -22,7 +22,7 @@ impl WorkerRuntime {
     /// backend down. The log names busy calls.
     pub async fn shutdown(&self, deadline: Instant) {
         self.withdraw(Announcement::LEAVING);
-        // A draining worker does not change.
+        // The list is final, because a draining worker accepts no change.
         let forms: Vec<Arc<Form>> = self.forms.read().all().cloned().collect();
         for form in &forms {
             form.pool.drain();
@@ -48,7 +48,7 @@ impl WorkerRuntime {
         }
     }
 
-    /// Announces that the worker takes no more calls, and why. Later calls have no effect.
+    /// Announces that the worker takes no more calls, and why. Only the first reason counts.
     pub fn withdraw(&self, why: &'static str) {
         // A change of forms checks the flag under this lock.
         let forms = self.forms.write();

@@ -169,7 +169,7 @@ impl CallRecord {
             return;
         };
         if self.slot.leave.swap(false, Ordering::AcqRel) {
-            // The answer was faster than the actor, so the call stays there.
+            // The answer was faster than the actor, so the call stays on it.
             state.go_on(&pool.admission, &self.caller.principal);
             return;
         }
@@ -178,7 +178,7 @@ impl CallRecord {
         pool.resume(call);
     }
 
-    /// `None` if the call has ended and its tool has stopped already.
+    /// Waits until the call has ended and its tool has stopped; `None` if both have happened.
     pub(super) fn over(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
         if self.is_over() {
             return None;
@@ -292,7 +292,8 @@ impl Drop for SlotGuard<'_> {
 }
 
 impl CallTask {
-    /// Returns `true` when the call has ended, `false` when it continues without the actor.
+    /// Polls the call on its actor. Ready with `true` when the call has ended, `false` when it
+    /// continues without the actor.
     pub(super) fn poll_on_actor(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let slot = &self.call.slot;
         // The waker is registered first, because the call may ask in another task at any time.

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::config::PoolConfig;
 
-/// Ids stay at least this many times as long as results.
+/// How many times longer than results the ids stay, at least.
 const RETENTIONS: u32 = 10;
 const LASTS: Duration = Duration::from_secs(1);
-/// The most ids of one number, as a fraction of all.
+/// The largest share of the remembered ids that one number may have, as a fraction.
 const PART: usize = 64;
 
 /// Ids and fates of journaled calls under the ledger's recent numbers.

@@ -59,7 +59,8 @@ pub(super) struct Family {
     group: Group,
 }
 
-/// Starts a process group, so that descendants end too: `npx` runs the server in a grandchild.
+/// Starts the command in its own process group, so that descendants end too: `npx` runs the server
+/// in a grandchild.
 pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
     let mut command = Command::new(&config.command);
     command
@@ -113,7 +114,7 @@ impl Family {
                 members.terminate();
                 members
             });
-            // A runtime that shuts down has dropped, and so killed, the members.
+            // If the runtime shuts down, the task has dropped, and so killed, the members.
             if let Some(members) = asked.await {
                 self.group.put_back(members);
             }
@@ -141,7 +142,8 @@ impl Drop for Family {
     }
 }
 
-/// Scans of all processes block. They finish even if the caller stops waiting.
+/// Runs a scan of all processes on a blocking thread. The scan finishes even if the caller stops
+/// waiting.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

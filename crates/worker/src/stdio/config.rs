@@ -11,7 +11,7 @@ use super::child::INHERITED;
 use super::placement::Placement;
 use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
 
-/// Some of Shoal's own variables are secrets.
+/// The prefix of Shoal's own variables, some of which are secrets.
 const OWN_VARIABLES: &str = "SHOAL_";
 const SHARED_PROCESSES: usize = 4;
 const SESSION_PROCESSES: usize = 64;
@@ -123,7 +123,7 @@ impl StdioConfig {
     /// The settings that all transports share.
     pub(super) fn settings(&self) -> Settings {
         // The shared process's lists apply to session processes too, and servers offer some tools
-        // only to certain capabilities.
+        // only to clients with certain capabilities.
         let per_session = self.isolation == Isolation::Session;
         Settings {
             era: self.era,

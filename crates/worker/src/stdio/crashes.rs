@@ -40,11 +40,12 @@ struct Suspicion {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Shared,
-    /// Without room, a suspect may share if it is not `certain` to be the cause.
+    /// Apart from other callers. Without room, the call may share if it is not `certain` to be the
+    /// cause.
     Apart {
         certain: bool,
     },
-    /// The pause, and the number of crashes.
+    /// The pause before the next attempt, and the number of crashes.
     Later(Duration, u32),
 }
 

@@ -4,7 +4,7 @@
 //! each server gets a unique variable, which Shoal finds in `/proc` (Linux). A descendant that
 //! leaves the group and clears its environment escapes.
 
-/// The name does not start with `SHOAL_`, which marks settings.
+/// The variable's name. It does not start with `SHOAL_`, which marks settings.
 const NAME: &str = "CHILD_OF_SHOAL";
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Group {
 }
 
 impl Members {
-    /// Scans all processes.
+    /// Sends `SIGTERM` to all, after a scan of all processes.
     pub(super) fn terminate(&self) {
         os::terminate(self);
     }

@@ -21,11 +21,11 @@ use crate::upstream::{
 
 /// How long to wait for the last output: a descendant outside the group may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// A process that closed a stream usually exits soon.
+/// How long to wait for the exit of a process that closed a stream.
 const EXIT_FOLLOWS: Duration = Duration::from_millis(250);
 const STDERR_LINE: usize = 4096;
 
-/// The process is shut down when `closing` fires.
+/// Starts the tasks around a process, which they shut down when `closing` fires.
 pub(super) fn attend(
     spawned: Spawned,
     config: &StdioConfig,
@@ -84,7 +84,7 @@ impl Attendant {
         let sign = match first {
             // This is the writer's orderly end.
             Sign::Closed(_) if self.stopping.is_cancelled() => Sign::Stopping,
-            // Usually the first sign of an exit.
+            // A closed stream is usually the first sign of an exit.
             Sign::Closed(stream) => tokio::time::timeout(EXIT_FOLLOWS, family.ended())
                 .await
                 .map_or(Sign::Closed(stream), Sign::Ended),
@@ -92,7 +92,7 @@ impl Attendant {
         };
         match sign {
             Sign::Ended(status) => {
-                // Answers before the exit count.
+                // Answers that came before the exit count.
                 self.read_last_words().await;
                 let reason = match status {
                     Ok(status) => format!("the server process ended ({status})"),

@@ -12,12 +12,12 @@ const CLIENT_INFO: &str = concat!(
     r#""}"#
 );
 
-/// Client extensions that shared servers see. Only apps: a server that is not told offers its pages
-/// to no client, and clients without apps still get text.
+/// The client extensions that Shoal announces to shared servers: only apps. A server that is not
+/// told offers its pages to no client, and clients without apps still get text.
 const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
-/// The owner of a connection decides what the server learns about its client.
+/// The owner of a connection, which decides what the server learns about its client.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Shared {
@@ -38,7 +38,8 @@ pub(crate) enum Roots {
     None,
     /// The roots of the client whose call is alone there.
     OfTheCall,
-    /// The roots of any caller, because all are one. The server may ask before the first call.
+    /// The roots of any caller, because all callers are one owner. The server may ask before the
+    /// first call.
     OfTheOwner,
 }
 
@@ -115,7 +116,7 @@ impl Binding {
         if let Some(extensions) = extensions_of(caller) {
             capabilities.set("extensions", extensions);
         }
-        // Shoal does not report changed roots.
+        // `listChanged` is left out, because Shoal does not report changed roots.
         if declared.has("roots") {
             capabilities.set("roots", RawJson::from_static("{}"));
         }
@@ -126,7 +127,7 @@ impl Binding {
         }
     }
 
-    /// `None` for a shared connection.
+    /// The caller that opened the connection; `None` for a shared one.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         match self {
             Self::Shared { caller, .. } => caller.as_ref(),
@@ -153,7 +154,7 @@ impl Binding {
     }
 }
 
-/// Shoal itself handles the tasks extension.
+/// The extensions that the client declared, without tasks, which Shoal handles itself.
 pub(crate) fn extensions_of(caller: &Caller) -> Option<RawJson> {
     let mut declared = RawObject::of(&caller.capabilities.member("extensions")?)?;
     declared.remove(TASKS);

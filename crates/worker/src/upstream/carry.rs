@@ -138,13 +138,13 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
         RequestOutcome::Answered(Outcome::Error(error)) | RequestOutcome::Rejected(error) => {
             CallOutcome::Error(error)
         }
-        // The call has run, so a repetition would end the same way.
+        // The tool has run, so a repetition would end the same way.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
         RequestOutcome::Declined(failure) if call.repeat == Repeat::Safe => {
             CallOutcome::Failed(failure)
         }
-        // Only the server claims this, so the client decides whether to resend.
+        // The server's claim is no proof, so only the client decides whether to resend.
         RequestOutcome::Declined(failure) => CallOutcome::Error(failure.to_rpc()),
         RequestOutcome::Unreadable(why) => useless(&format!("it is no message: {why}")),
         RequestOutcome::Lost {
@@ -158,13 +158,13 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
     })
 }
 
-/// Adds the `content` that some servers omit, and SDK clients take for empty.
+/// Adds the `content` that some servers omit; SDK clients treat a missing one as empty.
 fn with_content(result: RawJson) -> RawJson {
     if !result.is_object() || result.member_begins("content").is_some() {
         return result;
     }
     let mut object = RawObject::of(&result).unwrap_or_default();
-    // A result of another kind.
+    // This is a result of another kind.
     if object.has("resultType") {
         return result;
     }
@@ -192,7 +192,7 @@ async fn put(
         Ok(asking) => {
             let mut asked = pin!(context.ask(question.method, question.params));
             match (poll!(asked.as_mut()), &asking) {
-                // The client was not asked.
+                // The question was refused without asking the client.
                 (Poll::Ready(refused), _) => refused,
                 (Poll::Pending, Some(asking)) => {
                     asking.takes_long();

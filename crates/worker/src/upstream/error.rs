@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use shoal_protocol::RpcError;
 
-/// Why a server did not become ready. Excludes stderr, which may hold secrets.
+/// The reason why a server did not become ready. It excludes stderr, which may hold secrets.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error("could not start {command:?}: {source}")]
@@ -39,7 +39,7 @@ pub(crate) enum StartError {
 }
 
 impl StartError {
-    /// A timeout may pass: the program may still be downloading.
+    /// Whether a later start may succeed: after a timeout, the program may still be downloading.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::TimedOut | Self::Closed)
     }
@@ -62,7 +62,7 @@ impl StartError {
         ) && !self.is_denied()
     }
 
-    /// Refused credentials reveal nothing about the era.
+    /// Whether the server refused the credentials, which reveals nothing about its era.
     pub(super) fn is_denied(&self) -> bool {
         matches!(self, Self::Refused(error) | Self::Rejected(error) if Denied::is(error))
     }

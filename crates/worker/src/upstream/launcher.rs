@@ -25,7 +25,7 @@ const MOST_WAITS: u32 = 5;
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Opens the transport until `closing` fires.
+    /// Opens the transport, which closes when `closing` fires.
     fn open(
         &self,
         binding: Binding,
@@ -36,7 +36,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// Whether each connection has its own server process, with its own subscriptions.
     fn has_servers_of_their_own(&self) -> bool;
 
-    /// Processes a fresh tool list, and removes tools that cannot be called in this era.
+    /// Processes a fresh tool list, without tools that cannot be called in this era.
     fn learn(&self, _era: Era, _tools: &mut Vec<RawJson>) {}
 }
 
@@ -45,8 +45,8 @@ pub(crate) struct Launcher {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) closing: CancellationToken,
-    /// The era belongs to the program, so only the first connection probes, and the first one after
-    /// a failure, because programs are updated.
+    /// The result of the probe. The era belongs to the program, so only the first connection
+    /// probes, and the first one after a failure, because programs are updated.
     detected: Mutex<DetectedEra>,
     pub(crate) restarts: AtomicU64,
     task_tools: Arc<TaskTools>,
@@ -114,7 +114,7 @@ impl Launcher {
             .await
     }
 
-    /// A start may last while stderr shows progress, such as a package manager's download.
+    /// Waits for the handshake while stderr shows progress, such as a package manager's download.
     async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
         let began = Instant::now();
         let quiet = self.settings.start_timeout;
@@ -186,7 +186,7 @@ impl Launcher {
                 Opening::Legacy(known_form)
             };
             tracing::debug!(target: "shoal::upstream", %error, ?other, "the opening failed; starting again with one only");
-            // If this fails too, the first failure is more telling.
+            // If this attempt fails too, the first failure is more telling.
             attempt = self.attempt(binding, other, watches).await.or(attempt);
             let was_legacy = matches!(other, Opening::Legacy(_));
             self.detected.lock().was_legacy = attempt.is_err() && was_legacy;
@@ -203,7 +203,7 @@ impl Launcher {
                     continue;
                 };
                 attempt = Ok(connection);
-                // The cause may have passed, so try the newest form again.
+                // The cause of the first failure may have passed, so try the newest form again.
                 if ended
                     && let Ok(newest) = self
                         .attempt(binding, Opening::Legacy(Form::Newest), watches)

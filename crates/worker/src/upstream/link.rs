@@ -40,7 +40,7 @@ pub(crate) struct Link {
     greeting: OnceLock<Greeting>,
     task_tools: OnceLock<Arc<TaskTools>>,
     changes: watch::Sender<[u64; 3]>,
-    /// The part of `changes` that the server announced.
+    /// Changes that the server announced, without possibly missed ones.
     announced: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
@@ -153,7 +153,7 @@ impl Link {
         self.lost.get().cloned()
     }
 
-    /// Announced or possibly missed changes of tools, resources and prompts.
+    /// Counters of announced or possibly missed changes of tools, resources and prompts.
     pub(crate) fn changes(&self) -> watch::Receiver<[u64; 3]> {
         self.changes.subscribe()
     }
@@ -255,7 +255,7 @@ impl Link {
             .unwrap_or(Err(RequestError::TimedOut))
     }
 
-    /// Gives the server time to ask for roots, which it does before it answers this ping.
+    /// Gives the server time to ask for roots: it asks before it answers this ping.
     pub(crate) async fn asks_for_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
     }
@@ -268,20 +268,20 @@ impl Link {
         self.has_no_roots.store(true, Ordering::Relaxed);
     }
 
-    /// Gives the server time to process its roots, which it does beside other requests.
+    /// Gives the server time to process its roots, which happens beside other requests.
     pub(crate) async fn takes_in_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
         sleep(TAKES_IN).await;
     }
 
-    /// Waits while the server does not read.
+    /// Sends a notification. Waits while the server does not read.
     pub(crate) async fn notify(&self, method: Method, params: Option<&RawJson>) {
         let text = shoal_protocol::notification(method.as_str(), params);
         // Sending fails only after the server has ended.
         let _ = self.queue.send(aside(text, Some(method))).await;
     }
 
-    /// Waits while the server does not read.
+    /// Sends an answer. Waits while the server does not read.
     pub(crate) async fn answer(&self, text: Bytes) {
         let _ = self.queue.send(aside(text, None)).await;
     }
@@ -296,8 +296,8 @@ impl Link {
         }
     }
 
-    /// Drops the answer if the queue is full, because the reader of the server's output must not
-    /// wait for a server that waits for its reader.
+    /// Sends an answer, or drops it if the queue is full. The reader of the server's output must
+    /// not wait, because the server may be waiting for that reader.
     pub(crate) fn try_answer(&self, text: Bytes) {
         if self.queue.try_send(aside(text, None)).is_err() {
             tracing::debug!(target: "shoal::upstream", server = self.name(), "the server does not read its input; a message was dropped");
@@ -319,7 +319,7 @@ pub(crate) struct RequestHandle {
     write_state: Arc<WriteState>,
     outcome: oneshot::Receiver<RequestOutcome>,
     link: Arc<Link>,
-    /// Tells the transport, by its drop, that the caller stopped waiting.
+    /// Closes on drop, which tells the transport that the caller stopped waiting.
     waits: Option<oneshot::Sender<()>>,
     told_when_dropped: bool,
 }
@@ -329,7 +329,7 @@ impl RequestHandle {
         self.id
     }
 
-    /// Waits while the server does not read. Cancellation safe.
+    /// Queues the request. Waits while the server does not read. Cancellation safe.
     pub(crate) async fn send(
         &mut self,
         method: &Method,
@@ -354,7 +354,7 @@ impl RequestHandle {
             }),
         };
         if self.link.queue.send(message).await.is_err() {
-            // The writer has ended, although the server's end may be unnoticed yet.
+            // The writer has ended, although the end of the server may be unnoticed yet.
             let lost = RequestOutcome::Lost {
                 written: false,
                 reason: "the server has closed its input".into(),
@@ -387,7 +387,7 @@ impl RequestHandle {
         }
     }
 
-    /// Stops waiting. Returns whether the request had reached the server, which is told.
+    /// Stops waiting. If the request had reached the server, tells the server and returns `true`.
     pub(crate) fn abandon(&mut self) -> bool {
         let reached = self.link.pending.abandon(self.id);
         if reached {
@@ -400,7 +400,7 @@ impl RequestHandle {
         self.write_state.withdraw()
     }
 
-    /// The answer may come anyway.
+    /// Tells the server once that the answer is not needed. It may come anyway.
     pub(crate) fn tell_cancelled(&mut self) {
         if std::mem::take(&mut self.told_when_dropped) {
             let params = format!(

@@ -8,13 +8,14 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::lists::Which;
 
-/// Some servers announce each tool that they register; these share one read.
+/// Announcements within this time share one read, because some servers announce each tool that they
+/// register.
 const SETTLE: Duration = Duration::from_millis(50);
-/// An announcement this soon may be caused by the read itself.
+/// An announcement this soon after a read may be caused by the read itself.
 const CAUSED: Duration = Duration::from_secs(1);
-/// The longest pause while lists keep changing.
+/// The longest pause between reads while lists keep changing.
 const CHANGING: Duration = Duration::from_secs(5);
-/// The longest pause while announced lists stay the same.
+/// The longest pause between reads while announced lists stay the same.
 const UNCHANGED: Duration = Duration::from_secs(60);
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 

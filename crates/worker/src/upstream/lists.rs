@@ -16,7 +16,7 @@ use super::error::RequestError;
 use super::link::Link;
 use super::params;
 
-/// A server with more pages invents cursors.
+/// The limit of pages per list. A server with more invents cursors.
 const MAX_PAGES: usize = 1000;
 /// The limit for all lists together, which stay in memory.
 pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -50,7 +50,7 @@ impl List {
         }
     }
 
-    /// The index in announcements: tools, resources with templates, prompts.
+    /// The index of the list's kind in announcements: tools, resources with templates, prompts.
     pub(super) fn kind(self) -> usize {
         match self {
             Self::Tools => 0,
@@ -122,14 +122,14 @@ impl Which {
     }
 }
 
-/// An unreadable list keeps its last known items.
+/// A server's lists. An unreadable one keeps its last known items.
 #[derive(Clone)]
 pub(crate) struct Lists {
     pub(crate) catalog: PoolCatalog,
     missing: [Option<RequestError>; 4],
     remarks: [Option<String>; 4],
     pending: Which,
-    /// The server declares no list, but SDK clients ask such servers anyway.
+    /// Whether the server declares no lists. SDK clients ask such servers anyway.
     undeclared: bool,
 }
 
@@ -220,7 +220,7 @@ impl Lists {
         Which(std::array::from_fn(|at| self.missing[at].is_some()))
     }
 
-    /// The server is useless without readable tools if it offers nothing else.
+    /// Why the server is useless: its tools are unreadable, and it offers nothing else.
     pub(crate) fn useless(&self) -> Option<&RequestError> {
         let offers_nothing = List::ALL
             .iter()
@@ -247,7 +247,8 @@ impl Lists {
     }
 }
 
-/// Takes bytes from `room`. A repeated page or cursor ends the list.
+/// Reads all pages of a list, and takes their bytes from `room`. A repeated page or cursor ends the
+/// list.
 pub(super) async fn pages(
     link: &Arc<Link>,
     list: List,

@@ -125,7 +125,7 @@ impl ModernSide {
     }
 
     pub(crate) fn remember(&self, call: &Call) {
-        // The number of URIs is unlimited.
+        // There is no limit on resource URIs, so they are not remembered.
         if call.method == Method::ResourcesRead {
             return;
         }
@@ -137,8 +137,8 @@ impl ModernSide {
         }
     }
 
-    /// A process speaks one era, and a useless second process may take resources from the first, so
-    /// Shoal probes the first one, once.
+    /// Whether the server may have modern-only extensions. A process speaks one era, and a useless
+    /// second process may take resources from the first, so Shoal probes the first one, once.
     pub(crate) async fn may_have_more(&self, lead: &Arc<Link>) -> bool {
         if self.launcher.settings.era != EraChoice::Auto || lead.greeting().era != Era::Legacy {
             return false;
@@ -156,7 +156,7 @@ impl ModernSide {
                 self.support.lock().has_switched = true;
                 true
             }
-            // SDKs with both eras reject this version here.
+            // SDKs that know both eras reject the modern version on a legacy connection.
             Err(RequestError::Rpc(error)) => {
                 error.code == code::UNSUPPORTED_VERSION
                     || error.message.contains(Revision::LATEST.as_str())
@@ -169,7 +169,8 @@ impl ModernSide {
         self.support.lock().was_asked
     }
 
-    /// The Go SDK then refuses requests to clients.
+    /// Whether the probe may have switched the process to the modern era. The Go SDK then refuses
+    /// requests to clients.
     pub(crate) fn has_switched(&self) -> bool {
         self.support.lock().has_switched
     }
@@ -204,7 +205,7 @@ impl ModernSide {
         declared.to_json()
     }
 
-    /// Records whether the server supports the modern era.
+    /// Opens a modern connection, and records whether the server supports the era.
     pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.launcher.launch_modern().await;
         let mut support = self.support.lock();
@@ -226,7 +227,7 @@ impl ModernSide {
         }
     }
 
-    /// The launcher's token triggers the end.
+    /// Waits for the end of the connection, which the launcher's token triggers.
     pub(crate) async fn close(&self) {
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
@@ -289,7 +290,7 @@ fn subject(call: &Call) -> Option<(Method, String)> {
     Some((call.method.clone(), name))
 }
 
-/// Excludes tasks, which work over any connection.
+/// The extensions that a server declares, without tasks, which work over any connection.
 fn extensions(capabilities: &RawJson) -> Option<RawObject> {
     let mut declared = RawObject::of(&capabilities.member("extensions")?)?;
     declared.remove(TASKS);

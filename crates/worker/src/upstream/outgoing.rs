@@ -19,7 +19,7 @@ pub(crate) struct OutgoingMessage {
 pub(crate) struct OutgoingRequest {
     pub(crate) id: u64,
     pub(crate) caller: Option<Arc<Caller>>,
-    /// Some transports repeat parameters outside the message.
+    /// The parameters, which some transports repeat outside the message.
     pub(crate) params: Option<RawJson>,
     pub(crate) write_state: Arc<WriteState>,
     pub(crate) given_up: oneshot::Receiver<()>,
@@ -34,7 +34,7 @@ const WRITTEN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 impl WriteState {
-    /// Returns whether the request was still queued.
+    /// Withdraws the request. Returns whether it was still queued.
     pub(crate) fn withdraw(&self) -> bool {
         self.leave_queue(WITHDRAWN)
     }
@@ -43,7 +43,7 @@ impl WriteState {
         self.0.load(Ordering::Acquire) == WRITTEN
     }
 
-    /// Returns `false` if the request was withdrawn.
+    /// Marks the request as written. Returns `false` if it was withdrawn.
     pub(crate) fn begin_writing(&self) -> bool {
         self.leave_queue(WRITTEN)
     }

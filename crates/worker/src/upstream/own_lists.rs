@@ -53,7 +53,7 @@ impl OwnLists {
         });
     }
 
-    /// Reads first, because some announcements change nothing.
+    /// Reads announced lists, because some announcements change nothing, and reports differences.
     async fn stay_with(&self, link: &Arc<Link>, mut pace: ListPace, owner: ListOwner) {
         let mut owner = OwnerOf {
             own: self,
@@ -97,7 +97,7 @@ fn differences(known: &[Option<u64>; 4], shared: &Digests) -> [u64; 3] {
     for list in List::ALL {
         let at = list as usize;
         if let Some(own) = known[at].filter(|own| *own != shared[at]) {
-            // 0 means "no difference".
+            // The lowest bit is set, because 0 means "no difference".
             let number = &mut numbers[list.kind()];
             *number = number.rotate_left(1).wrapping_add(own) | 1;
         }

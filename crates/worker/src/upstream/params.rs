@@ -96,7 +96,7 @@ fn describe_caller(meta: &mut RawObject, call: &Call, tasks: bool) {
     }
 }
 
-/// Shoal follows tasks for every client.
+/// Declares tasks to servers that make them, because Shoal follows tasks for every client.
 fn with_or_without_tasks(capabilities: &RawJson, tasks: bool) -> RawJson {
     match (declares_tasks(capabilities), tasks) {
         (false, true) => with_tasks(capabilities),
@@ -124,13 +124,13 @@ pub(crate) fn restore_token(params: &RawJson, token: RawJson) -> RawJson {
     params.to_json()
 }
 
-/// Most parsers use the last value of a repeated name.
+/// The last value of a repeated name, which most parsers use.
 fn last(object: &RawObject, name: &str) -> Option<RawJson> {
     let found = object.iter().filter(|(key, _)| key == name).last();
     found.map(|(_, value)| value)
 }
 
-/// A second member of the same name might win at the server.
+/// Sets a member in place, once, because a second one of the same name might win at the server.
 fn put(object: &mut RawObject, name: &str, value: RawJson) {
     if object.iter().filter(|(key, _)| key == name).count() > 1 {
         drop_all(object, name);

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::outgoing::WriteState;
 
-/// With more cancelled calls, the server may not ask any client.
+/// Cancelled calls remembered per server. With more, the server may not ask any client.
 const MAX_OWED: usize = 64;
 const MAX_HELD: usize = 8;
 const MAX_ELICITATIONS: usize = 16;
@@ -37,7 +37,7 @@ struct PendingRequest {
     outcome: oneshot::Sender<RequestOutcome>,
     write_state: Arc<WriteState>,
     call: Option<PendingCall>,
-    /// The main request of the same call.
+    /// The main request, if this is another request of the same call.
     of: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct PendingCall {
     pub(crate) askable: bool,
     pub(crate) wants_log: bool,
     pub(crate) session: Option<SessionId>,
-    /// Whether another server may run it: it is repeatable, and its client was not asked.
+    /// Whether another server may run the call: it is repeatable, and its client was not asked.
     pub(crate) repeatable: Cell<bool>,
     pub(crate) elicitations: RefCell<Vec<String>>,
 }
@@ -93,7 +93,7 @@ pub(crate) struct ServerRequest {
 #[derive(Debug)]
 pub(crate) enum RequestOutcome {
     Answered(Outcome),
-    /// A proxy or the transport refused it, not the server.
+    /// A proxy or the transport, not the server, refused the request.
     Rejected(RpcError),
     TooLarge,
     Unreadable(String),
@@ -115,7 +115,8 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// A server that answers elsewhere has confused its callers.
+    /// Whether this stream may answer request `id`. A server that answers elsewhere has confused
+    /// its callers.
     pub(crate) fn may_answer(self, id: u64) -> bool {
         match self {
             Self::Common => true,
@@ -124,7 +125,8 @@ impl Origin {
         }
     }
 
-    /// Many servers report progress on the unrelated stream.
+    /// Whether this stream may report progress of request `id`. Many servers use the unrelated
+    /// stream.
     pub(crate) fn may_tell_progress(self, id: u64) -> bool {
         match self {
             Self::Common | Self::Unrelated => true,
@@ -206,7 +208,7 @@ impl PendingRequests {
         })
     }
 
-    /// Returns whether the request was in flight.
+    /// Ends a request. Returns whether it was in flight.
     pub(crate) fn finish(&self, id: u64, outcome: RequestOutcome) -> bool {
         let mut state = self.state.lock();
         state.owed.remove(&id);
@@ -223,7 +225,7 @@ impl PendingRequests {
         }
     }
 
-    /// Returns whether the server must be told.
+    /// Stops waiting. Returns whether the server must be told.
     pub(crate) fn abandon(&self, id: u64) -> bool {
         let mut state = self.state.lock();
         let Some(request) = state.open.remove(&id) else {
@@ -310,8 +312,8 @@ impl PendingRequests {
         }
     }
 
-    /// Drops progress that the call does not want or cannot keep up with: later progress supersedes
-    /// it.
+    /// Passes progress to its call. Drops it if the call does not want it or is slow, because later
+    /// progress supersedes it.
     pub(crate) fn progress(&self, id: u64, restore: impl FnOnce(RawJson) -> RawJson) {
         let state = self.state.lock();
         let call = state
@@ -359,7 +361,7 @@ impl PendingRequests {
                 match (calls.next(), calls.next()) {
                     (None, _) => otherwise,
                     (only, None) => only,
-                    // Two clients may have the same id.
+                    // Two clients may have the same elicitation id.
                     _ => None,
                 }
             }

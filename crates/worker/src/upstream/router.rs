@@ -12,7 +12,7 @@ use super::link::Link;
 use super::params;
 use super::pending::{Association, Origin, RequestOutcome, ServerRequest};
 
-/// The limit of later JSON readers.
+/// The deepest valid nesting, as in later JSON readers.
 const MAX_DEPTH: usize = 128;
 const QUOTED: usize = 200;
 
@@ -124,7 +124,8 @@ impl Link {
         }
     }
 
-    /// `shared` applies if the stream does not identify the call.
+    /// Passes a notification to its call; `shared` applies if the stream does not identify the
+    /// call.
     fn tell_call(
         &self,
         method: Method,
@@ -143,7 +144,7 @@ impl Link {
         }
     }
 
-    /// The id must not reach another client.
+    /// Reports a finished URL elicitation. Its id must not reach another client.
     fn take_completion(&self, params: Option<RawJson>, origin: Origin) {
         let otherwise = match (origin, self.binding()) {
             (Origin::Request(id), _) => Some(Association::Call(id)),
@@ -166,7 +167,7 @@ impl Link {
         }
     }
 
-    /// Legacy servers withdraw a question this way; modern ones end a subscription.
+    /// Withdraws a legacy server's question, or ends a modern server's subscription.
     fn take_cancellation(&self, params: Option<RawJson>, origin: Origin) {
         let params = params.as_ref().and_then(RawObject::of);
         let id = params.and_then(|params| params.get("requestId"));
@@ -205,8 +206,8 @@ impl Link {
         }
     }
 
-    /// The protocol does not name a question's call, so Shoal delivers it only if the stream or a
-    /// single call makes it certain: one user's answer must not reach another.
+    /// Routes a question. The protocol does not name its call, so Shoal delivers it only if the
+    /// stream or a single call makes it certain: one user's answer must not reach another.
     fn take_question(&self, question: ServerRequest, origin: Origin) {
         if question.method == Method::RootsList && self.concerns_no_client(origin) {
             let none = RawJson::from_static(r#"{"roots":[]}"#);
@@ -243,12 +244,13 @@ impl Link {
             (Binding::Shared { roots, .. }, _) if *roots != Roots::OfTheOwner => {
                 !self.pending.has_calls()
             }
-            // The next call's client gets it.
+            // The next call's client gets the question.
             _ => false,
         }
     }
 
-    /// An owner's roots do not depend on the call, so the next call gets the question.
+    /// Handles a question whose call ended. An owner's roots do not depend on the call, so the next
+    /// call gets that question.
     pub(crate) fn return_question(&self, question: ServerRequest) {
         match question.method == Method::RootsList && self.binding().gives_roots_early() {
             true => self.take_question(question, Origin::Common),

@@ -117,7 +117,8 @@ impl Server {
         Ok(carry(&connection.link, call, context, None).await?)
     }
 
-    /// Asks `connection` first, because its server may reject an unknown resource.
+    /// Watches a resource. Asks `connection` first, because its server may reject an unknown
+    /// resource.
     pub(crate) async fn subscribe(
         &self,
         uri: &str,
@@ -157,7 +158,7 @@ impl Server {
         tokio::join!(others, self.modern_side.close());
         let supervisor = self.supervisor.lock().take();
         if let Some(supervisor) = supervisor {
-            // Fails only if the supervisor panicked.
+            // This fails only if the supervisor panicked.
             let _ = supervisor.await;
         }
     }

@@ -46,8 +46,8 @@ pub(crate) async fn run(
     outcome
 }
 
-/// The request of `handle` is not sent. It represents the call throughout, because the server may
-/// ask or report progress between requests about the task.
+/// Follows a legacy task. The request of `handle` is not sent: it represents the call throughout,
+/// because the server may ask or report progress between requests about the task.
 async fn follow(
     handle: &mut RequestHandle,
     link: &Arc<Link>,
@@ -128,7 +128,7 @@ fn lost(reason: Arc<str>) -> RequestOutcome {
     }
 }
 
-/// The client does not know the server's task id.
+/// Removes the server's task id, which the client does not know.
 fn unrelated(result: RawJson) -> RawJson {
     let meta = result.member("_meta").and_then(|meta| RawObject::of(&meta));
     let Some(mut meta) = meta.filter(|meta| meta.has(RELATED_TASK)) else {

@@ -57,7 +57,8 @@ impl SessionOwner {
 }
 
 impl SessionOwner {
-    /// If sessions have their own connections, the principal's serves its calls without a session.
+    /// The owner of the connection's lists. If sessions have their own connections, the principal's
+    /// serves its calls without a session.
     fn of_lists(&self, sessions_have_own: bool) -> Option<ListOwner> {
         match self {
             Self::Session(session) => Some(ListOwner::Session(session.clone())),
@@ -132,7 +133,7 @@ impl Sessions {
     /// its limit.
     ///
     /// # Errors
-    /// Nothing was executed.
+    /// There is no room or connection, or the call was cancelled; it was not executed.
     pub(crate) async fn hold(
         self: &Arc<Self>,
         owner: &SessionOwner,
@@ -211,14 +212,14 @@ impl Sessions {
         }
     }
 
-    /// `None` if there is no room.
+    /// Returns the owner's session; `None` if there is no room for a new one.
     fn enter(self: &Arc<Self>, owner: &SessionOwner, principal: &Principal) -> Option<UsageGuard> {
         let mut sessions = self.sessions.lock();
         let guard = |session: &Arc<PooledSession>| UsageGuard::new(session, &self.freed);
         if let Some(session) = sessions.get(owner) {
             return Some(guard(session));
         }
-        // Starts use shared CPU time, so one principal may not fill all of them.
+        // Starts use shared CPU time, so one principal may not use all places for them.
         if starting(&sessions, principal) >= (self.limit / 2).max(1) {
             return None;
         }
@@ -239,7 +240,8 @@ impl Sessions {
         Some(guard)
     }
 
-    /// A process belongs to its call alone; a server at a URL may have an equal one for this call.
+    /// How long to wait for room. A process belongs to its call alone; another server at a URL may
+    /// take this call.
     fn patience(&self) -> Patience<'static> {
         match self.launcher.transport.has_servers_of_their_own() {
             true => Patience::OfCall,

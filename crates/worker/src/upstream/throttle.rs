@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Admits one message per pause.
+/// Admits one message per pause and counts the others.
 #[derive(Default)]
 pub(crate) struct Throttle {
     state: Mutex<(Option<Instant>, u64)>,

@@ -81,7 +81,7 @@ impl TokenSource {
 }
 
 impl Challenge {
-    /// The first challenge with a parameter supplies it.
+    /// Parses the headers of a 401. Each parameter comes from the first challenge that has it.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let mut challenge = Self::default();
         for value in headers.get_all(header::WWW_AUTHENTICATE) {
@@ -223,7 +223,7 @@ impl Reader<'_> {
             let Some(found) = self.read::<ServerMetadata>(&place).await? else {
                 continue;
             };
-            // Whoever controls one path of a host must not speak for another (RFC 8414, 3.3).
+            // An owner of one path of a host must not speak for another path (RFC 8414, 3.3).
             if found.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
                 let other = shown(&found.issuer, SHOWN);
                 return Err(refused(&format!(
@@ -247,7 +247,8 @@ impl Reader<'_> {
         )))
     }
 
-    /// A server on `https` must not send Shoal's secrets to plain `http`.
+    /// Checks a URL that the server names. A server on `https` must not send Shoal's secrets to
+    /// plain `http`.
     fn checked(&self, url: &str) -> Result<Url, NoToken> {
         let parsed: Option<Url> = url.parse().ok();
         let parsed = parsed.filter(|url: &Url| match url.scheme() {
@@ -263,7 +264,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `None` means that the next place is tried.
+    /// Reads a document; `None` if it is elsewhere, so that the next place is tried.
     async fn read<T: DeserializeOwned>(&self, place: &Url) -> Result<Option<T>, NoToken> {
         let request = self
             .client
@@ -297,7 +298,7 @@ fn refused(why: &str) -> NoToken {
     ))
 }
 
-/// Metadata apply to a server with the same origin, and the same path or one below.
+/// Whether metadata apply to the server: same origin, and the same path or a parent.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = resource.parse::<Url>() else {
         return false;

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 /// Calls per place after which half of the sample is dropped, to keep it recent.
 const WINDOW: u32 = 32;
 
-/// Departures since the queue was last empty. Running calls count, so that a low estimate exists
-/// before the first end, and falls while calls are stuck.
+/// Departures since the queue was last empty. Running calls count, so that there is a low estimate
+/// before the first end, and the pace falls while calls are stuck.
 pub(super) struct Pace {
     since: Instant,
     left: u32,

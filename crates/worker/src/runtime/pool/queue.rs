@@ -10,7 +10,7 @@ use super::pace::Pace;
 use super::shares::Shares;
 use super::work::BoxedCall;
 
-/// Expired calls leave half of this late on average.
+/// The sweep interval. Expired calls leave half of it late on average.
 pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
 pub(super) struct QueuedCall {
@@ -57,7 +57,7 @@ impl Queue {
         pace.wait(ahead.sum(), Instant::now())
     }
 
-    /// Returns `true` if the caller must start sweeping.
+    /// Queues a call. Returns `true` if the caller must start sweeping.
     pub(super) fn push(&mut self, call: QueuedCall) -> bool {
         self.pace
             .get_or_insert_with(|| Pace::new(Instant::now(), self.concurrency));
@@ -125,8 +125,8 @@ impl Queue {
         }
     }
 
-    /// Removes the newest call of the principal with the most, which must have more than
-    /// `principal` unless the new call `continues`.
+    /// Removes the newest call of the principal with the most. That principal must have more than
+    /// `principal`, unless the new call `continues`.
     pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<BoxedCall> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
         let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;
@@ -143,7 +143,7 @@ impl Queue {
         Some(displaced)
     }
 
-    /// Sweeping stops when the queue is empty.
+    /// Removes expired calls. Sweeping stops when the queue is empty.
     pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();

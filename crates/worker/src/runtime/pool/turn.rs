@@ -18,9 +18,9 @@ use super::actor::Job;
 use super::work::PooledCall;
 use crate::runtime::record::CallRecord;
 
-/// A longer turn delays the caller's task too much.
+/// The length of a long turn, which delays the caller's task too much.
 const LONG: Duration = Duration::from_millis(25);
-/// A single long turn may be the machine's fault.
+/// The weight of one long turn, which may be the machine's fault.
 const WEIGHT: u32 = 8;
 const TOO_MUCH: u32 = 2 * WEIGHT;
 const FORGIVEN: Duration = Duration::from_secs(60);

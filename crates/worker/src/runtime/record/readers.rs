@@ -8,14 +8,14 @@ use shoal_ports::{CallEvent, CallEventKind};
 use super::{AttachedReader, CallRecord, RecordState, wake};
 
 impl CallRecord {
-    /// Returns the new reader's number, which is its name too.
+    /// Attaches a new reader. Returns its number, which is its name too.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
         let mut state = self.state.lock();
         state.name = state.readers + 1;
         self.read_on(state, after)
     }
 
-    /// Returns a new number, unless another reader has attached.
+    /// Renews a reader. Returns its new number, unless another reader has attached.
     pub(in crate::runtime) fn reattach(&self, name: u64, after: u64) -> Option<u64> {
         let state = self.state.lock();
         (state.name == name).then(|| self.read_on(state, after))
@@ -38,7 +38,7 @@ impl CallRecord {
         number
     }
 
-    /// The reader's events end, and it may attach again.
+    /// Detaches a slow reader. Its events end, and it may attach again.
     pub(in crate::runtime) fn detach_slow_reader(&self) {
         let mut state = self.state.lock();
         let former = state.reader.take();
@@ -82,8 +82,8 @@ impl CallRecord {
         Poll::Ready(Some(event))
     }
 
-    /// Returns whether the call is deserted: it runs without a session, open question or later
-    /// reader.
+    /// Detaches the reader. Returns whether the call is deserted: it runs without a session, open
+    /// question or later reader.
     pub(in crate::runtime) fn leave(&self, number: u64) -> bool {
         let mut state = self.state.lock();
         let deserted = state.readers == number

@@ -63,7 +63,7 @@ impl<'a> ServerTask<'a> {
         self.stage = Stage::None;
     }
 
-    /// Returns whether the server may have begun the task.
+    /// Cancels the task. Returns whether the server may have begun it.
     pub(crate) fn abandon(&mut self) -> bool {
         let stage = match std::mem::replace(&mut self.stage, Stage::None) {
             Stage::None => return false,
@@ -72,7 +72,7 @@ impl<'a> ServerTask<'a> {
         };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (link, call, request) = (self.link.clone(), self.call.clone(), self.request);
-            // Until its end the task may ask, but only its own client.
+            // Until its end, the task may ask only its own client.
             link.pending.owe(request, call.caller.session.clone());
             runtime.spawn(async move {
                 if is_cancelled(&link, &call, stage).await {
@@ -90,7 +90,7 @@ impl Drop for ServerTask<'_> {
     }
 }
 
-/// Returns whether the server confirmed the end.
+/// Cancels the task. Returns whether the server confirmed its end.
 async fn is_cancelled(link: &Arc<Link>, call: &Call, stage: Stage) -> bool {
     let id = match stage {
         Stage::None => return true,

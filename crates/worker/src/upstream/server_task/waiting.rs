@@ -93,7 +93,8 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// One "unknown" is not enough: a server may forget a task while it sends the result.
+    /// Polls until the server reports the task as unknown twice, because it may forget a task while
+    /// it sends the result.
     async fn watch(&self, mut pause: Duration) -> String {
         let mut was_unknown = false;
         loop {
@@ -153,7 +154,7 @@ impl<'a> Waiting<'a> {
             }
             _ => return Status::Lost,
         };
-        // Some servers wrap the task.
+        // Some servers wrap the task in an object.
         let task = task
             .member("task")
             .filter(RawJson::is_object)
@@ -179,7 +180,7 @@ fn is_task(result: &RawJson) -> bool {
     task.is_some_and(|task| task.member("status").is_some()) && result.member("content").is_none()
 }
 
-/// Errors other than "no such task" are the task's own.
+/// The outcome if the task is unknown. Errors other than "no such task" are the task's own.
 fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     match outcome {
         RequestOutcome::Answered(Outcome::Error(error)) if error.code != code::INVALID_PARAMS => {
@@ -189,7 +190,7 @@ fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     }
 }
 
-/// The task continues, so this is a loss.
+/// Turns a refused request into a loss, because the task continues.
 fn settled(outcome: RequestOutcome) -> RequestOutcome {
     match outcome {
         RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {

@@ -25,7 +25,7 @@ impl Blame {
         }
     }
 
-    /// If no call ran at the last end, any kind may be to blame.
+    /// Whether this kind may have ended the last connection. If no call ran then, any kind may.
     pub(super) fn may_be_on(&self, key: &FailureKey) -> bool {
         self.0.is_empty() || self.0.contains(key)
     }
