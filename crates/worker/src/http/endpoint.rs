@@ -46,7 +46,7 @@ impl Endpoint {
     /// cancels the request.
     ///
     /// After a 401, replaces Shoal's own token and resends once. A call is resent only if a
-    /// challenge shows that the token was refused, so nothing ran.
+    /// challenge shows that the token was refused, so the tool did not run.
     pub(super) async fn send(
         &self,
         client: &Client,

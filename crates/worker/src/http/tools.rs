@@ -27,7 +27,6 @@ impl Tools {
         *known = learnt;
     }
 
-    /// Adds the tools of one caller's list.
     pub(super) fn add(&self, era: Era, tools: &mut Vec<RawJson>) {
         let mut known = self.0.lock();
         let mut learnt = Known::default();

@@ -45,7 +45,6 @@ type Listed = (Vec<RawJson>, Option<u64>);
 type Page = Result<(Listed, Option<String>), ErrorData>;
 
 impl<H: ServerHandler> Lister<H> {
-    /// Reads all lists once; [`Lister::follow`] does the rest.
     pub(super) async fn start(&self) -> PoolCatalog {
         let info = self.handler.get_info();
         let mut catalog = PoolCatalog {

@@ -21,7 +21,6 @@ use super::hub::{Hub, List};
 use super::wire;
 use crate::CallContext;
 
-/// The notification that asks to close the client's stream.
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
 
 pub(super) struct ClientEnd {
@@ -175,7 +174,7 @@ impl Transport<RoleServer> for InProcess {
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let end = Arc::clone(&self.0);
         // The call is read now, because the rest runs in another task. rmcp spawns one per message,
-        // usually with nothing left to do, so it should be small.
+        // usually without work, so it should be small.
         let call = end.call.lock().clone();
         if call.is_none() || matches!(message, JsonRpcMessage::Request(_)) {
             end.used_up.store(true, Ordering::Release);

@@ -52,8 +52,8 @@ pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
     Some(params?.without_meta(SUBSCRIPTION_ID))
 }
 
-/// Converts the client's answer. One that does not fit reaches the tool as a wrong type, which rmcp
-/// reports.
+/// Converts the client's answer. An answer that does not fit reaches the tool as a wrong type, which
+/// rmcp reports.
 pub(super) fn answer(request: &ServerRequest, answer: &RawJson) -> ClientResult {
     fn fitting<T: DeserializeOwned + Into<ClientResult>>(answer: &RawJson) -> Option<ClientResult> {
         answer.read::<T>().ok().map(Into::into)

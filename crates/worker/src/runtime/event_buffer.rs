@@ -16,7 +16,7 @@ const EVENT_WEIGHT: usize = 128;
 #[derive(Default)]
 pub(super) struct EventBuffer {
     kept: VecDeque<CallEvent>,
-    // The end is separate, so that a call with nothing else allocates no queue.
+    // The end is separate, so that a call with only an end allocates no queue.
     end: Option<CallEvent>,
     last: u64,
     bytes: usize,

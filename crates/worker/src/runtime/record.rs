@@ -187,7 +187,6 @@ impl CallRecord {
         self.repeat == Repeat::Never
     }
 
-    /// Why a journaled call ended without having run.
     pub(super) fn refused(&self) -> Option<CallFailure> {
         if !self.is_once() || self.begun.load(Ordering::Relaxed) {
             return None;
@@ -274,7 +273,6 @@ impl CallRecord {
         self.state.lock().close_ask(ask);
     }
 
-    /// Withdraws a question, and tells a reader that received it.
     pub(super) fn withdraw_ask(&self, ask: AskId) {
         let mut state = self.state.lock();
         let was_sent = state.events.has_sent(ask, state.read);
@@ -352,7 +350,6 @@ impl CallRecord {
         ended
     }
 
-    /// The outcome, if the end is the call's only event.
     pub(super) fn ended(&self) -> Option<CallOutcome> {
         let state = self.state.lock();
         match state.events.next_after(0).map(|event| &event.kind) {

@@ -221,7 +221,7 @@ impl Launcher {
             && let Ok(legacy) = &attempt
             && legacy.link.is_stateless()
         {
-            // Without answers to its requests, a server gains nothing from the legacy era.
+            // Without answers to its requests, a server does not benefit from the legacy era.
             let modern = self.attempt(binding, Opening::Modern, watches).await;
             attempt = modern.or(attempt);
         }

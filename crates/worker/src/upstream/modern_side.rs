@@ -25,7 +25,7 @@ use super::settings::EraChoice;
 
 /// Most tools and prompts remembered as asking by result. Others are detected at each call.
 const REMEMBERED: usize = 1024;
-/// The official Python SDK's error for any result that it cannot send.
+/// The official Python SDK's error for any unsendable result.
 const INVALID_RESULT: &str = "Handler returned an invalid result";
 /// Other SDKs' errors for this result, in lower case.
 const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];

@@ -53,7 +53,7 @@ impl OwnLists {
         });
     }
 
-    /// Reads announced lists, because some announcements change nothing, and reports differences.
+    /// Reads announced lists before it reports them, because some announcements report no change.
     async fn stay_with(&self, link: &Arc<Link>, mut pace: ListPace, owner: ListOwner) {
         let mut owner = OwnerOf {
             own: self,

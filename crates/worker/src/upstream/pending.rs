@@ -152,13 +152,10 @@ pub(crate) enum Quarantine {
 /// How to find the call of a message that does not name one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Association {
-    /// The only call in flight.
     OnlyCall,
-    /// The only call in flight that wants log messages.
     OnlyListener,
     /// The newest call, because all belong to one session.
     NewestCall,
-    /// The call whose own stream carried the message.
     Call(u64),
 }
 

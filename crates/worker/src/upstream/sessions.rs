@@ -249,7 +249,6 @@ impl Sessions {
         }
     }
 
-    /// Waits until a call of this kind may use or open the connection.
     async fn turn<'a>(
         &self,
         session: &'a PooledSession,

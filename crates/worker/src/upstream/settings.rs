@@ -39,7 +39,6 @@ pub(crate) struct Settings {
     /// The first pause; it doubles with each consecutive failure.
     pub(crate) restart_delay: Duration,
     pub(crate) max_restart_delay: Duration,
-    /// The forwarded client headers, in lower case.
     pub(crate) headers: Vec<Arc<str>>,
     pub(crate) lists: ListScope,
     /// The longest restart pause that a session's call waits for. With a longer one, it may go

@@ -105,7 +105,6 @@ impl Subscriptions {
     }
 }
 
-/// Keeps a server subscribed to the watched resources until it ends.
 pub(crate) async fn keep(
     link: Arc<Link>,
     subscriptions: Arc<Subscriptions>,

@@ -25,7 +25,7 @@ enum Key {
 /// Signs an assertion with a PEM private key.
 ///
 /// # Errors
-/// The key is unusable; the message reveals nothing of the key.
+/// The key is unusable. The message does not reveal it.
 pub(super) fn sign(
     pem: &str,
     key_id: &str,
