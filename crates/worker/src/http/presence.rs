@@ -131,7 +131,7 @@ impl Lead for Arc<Presence> {
         Box::pin(self.reachability.ask_again(self.interval))
     }
 
-    /// A connection is retried soon anyway, so a call need not start one.
+    /// Waits forever, because the lead connection is retried soon anyway.
     fn wanted(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

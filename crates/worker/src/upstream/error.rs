@@ -24,7 +24,7 @@ pub(crate) enum StartError {
     Unsupported { versions: String, known: String },
     #[error("it answered initialize without a protocolVersion")]
     Versionless,
-    /// The settings require the modern era.
+    /// The settings require the modern era, which the server does not speak.
     #[error("it does not speak 2026-07-28 or later")]
     NotModern,
     #[error("it refused the handshake: {0}")]

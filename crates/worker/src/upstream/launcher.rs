@@ -221,7 +221,8 @@ impl Launcher {
             && let Ok(legacy) = &attempt
             && legacy.link.is_stateless()
         {
-            // Without answers to its requests, a server does not benefit from the legacy era.
+            // A server that cannot get answers to its requests does not benefit from the legacy
+            // era.
             let modern = self.attempt(binding, Opening::Modern, watches).await;
             attempt = modern.or(attempt);
         }
