@@ -52,8 +52,7 @@ impl Form {
         load.running + load.queued + self.admission.asking()
     }
 
-    /// Waits for callers that have entered, then drains the pool. The form must be closed to new
-    /// callers before.
+    /// Waits for callers that have entered, then drains the pool. Close the form to new callers first.
     pub(super) async fn drain(&self) {
         self.entering.close();
         self.entering.wait().await;
