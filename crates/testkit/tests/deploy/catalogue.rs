@@ -126,7 +126,7 @@ fn every_alert_has_its_place_in_the_guide() {
         let name = rule.name();
         let said = |key: &str| one_line(&rule.annotations[key]);
         let section = format!(
-            "#### {name} {} **What to do.** {}",
+            "#### {name} {} **Do:** {}",
             said("description"),
             said("action")
         );
