@@ -9,10 +9,10 @@ use shoal_ports::{Period, settings};
 
 use crate::kind::Kind;
 
-/// Pools that a node takes from the file that a controller writes (`discovery.file`).
+/// Maximum pools that a node reads from the controller's file (`discovery.file`).
 pub const MOST_POOLS: usize = 2000;
 
-/// Every namespace, in place of a name.
+/// Stands for every namespace.
 pub(crate) const EVERY_NAMESPACE: &str = "*";
 
 settings! {
@@ -53,10 +53,11 @@ settings! {
 }
 
 impl KubernetesConfig {
-    /// Checks what can be checked without a cluster.
+    /// Checks the settings that can be checked without a cluster.
     ///
     /// # Errors
-    /// The setting, and what is wrong with it.
+    ///
+    /// Returns the wrong setting and the reason.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let every = self.namespaces.iter().any(|name| name == EVERY_NAMESPACE);
         if every && self.namespaces.len() > 1 {
@@ -93,12 +94,12 @@ impl KubernetesConfig {
     }
 }
 
-/// Whether a text is a DNS label as Kubernetes has them (RFC 1123).
+/// Whether a text is a DNS label in Kubernetes (RFC 1123).
 pub(crate) fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_part(text)
 }
 
-/// Whether a text is a DNS subdomain as Kubernetes has them (RFC 1123), such as the name of a Secret.
+/// Whether a text is a DNS subdomain in Kubernetes (RFC 1123), for example the name of a Secret.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }

@@ -1,4 +1,4 @@
-//! The loop: what is known of the objects becomes what is published, whenever something has changed.
+//! The controller's loop: publishes a new plan whenever the objects change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ use crate::tokens::Tokens;
 use crate::translate::Pool;
 use crate::watch::Sources;
 
-/// How long changes are gathered before they are written.
+/// How long the controller gathers changes before it writes them.
 const SETTLE: Duration = Duration::from_millis(300);
-/// How long the API server may take for the Secrets, the ConfigMap and the Secret of one turn.
+/// Time limit for all Secrets, the ConfigMap and the Secret of one turn.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the Events of one turn may hold up the next one.
+/// Time limit for sending the Events of one turn.
 const EVENTS: Duration = Duration::from_secs(5);
-/// How often the leader compares the pools with what is published, at least: somebody else may have changed it.
+/// Maximum time between two comparisons of the plan with the published pools, which other clients may have changed.
 const COMPARE: Duration = Duration::from_secs(60);
-/// How long giving up the Lease may take.
+/// Time limit for giving up the Lease.
 const GOODBYE: Duration = Duration::from_secs(3);
 
-/// Whether the rest of Shoal takes a pool by this name and table.
+/// Checks that a pool's name and table are valid settings.
 pub type Check = Arc<dyn Fn(&str, &Table) -> Result<(), String> + Send + Sync>;
 
-/// Makes pools of the objects of a cluster.
+/// Creates pools from the objects of a cluster.
 pub struct Controller {
     config: KubernetesConfig,
     outbound: OutboundConfig,
@@ -51,10 +51,11 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller called `me`, for the cluster that it is a pod of, or that `KUBECONFIG` names.
+    /// Creates the controller `me` for the cluster of its own pod, or for the cluster in `KUBECONFIG`.
     ///
     /// # Errors
-    /// When it is neither.
+    ///
+    /// Fails if neither names a cluster.
     pub async fn connect(
         config: KubernetesConfig,
         outbound: OutboundConfig,
@@ -68,10 +69,11 @@ impl Controller {
         Self::new(found, config, outbound, check, me)
     }
 
-    /// The same for a cluster that is known.
+    /// Creates a controller for a known cluster.
     ///
     /// # Errors
-    /// When no client can be made for it.
+    ///
+    /// Fails if no client can be created.
     pub fn new(
         cluster: Config,
         config: KubernetesConfig,
@@ -79,7 +81,7 @@ impl Controller {
         check: Check,
         me: &str,
     ) -> Result<Self, String> {
-        // Two are built in, and kube asks which. A process that has chosen keeps its choice.
+        // Two crypto providers are built in, so kube needs a default. An earlier choice of the process stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::try_from(cluster)
             .map_err(|error| format!("cannot make a client of the API server: {error}"))?;
@@ -94,7 +96,7 @@ impl Controller {
         })
     }
 
-    /// Returns a function that makes the current report for operators.
+    /// Returns a function that creates the current report.
     pub fn reporter(&self) -> impl Fn() -> Report + Send + Sync + 'static {
         let (report, sources) = (Arc::clone(&self.report), Arc::clone(&self.sources));
         move || Report {
@@ -104,7 +106,7 @@ impl Controller {
         }
     }
 
-    /// Works until `stop`. The pools of the configuration, whose names nobody else gets, are `taken`.
+    /// Runs until `stop`. Objects cannot use the names in `taken`, which are the configuration's pools.
     pub async fn run(self, taken: watch::Receiver<BTreeSet<String>>, stop: CancellationToken) {
         let _observed = observe(&self.report);
         let follow = Arc::clone(&self.sources).follow(self.client.clone(), self.config.retry.get());
@@ -124,7 +126,7 @@ impl Controller {
         }
     }
 
-    /// Takes part in the election for ever, also while a turn takes its time.
+    /// Takes part in the election until it is dropped, also during slow turns.
     async fn stand(&self, election: &mut Election, leadership: &watch::Sender<Leadership>) {
         let mut ticks = interval(election.every());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -145,7 +147,7 @@ impl Controller {
         let publisher = Publisher::new(&self.client, &self.config);
         let mut again = interval(self.config.tokens_every.get().min(COMPARE));
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The term of this controller's last turn as the leader.
+        // The term of this controller's last turn as leader.
         let mut term = 0;
         loop {
             tokio::select! {
@@ -194,7 +196,7 @@ impl Controller {
         }
     }
 
-    /// Plans, and writes for as long as this controller leads.
+    /// Plans, and publishes while this controller leads.
     async fn turn(
         &self,
         taken: &BTreeSet<String>,
@@ -240,7 +242,7 @@ impl Controller {
             Err(trouble) => tracing::warn!("the pools could not be published: {trouble}"),
         }
         self.report.lock().published(written.err());
-        // The next turn sends what is left.
+        // The next turn sends the remaining Events.
         let tell = timeout(EVENTS, events.tell(&plan));
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! Tells the owner of an object why it was refused: an Event, once for each reason.
+//! Sends the owner of a refused object one Event for each reason.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::time::timeout;
 
 use crate::plan::{Plan, Refused};
 
-/// Events that are sent in one turn.
+/// Maximum Events in one turn.
 const AT_ONCE: usize = 50;
-/// How long the API server may take for one Event.
+/// Time limit of one Event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sends Events, and remembers the refusals that it has tried to send.
+/// Sends Events, and remembers the refusals that it tried to send.
 pub(crate) struct Events {
     client: Client,
     reporter: Reporter,
-    /// By the path of the object: its uid, and why it was refused.
+    /// The uid and the refusal, by the path of the object.
     told: BTreeMap<String, (String, String)>,
 }
 
@@ -36,8 +36,8 @@ impl Events {
         }
     }
 
-    /// Tells of the objects that were not refused before, or for another reason. It tries each refusal once, also if it is
-    /// dropped meanwhile: the log and `/status` have it, and no object is worth a loop of requests.
+    /// Sends Events for new refusals and changed reasons. Each refusal is tried once, because the log and `/status` show
+    /// it too.
     pub(crate) async fn tell(&mut self, plan: &Plan<'_>) {
         let now: BTreeMap<String, &Refused<'_>> = (plan.refused.iter())
             .map(|refused| (refused.object.path(), refused))
@@ -72,7 +72,7 @@ impl Events {
                 uid: Some(object.uid.clone()),
                 ..ObjectReference::default()
             };
-            // A recorder sends a second Event of the same reason as a repetition of the first, with the first one's text.
+            // A recorder repeats the first Event's text for further Events with the same reason.
             let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
             self.told.insert(path.clone(), what);
             match timeout(PATIENCE, recorder.publish(&event, &about)).await {

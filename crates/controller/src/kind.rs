@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// A Service with the label.
     Service,
-    /// `MCPServer` of the Kubernetes SIG's mcp-lifecycle-operator.
+    /// An `MCPServer` of the Kubernetes SIG's mcp-lifecycle-operator.
     McpLifecycleOperator,
-    /// `MCPServer` of Stacklok's ToolHive.
+    /// An `MCPServer` of Stacklok's ToolHive.
     Toolhive,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Service, Self::McpLifecycleOperator, Self::Toolhive];
 
-    /// Its name in settings.
+    /// Returns the name in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Service => "service",
@@ -31,7 +31,6 @@ impl Kind {
         }
     }
 
-    /// The `kind` of these objects in Kubernetes.
     pub(crate) const fn kubernetes_kind(self) -> &'static str {
         match self {
             Self::Service => "Service",
@@ -39,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// Its resources, the version to try first at the front.
+    /// The versions of the resource, in the order in which they are tried.
     pub(crate) fn resources(self) -> Vec<ApiResource> {
         const OPERATORS: &[&str] = &["v1beta1", "v1alpha1"];
         let (group, versions, plural): (_, &[&str], _) = match self {

@@ -1,5 +1,5 @@
-//! Elects the controller that writes: the one that holds a Lease, which the first one makes. A controller writes only until its Lease
-//! ends, so that a former leader does not replace the plan of its successor by an older one.
+//! Elects the one controller that writes, by a Lease. A leader stops writing when its Lease ends, so it cannot overwrite its
+//! successor's plan.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::config::KubernetesConfig;
 
-/// Whether a controller writes now, as its turns see it.
+/// Whether this controller may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Leadership {
-    /// How often this controller has become the leader.
+    /// How often this controller became the leader.
     pub(crate) term: u64,
     until: Option<Instant>,
 }
@@ -27,7 +27,7 @@ impl Leadership {
         self.until.is_some_and(|until| until > Instant::now())
     }
 
-    /// Waits until the Lease is another controller's, or has ended without a renewal.
+    /// Waits until another controller holds the Lease, or the Lease expires.
     pub(crate) async fn lost(mut leadership: watch::Receiver<Self>) {
         loop {
             let Some(until) = leadership.borrow_and_update().until else {
@@ -47,11 +47,11 @@ pub(crate) struct Election {
     leases: Api<Lease>,
     config_maps: Api<ConfigMap>,
     name: String,
-    /// The ConfigMap with which Kubernetes deletes the Lease.
+    /// The owner reference: Kubernetes deletes the Lease with this ConfigMap.
     owner: String,
     me: String,
     duration: Duration,
-    /// The last holder that was seen, when it renewed by its own clock, and when this was seen by ours.
+    /// The last holder, its renewal time by its own clock, and when this controller saw that renewal.
     seen: Option<(String, Option<MicroTime>, Instant)>,
     renewed: Option<Instant>,
     term: u64,
@@ -72,13 +72,13 @@ impl Election {
         }
     }
 
-    /// How often to take part.
+    /// The interval between attempts.
     pub(crate) fn every(&self) -> Duration {
         self.duration / 3
     }
 
-    /// Whether this controller writes now, and until when. The time counts from before the request that renewed the Lease, so it
-    /// ends before others take the Lease over.
+    /// Whether and until when this controller may write. The time counts from before the renewing request, so it ends before
+    /// others can take over.
     pub(crate) fn leadership(&self) -> Leadership {
         let renewed = self.renewed;
         Leadership {
@@ -87,16 +87,17 @@ impl Election {
         }
     }
 
-    /// Returns the holder of the Lease, as far as this controller knows.
+    /// Returns the holder of the Lease, if known.
     pub(crate) fn holder(&self) -> Option<&str> {
         let seen = self.seen.as_ref().map(|(holder, ..)| holder.as_str());
         seen.filter(|holder| !holder.is_empty())
     }
 
-    /// Takes or renews the Lease if that is possible. Makes it where there is none.
+    /// Takes or renews the Lease if possible, and creates a missing Lease.
     ///
     /// # Errors
-    /// When the API server does not let it.
+    ///
+    /// Fails if the API server refuses or does not answer.
     pub(crate) async fn take_part(&mut self) -> Result<(), kube::Error> {
         let began = Instant::now();
         let led = self.leadership().leads();
@@ -114,7 +115,7 @@ impl Election {
         }
         let now = Some(MicroTime(Timestamp::now()));
         let is_new = holder != self.me;
-        // Rounded up: others must not take the Lease over before it ends here.
+        // Rounded up, so that the Lease ends here before others take it over.
         let seconds = self.duration.as_millis().div_ceil(1000);
         let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         lease.spec = Some(LeaseSpec {
@@ -141,7 +142,7 @@ impl Election {
                 self.term += u64::from(!led);
                 Ok(())
             }
-            // Another one was quicker.
+            // Another controller was faster.
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 self.renewed = None;
                 Ok(())
@@ -158,7 +159,7 @@ impl Election {
         Ok(lease)
     }
 
-    /// Whether a holder has not renewed for as long as its Lease lasts. Clocks of others are compared with nothing.
+    /// Whether a holder has not renewed for the duration of its Lease. Uses only this controller's clock.
     fn has_died(&mut self, holder: &str, spec: &LeaseSpec) -> bool {
         let lasts = spec
             .lease_duration_seconds
@@ -175,10 +176,11 @@ impl Election {
         }
     }
 
-    /// Lets the next one have it at once.
+    /// Releases the Lease, so that the next controller can take it at once.
     ///
     /// # Errors
-    /// When the API server does not let it. Then the Lease ends by itself.
+    ///
+    /// Fails if the API server refuses. The Lease then expires by itself.
     pub(crate) async fn resign(&mut self) -> Result<(), kube::Error> {
         if self.renewed.take().is_none() {
             return Ok(());

@@ -1,25 +1,25 @@
 //! Makes pools of MCP servers that are objects of a Kubernetes cluster: Services with a label, and the `MCPServer` objects of
-//! operators that publish a URL in their status. The pools go into a ConfigMap and a Secret, which Shoal's other processes mount
-//! and read again ([why](../../../docs/adr/0072-discovered-servers-are-pools-in-a-file.md)).
+//! operators that publish a URL in their status. The controller writes the pools to a ConfigMap and a Secret, which Shoal's
+//! other processes mount and reread ([why](../../../docs/adr/0072-discovered-servers-are-pools-in-a-file.md)).
 //!
-//! | file | its part |
+//! | file | content |
 //! |---|---|
-//! | `config` | what an operator can say |
+//! | `config` | the settings |
 //! | `kind` | the kinds of objects that can be servers |
-//! | `object` | what is kept of an object |
+//! | `object` | the parts of an object that are kept |
 //! | `target` | which URLs may become a pool |
 //! | `translate` | one object becomes one pool, or is refused |
 //! | `name` | the pool's name |
 //! | `plan` | all objects become pools, within the limits |
-//! | `render` | the texts that are published |
-//! | `watch` | the objects as the API server tells of them |
+//! | `render` | the published texts |
+//! | `watch` | follows the objects at the API server |
 //! | `tokens` | credentials in Secrets |
-//! | `lease` | which of several controllers writes |
+//! | `lease` | elects the controller that writes |
 //! | `publish` | writes the ConfigMap and the Secret |
-//! | `events` | tells the owner of an object why it was refused |
+//! | `events` | reports refusals to the owners of objects |
 //! | `controller` | the loop |
-//! | `status` | what operators are told |
-//! | `measure` | the numbers that they see |
+//! | `status` | the report for operators |
+//! | `measure` | the metrics |
 
 mod config;
 mod controller;

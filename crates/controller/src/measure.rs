@@ -1,4 +1,4 @@
-//! The numbers that operators see of a controller.
+//! The metrics of a controller.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use shoal_telemetry::metrics::{Registration, metrics};
 
 use crate::status::Report;
 
-/// Has the metrics read the report until the registrations are dropped.
+/// Observes the report until the registrations are dropped.
 pub(crate) fn observe(report: &Arc<Mutex<Report>>) -> [Registration; 4] {
     let discovery = &metrics().discovery;
     let [pools, refused, leader, last_success] = [(); 4].map(|()| Arc::clone(report));

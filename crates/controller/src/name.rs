@@ -1,13 +1,13 @@
-//! The name of an object's pool: legal, stable, and the same whatever else there is.
+//! Derives a pool's name from its object alone, so that the name is stable.
 
 use sha2::{Digest as _, Sha256};
 
-/// Characters of a name at most: a label of DNS, in which certificates name pools.
+/// Maximum characters of a name, because certificates contain pools as DNS labels.
 const LONGEST: usize = 63;
-/// Hexadecimal digits that tell names apart which had to be changed.
+/// Hexadecimal digits of the hash in shortened or changed names.
 const DIGITS: usize = 8;
 
-/// The name of the pool of an object. Names of Kubernetes have no underscore, so no two of them are joined to the same.
+/// Derives the name of an object's pool. Kubernetes names contain no underscore, so joined names are unique.
 pub(crate) fn pool_name(namespace: &str, name: &str) -> String {
     let whole = format!("{namespace}_{name}");
     if whole.len() <= LONGEST && !name.contains('.') {

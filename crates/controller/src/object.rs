@@ -1,4 +1,4 @@
-//! The parts of an object that the controller keeps: those that it needs to make a pool.
+//! The parts of an object that the controller needs to create a pool.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::translate::{LONGEST_KEY, LONGEST_PATH, LONGEST_PREFIX};
 
 /// The prefix of Shoal's labels and annotations.
 const PREFIX: &str = "shoal.dev/";
-/// The annotations that say something, without the prefix, and the bytes that each may have.
+/// The annotations without their prefix, and the maximum bytes of each.
 const ANNOTATIONS: [(&str, usize); 5] = [
     ("path", LONGEST_PATH),
     ("port", LONGEST_WORD),
@@ -19,17 +19,15 @@ const ANNOTATIONS: [(&str, usize); 5] = [
     ("token-secret", LONGEST_SUBDOMAIN + 1 + LONGEST_KEY),
     ("transport", LONGEST_WORD),
 ];
-/// Bytes of the name of a Secret at most, as Kubernetes has it.
+/// Maximum bytes of a Secret's name in Kubernetes.
 const LONGEST_SUBDOMAIN: usize = 253;
-/// Bytes of a name of a port, of its protocols and of a transport: none that is used is longer.
+/// Maximum bytes of the name of a port, a protocol or a transport. Known names are shorter.
 const LONGEST_WORD: usize = 63;
-/// Bytes of a text that are kept beyond those that it may have, also where the last character is left out, so that a text that was
-/// cut is refused.
+/// Bytes kept beyond a text's limit, enough for one cut character, so that the check still refuses the text.
 const BEYOND: usize = 4;
-/// Ports of a Service that are kept.
+/// Maximum ports of a Service.
 const MOST_PORTS: usize = 100;
 
-/// One object.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Object {
     pub(crate) kind: Kind,
@@ -37,9 +35,8 @@ pub(crate) struct Object {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) uid: String,
-    /// When it was made, as RFC 3339, which sorts as time does.
+    /// The creation time in RFC 3339, which sorts chronologically.
     pub(crate) created: String,
-    /// Whether it is being deleted.
     pub(crate) leaving: bool,
     /// The value of the label that makes a Service a server, or excludes another object.
     pub(crate) server: Option<String>,
@@ -48,25 +45,22 @@ pub(crate) struct Object {
     pub(crate) what: What,
 }
 
-/// The part of an object that depends on its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
     Service(Service),
-    /// The URL in the status of an object of an operator, if there is one yet.
+    /// The URL in the status of an operator's object, once it is set.
     Published(Option<String>),
 }
 
-/// A Service.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Service {
-    /// Whether its name leads elsewhere.
+    /// Whether it is an external name.
     pub(crate) external: bool,
-    /// Whether it has pods of its namespace behind it. If not, somebody writes the addresses by hand.
+    /// Whether a selector chooses its pods. Otherwise, users write the addresses.
     pub(crate) selects: bool,
     pub(crate) ports: Vec<Port>,
 }
 
-/// A port of a Service.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Port {
     pub(crate) name: String,
@@ -76,7 +70,7 @@ pub(crate) struct Port {
 }
 
 impl Object {
-    /// Reads an object. Returns `None` if it has no name or namespace, which the API server never sends.
+    /// Reads an object. Returns `None` without a name or namespace, although the API server sends both.
     pub(crate) fn of(kind: Kind, api_version: &str, object: &DynamicObject) -> Option<Self> {
         let metadata = &object.metadata;
         let labels = metadata.labels.as_ref();
@@ -99,7 +93,7 @@ impl Object {
             server: server.cloned(),
             annotations: ANNOTATIONS.iter().filter_map(said).collect(),
             what: match kind {
-                // Of Services without the label, only whether they can be reached is asked.
+                // A Service without the label matters only as the target of a URL.
                 Kind::Service => What::Service(Service::of(&object.data["spec"], server.is_some())),
                 Kind::McpLifecycleOperator => {
                     What::Published(text(&object.data["status"]["address"]["url"]))
@@ -109,12 +103,12 @@ impl Object {
         })
     }
 
-    /// An annotation of Shoal, without the prefix.
+    /// Returns an annotation by its name without the prefix.
     pub(crate) fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.get(name).map(String::as_str)
     }
 
-    /// The bytes that it takes in memory, roughly.
+    /// The approximate size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = [
             &self.api_version,
@@ -135,12 +129,12 @@ impl Object {
         size_of::<Self>() + self.annotations.len() * size_of::<(&str, String)>() + texts + what
     }
 
-    /// As people write it.
+    /// Formats the object as users write it.
     pub(crate) fn path(&self) -> String {
         format!("{}/{}/{}", self.kind.as_str(), self.namespace, self.name)
     }
 
-    /// Older ones come first; where two were made in the same second, by what they are called.
+    /// The sort key: creation time, then kind, namespace and name.
     pub(crate) fn seniority(&self) -> (&str, Kind, &str, &str) {
         (&self.created, self.kind, &self.namespace, &self.name)
     }
@@ -180,12 +174,12 @@ fn text(value: &Value) -> Option<String> {
     text.map(|text| bounded(text, LONGEST_URL))
 }
 
-/// A text that may have `longest` bytes, as it is kept.
+/// Cuts a text to `longest` bytes and a few more.
 fn bounded(text: &str, longest: usize) -> String {
     cut(text, longest + BEYOND).to_owned()
 }
 
-/// The first bytes of a text, `most` at most.
+/// Cuts a text to at most `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! All objects become pools, within the limits. An error in one object affects no other object.
+//! Turns all objects into pools, within the limits. An error in one object affects no other object.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,35 +11,34 @@ use crate::object::{Object, What};
 use crate::target::Reach;
 use crate::translate::{NoPool, Pool, Refusal, SecretKey, pool};
 
-/// The pools and refusals that the objects result in.
+/// The pools and refusals of all objects.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
-    /// The pools, those of older objects first.
+    /// The pools, from the oldest object to the youngest.
     pub(crate) pools: Vec<Planned<'a>>,
     pub(crate) refused: Vec<Refused<'a>>,
-    /// How many objects will be servers once their status has a URL.
+    /// How many objects wait for a URL in their status.
     pub(crate) waiting: usize,
 }
 
-/// A pool, and the object that makes it.
 #[derive(Debug)]
 pub(crate) struct Planned<'a> {
     pub(crate) object: &'a Object,
     pub(crate) pool: Pool,
 }
 
-/// An object that is no pool, and why.
 #[derive(Debug)]
 pub(crate) struct Refused<'a> {
     pub(crate) object: &'a Object,
     pub(crate) refusal: Refusal,
 }
 
-/// Whether the rest of Shoal would take a pool: its name, and its table.
+/// Checks that the configuration accepts a pool.
 pub(crate) type Accepts<'a> = &'a dyn Fn(&Pool) -> Result<(), String>;
 
 impl<'a> Plan<'a> {
-    /// Plans the pools of these objects. The configuration's pools have the names in `taken`, which no object gets.
+    /// Plans the pools of these objects. Objects cannot use the names in `taken`, which are the configuration's
+    /// pools.
     pub(crate) fn of(
         objects: &'a [impl Borrow<Object>],
         config: &KubernetesConfig,
@@ -107,13 +106,12 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// The keys of Secrets that the pools need.
     pub(crate) fn tokens(&self) -> BTreeSet<SecretKey> {
         let keys = self.pools.iter().filter_map(|it| it.pool.token.clone());
         keys.collect()
     }
 
-    /// Refuses the pools whose token cannot be had, and why not.
+    /// Refuses the pools whose token is missing.
     pub(crate) fn without(&mut self, missing: &BTreeMap<SecretKey, String>) {
         let lacks = |it: &Planned<'_>| {
             let key = it.pool.token.as_ref()?;

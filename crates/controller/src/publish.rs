@@ -1,4 +1,4 @@
-//! Writes the ConfigMap and the Secret, which are the controller's alone and exist before it.
+//! Writes the ConfigMap and the Secret. Both exist already, and only the controller writes them.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -8,7 +8,6 @@ use kube::{Api, Client};
 use crate::config::KubernetesConfig;
 use crate::render::Texts;
 
-/// Where pools are published.
 pub(crate) struct Publisher {
     config_maps: Api<ConfigMap>,
     secrets: Api<Secret>,
@@ -26,12 +25,13 @@ impl Publisher {
         }
     }
 
-    /// Has both say this. Returns whether they said something else.
+    /// Publishes the texts. Returns whether the published texts changed.
     ///
     /// # Errors
-    /// When the ConfigMap or the Secret cannot be read or written, or somebody else has changed it meanwhile.
+    ///
+    /// Fails if the ConfigMap or the Secret cannot be read or written, or changed in between.
     pub(crate) async fn publish(&self, texts: &Texts) -> Result<bool, String> {
-        // Nodes first: they give a new pool its prefix.
+        // The ConfigMap goes first, because nodes give a new pool its prefix.
         let nodes = self.publish_config_map(texts).await;
         let nodes = nodes.map_err(|error| told("configmap", &self.config_map, &error))?;
         let workers = self.publish_secret(texts).await;

@@ -1,4 +1,4 @@
-//! The texts that are published.
+//! Renders the published texts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,27 +11,27 @@ use toml::Table;
 use crate::plan::{Plan, Refused};
 use crate::translate::{Pool, Refusal, SecretKey};
 
-/// Bytes that are put into the ConfigMap, and into the Secret, at most: the API server takes 1 MiB of each with all its metadata.
+/// Maximum bytes of the data of the ConfigMap and of the Secret. The API server limits each object to 1 MiB with its metadata.
 pub(crate) const MOST_BYTES: usize = 900 << 10;
 
-/// The key under which the ConfigMap and the Secret have the pools.
+/// The key of the pools in the ConfigMap and in the Secret.
 pub const POOLS_KEY: &str = "pools.toml";
 
-/// The data of the ConfigMap and of the Secret: files by name.
+/// The data of the ConfigMap and of the Secret, by key.
 #[derive(Default)]
 pub(crate) struct Texts {
-    /// For edges and session nodes: the pools without tokens.
+    /// The pools without tokens, for edges and session nodes.
     pub(crate) config_map: BTreeMap<String, String>,
-    /// For workers: the pools and their tokens.
+    /// The pools and their tokens, for workers.
     pub(crate) secret: BTreeMap<String, Secret>,
 }
 
-/// A pool as the configuration has it.
+/// A pool in the configuration's format.
 #[derive(Serialize)]
 struct Entry<'a> {
     backend: Backend<'a>,
     prefix: &'a str,
-    /// Nobody knows whether the server keeps something in a session, so its calls stay with one worker.
+    /// Keeps a session's calls at one worker, because the server may keep session state.
     affinity: &'static str,
 }
 
@@ -47,7 +47,7 @@ struct Http<'a> {
     headers_file: Option<String>,
 }
 
-/// The table of a pool in the configuration; with `directory`, that of a worker, which finds the token there.
+/// The configuration table of a pool. With `directory`, it is the table for workers, which read the token there.
 pub(crate) fn table(pool: &Pool, directory: Option<&Path>) -> Table {
     let file = directory.filter(|_| pool.token.is_some());
     let file = file.map(|directory| directory.join(headers_key(&pool.name)));
@@ -64,12 +64,12 @@ pub(crate) fn table(pool: &Pool, directory: Option<&Path>) -> Table {
     Table::try_from(entry).unwrap_or_default()
 }
 
-/// The key of the Secret with the headers of a pool.
+/// The Secret's key for the headers of a pool.
 fn headers_key(pool: &str) -> String {
     format!("{pool}.headers")
 }
 
-/// The texts of a plan. Pools that do not fit any more are refused, those of the youngest objects.
+/// Renders a plan. If the pools do not fit, it refuses those of the youngest objects.
 pub(crate) fn texts(
     plan: &mut Plan<'_>,
     tokens: &BTreeMap<SecretKey, Secret>,
@@ -122,6 +122,6 @@ pub(crate) fn texts(
 fn section(name: &str, table: Table) -> String {
     let pools = Table::from_iter([(name.to_owned(), table.into())]);
     let whole = Table::from_iter([("pools".to_owned(), pools.into())]);
-    // It is made of texts alone, which TOML has.
+    // Serializing cannot fail, because all values are texts.
     format!("\n{}", toml::to_string(&whole).unwrap_or_default())
 }

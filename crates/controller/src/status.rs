@@ -11,25 +11,25 @@ use crate::watch::SourceReport;
 /// `/status` of a controller.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Whether all objects have been read once.
+    /// Whether the controller has read all objects once.
     pub listed: bool,
     /// Whether this controller writes.
     pub leads: bool,
     /// The controller that writes.
     pub leader: Option<String>,
-    /// The kinds and namespaces that are read.
+    /// The watched kinds and namespaces.
     pub sources: Vec<SourceReport>,
-    /// The pools that there are.
+    /// The planned pools.
     pub pools: Vec<PoolReport>,
-    /// The objects that are no pool, and why.
+    /// The refused objects.
     pub refused: Vec<RefusalReport>,
     /// How many objects have no URL yet.
     pub waiting: usize,
     /// Why the pools could not be written.
     pub trouble: Option<String>,
-    /// Why this controller could not take part in the election at its last attempt.
+    /// Why the last attempt in the election failed.
     pub election: Option<String>,
-    /// When the pools were last seen to be published by this controller, in seconds since the epoch.
+    /// When this controller last found the pools published, in seconds since the epoch.
     pub last_success: Option<u64>,
 }
 
@@ -38,21 +38,21 @@ pub struct Report {
 pub struct PoolReport {
     /// Its name.
     pub name: String,
-    /// The object that it was made of: kind, namespace and name.
+    /// The object of the pool: kind, namespace and name.
     pub object: String,
-    /// Where its server is.
+    /// The URL of its server.
     pub url: String,
 }
 
-/// An object that is no pool.
+/// A refused object.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefusalReport {
     /// Kind, namespace and name.
     pub object: String,
-    /// For programs.
+    /// The reason for programs.
     #[serde(serialize_with = "as_text")]
     pub reason: DiscoveryRefusal,
-    /// For people.
+    /// The reason in words.
     pub message: String,
 }
 
@@ -73,7 +73,7 @@ impl Report {
         self.waiting = plan.waiting;
     }
 
-    /// The leader has published, or could not for a reason.
+    /// Records a turn of the leader and its error, if any.
     pub(crate) fn published(&mut self, trouble: Option<String>) {
         if trouble.is_none() {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

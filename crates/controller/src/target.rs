@@ -1,7 +1,7 @@
-//! Which URLs may become a pool.
+//! Decides which URLs may become a pool.
 //!
-//! Without this check, a user who may change an object could have Shoal's workers call any host. A URL must lead to a Service of its
-//! own namespace whose pods Kubernetes finds by a selector, or to an address in `outbound.allow`.
+//! Without this check, a user who may change an object could have Shoal's workers call any host. A URL must lead to a Service in
+//! the object's namespace whose pods a selector chooses, or to an address in `outbound.allow`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,22 +12,22 @@ use url::{Host, Url};
 use crate::object::Service;
 use crate::translate::Refusal;
 
-/// Characters of a URL at most.
+/// Maximum characters of a URL.
 pub(crate) const LONGEST_URL: usize = 2048;
 
-/// The Services of the cluster, and the addresses that its operator allows.
+/// The Services of the cluster, and the addresses in `outbound.allow`.
 pub(crate) struct Reach<'a> {
-    /// The Services by namespace and name.
     pub(crate) services: &'a BTreeMap<(&'a str, &'a str), &'a Service>,
     pub(crate) outbound: &'a OutboundConfig,
     pub(crate) cluster_domain: &'a str,
 }
 
 impl Reach<'_> {
-    /// The URL that an object of this namespace may be called at.
+    /// Returns the URL that workers call for an object of this namespace.
     ///
     /// # Errors
-    /// Why it may not.
+    ///
+    /// Returns why the URL is not allowed.
     pub(crate) fn admit(&self, namespace: &str, url: &str) -> Result<Url, Refusal> {
         if url.len() > LONGEST_URL {
             return Err(Refusal::target(format!(
@@ -51,7 +51,7 @@ impl Reach<'_> {
             Some(Host::Ipv6(address)) => self.admit_address(address.into())?,
             None => return Err(Refusal::target(format!("{url:?} names no host"))),
         }
-        // Clients do not send it; ToolHive puts the name of the container there.
+        // Clients do not send the fragment. ToolHive puts the container's name there.
         let mut parsed = parsed;
         parsed.set_fragment(None);
         Ok(parsed)
@@ -95,10 +95,11 @@ impl Reach<'_> {
 }
 
 impl Service {
-    /// Whether Kubernetes alone says which pods its name leads to.
+    /// Whether a selector alone chooses the pods.
     ///
     /// # Errors
-    /// Why not.
+    ///
+    /// Returns the reason if it does not.
     pub(crate) fn reachable(&self) -> Result<(), &'static str> {
         match (self.external, self.selects) {
             (true, _) => Err("is of the type ExternalName, which could lead to any host"),

@@ -1,5 +1,5 @@
-//! Credentials in Secrets. The controller uses only Secrets with a label. Otherwise a user who may change a Service, and may not read
-//! Secrets, could have any Secret of the namespace sent to a server of their own.
+//! Reads credentials from Secrets. The controller uses only labelled Secrets. Otherwise, a user who may change a Service but not
+//! read Secrets could have any Secret of the namespace sent to a server of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -13,27 +13,26 @@ use tokio::time::{Instant, timeout};
 
 use crate::translate::SecretKey;
 
-/// Characters of a token at most.
+/// Maximum characters of a token.
 const LONGEST_TOKEN: usize = 16 << 10;
-/// Secrets that are read at the same time.
+/// Maximum Secrets that are read concurrently.
 const AT_ONCE: usize = 8;
-/// How long the API server may take for one Secret.
+/// Time limit for reading one Secret.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often in a row a key may fail that was never read, before it counts as unavailable.
+/// Consecutive failures after which an unread key counts as unavailable.
 const ATTEMPTS: usize = 3;
-/// The label of a Secret that may be used.
+/// The label that makes a Secret usable.
 const LABEL: &str = "shoal.dev/token";
 
-/// The tokens that pools need.
 pub(crate) struct Tokens {
     client: Client,
     every: Duration,
-    /// When each key was read, or was given up.
+    /// When each key was read or given up.
     read: BTreeMap<SecretKey, Instant>,
-    /// How often in a row the others could not be read.
+    /// Consecutive failures of the keys that were not read yet.
     failures: BTreeMap<SecretKey, usize>,
     pub(crate) known: BTreeMap<SecretKey, Secret>,
-    /// Why others cannot be had.
+    /// Why keys are unavailable.
     pub(crate) missing: BTreeMap<SecretKey, String>,
 }
 
@@ -49,12 +48,16 @@ impl Tokens {
         }
     }
 
-    /// Reads the keys that were not read for `every`. If it is dropped meanwhile, the next call reads the rest. A token that was read
-    /// stays if it cannot be read again, unless the API server forbids it. A key that was never read counts as missing once it
-    /// has failed [`ATTEMPTS`] times in a row.
+    /// Reads the keys that were last read longer than `every` ago. A known token stays if it cannot be reread, unless the API
+    /// server forbids it. An unread key counts as missing after [`ATTEMPTS`] consecutive failures.
     ///
     /// # Errors
-    /// When a key that was never read has failed, and is to be tried again.
+    ///
+    /// Fails if an unread key failed and will be tried again.
+    ///
+    /// # Cancel safety
+    ///
+    /// If it is dropped, the next call reads the rest.
     pub(crate) async fn read(&mut self, wanted: &BTreeSet<SecretKey>) -> Result<(), String> {
         self.read.retain(|key, _| wanted.contains(key));
         self.failures.retain(|key, _| wanted.contains(key));
@@ -65,7 +68,7 @@ impl Tokens {
             read.is_none_or(|read| read.elapsed() >= self.every)
         };
         let mut due: Vec<SecretKey> = wanted.iter().filter(due).cloned().collect();
-        // Last, so that Secrets that hang do not keep others from being read.
+        // Failed keys go last, so that hanging Secrets do not delay the others.
         due.sort_by_key(|key| self.failures.get(key).copied());
         let client = self.client.clone();
         let reading = due.into_iter().map(|key| {
@@ -104,10 +107,11 @@ impl Tokens {
     }
 }
 
-/// Reads the token under a key, or why there is none.
+/// Reads the token of a key, or the reason why it is missing.
 ///
 /// # Errors
-/// When the API server cannot answer at the moment.
+///
+/// Fails if the API server cannot answer now.
 async fn fetch(client: Client, key: &SecretKey) -> Result<Result<Secret, String>, String> {
     let told = |error: &dyn Display| {
         let (namespace, secret) = (&key.namespace, &key.secret);
@@ -116,25 +120,27 @@ async fn fetch(client: Client, key: &SecretKey) -> Result<Result<Secret, String>
     let secrets: Api<v1::Secret> = Api::namespaced(client, &key.namespace);
     match timeout(PATIENCE, secrets.get_opt(&key.secret)).await {
         Ok(Ok(secret)) => Ok(token(key, secret)),
-        // The API server would say this again. Nobody's server waits for the rights to another one's Secret.
+        // A repeated request would get the same answer. Other pools do not wait for this key.
         Ok(Err(kube::Error::Api(status))) if is_final(status.code) => Ok(Err(told(&status))),
         Ok(Err(error)) => Err(told(&error)),
         Err(late) => Err(told(&late)),
     }
 }
 
-/// Whether a status of the API server is an answer, and not a trouble that passes: not logged in, too slow, too many requests, or its own.
+/// Whether an error status is final. Retryable are: not logged in, timeouts, too many requests and server errors.
 fn is_final(code: u16) -> bool {
     (400..500).contains(&code) && !matches!(code, 401 | 408 | 429)
 }
 
-/// The token under a key.
+/// Returns the token of a key.
 ///
 /// # Errors
-/// Why it cannot be used. The message goes to whoever can read the object's events, and holds nothing of the Secret.
+///
+/// Returns why it is unusable. Everyone who can read the object's Events sees the message, so it contains nothing from the
+/// Secret.
 fn token(key: &SecretKey, secret: Option<v1::Secret>) -> Result<Secret, String> {
     let name = &key.secret;
-    // The same for one that is not there: events do not tell which Secrets there are.
+    // A missing Secret gets the same message, so that Events do not reveal which Secrets exist.
     let unusable = || format!("there is no Secret {name} with the label {LABEL}: \"true\"");
     let secret = secret.ok_or_else(unusable)?;
     let labels = secret.metadata.labels.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One object becomes one pool, or is refused.
+//! Translates one object into a pool or a refusal.
 
 use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 use url::Url;
@@ -8,27 +8,25 @@ use crate::name::pool_name;
 use crate::object::{Object, Port, Service, What, cut};
 use crate::target::Reach;
 
-/// Characters of a prefix at most, as the configuration has it.
+/// Maximum characters of a prefix in the configuration.
 pub(crate) const LONGEST_PREFIX: usize = 64;
-/// Characters of a path at most.
+/// Maximum characters of a path.
 pub(crate) const LONGEST_PATH: usize = 1024;
-/// Characters of a key of a Secret at most.
+/// Maximum characters of a key of a Secret.
 pub(crate) const LONGEST_KEY: usize = 253;
 
-/// Bytes of a message at most. The API server takes 1024 in an Event.
+/// Maximum bytes of a message. The API server allows 1024 in an Event.
 const LONGEST_MESSAGE: usize = 1000;
 
-/// A pool that an object makes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pool {
     pub(crate) name: String,
     pub(crate) url: Url,
     pub(crate) prefix: String,
-    /// The Secret of the object's namespace that holds a token, and its key.
+    /// The Secret and key of the token. The Secret is in the object's namespace.
     pub(crate) token: Option<SecretKey>,
 }
 
-/// A key of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SecretKey {
     pub(crate) namespace: String,
@@ -36,20 +34,17 @@ pub(crate) struct SecretKey {
     pub(crate) key: String,
 }
 
-/// Why an object is no pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
-    /// For people.
+    /// The reason in words.
     pub(crate) message: String,
 }
 
-/// Why an object has no pool.
 #[derive(Debug)]
 pub(crate) enum NoPool {
-    /// It is no server, or is being deleted.
+    /// It is no server, or Kubernetes is deleting it.
     NoServer,
-    /// Its status has no URL yet.
     Waiting,
     Refused(Refusal),
 }
@@ -81,7 +76,8 @@ impl Refusal {
 /// Translates an object.
 ///
 /// # Errors
-/// Why it has none.
+///
+/// Returns why the object has no pool.
 pub(crate) fn pool(object: &Object, reach: &Reach<'_>) -> Result<Pool, NoPool> {
     let wanted = object.server.as_deref();
     let url = match &object.what {
@@ -105,7 +101,6 @@ pub(crate) fn pool(object: &Object, reach: &Reach<'_>) -> Result<Pool, NoPool> {
     })
 }
 
-/// The URL of a Service with the label.
 fn of_service(object: &Object, service: &Service) -> Result<String, Refusal> {
     let path = match (object.annotation("transport"), object.annotation("path")) {
         (None | Some("streamable-http" | "sse"), Some(path)) => path,
@@ -134,7 +129,7 @@ fn of_service(object: &Object, service: &Service) -> Result<String, Refusal> {
     ))
 }
 
-/// The port that is named, or the one that can be meant.
+/// The named port, or the only candidate.
 fn port<'a>(object: &Object, service: &'a Service) -> Result<&'a Port, Refusal> {
     let tcp = |port: &&Port| matches!(port.protocol.as_str(), "" | "TCP");
     let mut ports = service.ports.iter().filter(tcp);
@@ -155,7 +150,7 @@ fn port<'a>(object: &Object, service: &'a Service) -> Result<&'a Port, Refusal> 
     })
 }
 
-/// The prefix of the tools' names: that of the annotation, or the object's name, so that the tools of two servers do not clash.
+/// The tools' prefix from the annotation, or the object's name, so that tools of different servers do not clash.
 fn prefix(object: &Object) -> Result<String, Refusal> {
     let Some(prefix) = object.annotation("prefix") else {
         let mut prefix = object.name.replace(['.', '-'], "_");
@@ -178,7 +173,7 @@ fn token(object: &Object) -> Result<Option<SecretKey>, Refusal> {
     let Some(named) = object.annotation("token-secret") else {
         return Ok(None);
     };
-    // The API server must not refuse to look for it: the controller could not tell that from a trouble of its own.
+    // The controller cannot tell the API server's refusal of an invalid name from a temporary error.
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let is_key = |key: &str| (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(fits);
     let parts = named.split_once('/');

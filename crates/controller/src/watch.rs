@@ -1,4 +1,4 @@
-//! The objects as the API server tells of them.
+//! Watches the objects at the API server.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -19,49 +19,48 @@ use crate::config::{EVERY_NAMESPACE, KubernetesConfig};
 use crate::kind::Kind;
 use crate::object::Object;
 
-/// Objects that are kept of one kind and namespace, so that the objects of one namespace push out those of no other.
+/// Maximum objects of one kind and namespace, so that one namespace cannot displace another's objects.
 const MOST_OBJECTS: usize = 2000;
-/// Bytes of all objects of one kind that are kept. Some 40,000 Services take them.
+/// Maximum bytes of all objects of one kind: about 40,000 Services.
 const MOST_BYTES: usize = 16 << 20;
-/// Objects of one answer to a list: an object may have 1.5 MiB.
+/// Maximum objects in a page of a list. One object may have 1.5 MiB.
 const PAGE: u32 = 50;
-/// How often the API server may refuse to list a kind before a controller that starts goes on without it.
+/// How often the API server may refuse to list a kind before a starting controller continues without it.
 const REFUSALS: usize = 3;
 
-/// All objects, as far as they are known.
+/// All known objects.
 #[derive(Default)]
 pub(crate) struct Sources {
     known: Mutex<BTreeMap<(Kind, String), Source>>,
     pub(crate) changed: Notify,
 }
 
-/// Objects by namespace and name, and the bytes that they take.
+/// Objects by namespace and name, and their size in bytes.
 #[derive(Default)]
 struct Objects {
     known: BTreeMap<String, BTreeMap<String, Arc<Object>>>,
     bytes: usize,
 }
 
-/// Why an object is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LeftOut {
-    /// Its namespace has too many.
+    /// The namespace has too many objects.
     Namespace(String),
-    /// Those of its kind take too many bytes.
+    /// The objects of the kind have too many bytes.
     Kind,
 }
 
-/// The objects of one kind, in one namespace or in all.
+/// The objects of one kind in one or all namespaces.
 #[derive(Default)]
 struct Source {
     objects: Objects,
     version: String,
-    /// Whether all of them are known, or it is known that there are none.
+    /// Whether the list is complete, or the kind is known to be missing.
     listed: bool,
-    /// How often in a row the kind was not there, and how often the API server refused to list it.
+    /// How often in a row the kind was missing, and how often the API server refused to list it.
     missing: usize,
     refused: usize,
-    /// Why an object was left out last.
+    /// Why the controller last left out an object.
     left_out: Option<LeftOut>,
     trouble: Option<String>,
 }
@@ -73,21 +72,20 @@ pub struct SourceReport {
     pub kind: Kind,
     /// The namespace; `*` for all.
     pub namespace: String,
-    /// The version of the API by which it is read.
+    /// The API version.
     pub version: String,
-    /// How many objects there are.
+    /// How many objects the source has.
     pub objects: usize,
-    /// Whether the cluster has this kind.
+    /// Whether the cluster lacks this kind.
     pub missing: bool,
-    /// Why the objects cannot be read, or not all of them.
+    /// Why some or all objects cannot be read.
     pub trouble: Option<String>,
 }
 
-/// Why a watch was given up.
 struct Missing;
 
 impl Sources {
-    /// Every kind and namespace that the configuration names.
+    /// Creates sources for all configured kinds and namespaces.
     pub(crate) fn of(config: &KubernetesConfig) -> Arc<Self> {
         let sources = Self::default();
         {
@@ -95,7 +93,7 @@ impl Sources {
             for namespace in &config.namespaces {
                 for kind in &config.kinds {
                     known.insert((*kind, namespace.clone()), Source::default());
-                    // The Services behind the URLs of the others.
+                    // The Services that URLs of the other kinds lead to.
                     known.insert((Kind::Service, namespace.clone()), Source::default());
                 }
             }
@@ -103,7 +101,7 @@ impl Sources {
         Arc::new(sources)
     }
 
-    /// Follows all of them until this is dropped.
+    /// Watches all sources until it is dropped.
     pub(crate) async fn follow(self: Arc<Self>, client: Client, retry: Duration) {
         let all: Vec<_> = self.known.lock().keys().cloned().collect();
         let followed = all.into_iter().map(|(kind, namespace)| {
@@ -128,7 +126,7 @@ impl Sources {
             }
             self.change(&id, |source| {
                 source.missing += 1;
-                // An API server that starts may not have the kind for a moment.
+                // A starting API server may lack the kind for a moment.
                 let gone = source.missing > 1 || !source.listed;
                 let other = gone && !(source.listed && source.objects.known.is_empty());
                 if gone {
@@ -142,7 +140,7 @@ impl Sources {
         }
     }
 
-    /// Takes what comes, until the kind is not there.
+    /// Applies events until the kind is missing.
     async fn take(
         &self,
         id: &(Kind, String),
@@ -181,7 +179,7 @@ impl Sources {
         Missing
     }
 
-    /// The bytes that the objects of a source may take, beside those of the same kind in other namespaces.
+    /// The bytes left for a source beside the same kind in other namespaces.
     fn room(&self, id: &(Kind, String)) -> usize {
         let known = self.known.lock();
         let others = known
@@ -191,19 +189,18 @@ impl Sources {
         MOST_BYTES.saturating_sub(taken)
     }
 
-    /// `change` says whether there is something else to publish now.
+    /// Applies `change`, which returns whether there is something new to publish.
     fn change(&self, id: &(Kind, String), change: impl FnOnce(&mut Source) -> bool) {
         if self.known.lock().get_mut(id).is_some_and(change) {
             self.changed.notify_one();
         }
     }
 
-    /// Whether nothing is left to be listed for the first time.
+    /// Whether every source has been listed.
     pub(crate) fn listed(&self) -> bool {
         self.known.lock().values().all(|source| source.listed)
     }
 
-    /// The objects as they are now.
     pub(crate) fn objects(&self) -> Vec<Arc<Object>> {
         let known = self.known.lock();
         let namespaces = known
@@ -240,8 +237,8 @@ impl Sources {
 }
 
 impl Source {
-    /// `listing` is what a list has brought so far, which replaces all at its end. The objects may take the bytes of `room`. Returns
-    /// whether other objects are known now.
+    /// Applies an event within `room` bytes. `listing` collects a list, which replaces all objects at its end. Returns whether
+    /// the known objects changed.
     fn see(
         &mut self,
         (kind, api_version): (Kind, &str),
@@ -258,7 +255,7 @@ impl Source {
             Event::InitApply(object) => {
                 let object = Object::of(kind, api_version, &object);
                 if let (Some(listing), Some(object)) = (listing, object) {
-                    // One that is as it was is kept once, also while all are listed again.
+                    // An unchanged object is shared with the new list.
                     let object = self
                         .objects
                         .get_same(&object)
@@ -292,16 +289,17 @@ impl Source {
 }
 
 impl Objects {
-    /// The object that is known, if it is the same.
+    /// Returns the known object if it is equal.
     fn get_same(&self, object: &Object) -> Option<Arc<Object>> {
         let known = self.known.get(&object.namespace)?.get(&object.name)?;
         (**known == *object).then(|| Arc::clone(known))
     }
 
-    /// Keeps an object in place of the one of its name, if all fit into `room` bytes.
+    /// Stores an object in place of its predecessor, if all objects fit into `room` bytes.
     ///
     /// # Errors
-    /// Why it was left out.
+    ///
+    /// Returns why the object was left out.
     fn keep(&mut self, object: Arc<Object>, room: usize) -> Result<(), LeftOut> {
         self.remove(&object.namespace, &object.name);
         let bytes = object.bytes();
@@ -337,7 +335,6 @@ fn api(client: &Client, namespace: &str, resource: &ApiResource) -> Api<DynamicO
     }
 }
 
-/// The status that the API server answered with.
 fn code(error: &watcher::Error) -> Option<u16> {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -429,7 +426,7 @@ mod tests {
             see("team-a", service("team-a", name, 500));
         }
         assert_eq!(names(), ["s0", "s1", "s2"]);
-        // One that has grown does not stay as it was.
+        // An object that has grown too large is dropped.
         see("team-a", service("team-a", "s1", 600));
         assert_eq!(names(), ["s0", "s2"]);
         see("team-a", service("team-a", "s1", 500));

@@ -21,7 +21,7 @@ fn object(kind: Kind, value: Value) -> Object {
     Object::of(kind, "v1", &object).unwrap()
 }
 
-/// A Service with the label, made in second `age`, with these annotations.
+/// A labelled Service with these annotations, created in second `age`.
 fn service(name: &str, age: u32, annotations: Value) -> Object {
     service_with(
         name,
@@ -44,7 +44,7 @@ fn service_with(name: &str, age: u32, annotations: Value, spec: Value) -> Object
     object(Kind::Service, value)
 }
 
-/// Any Service of `team-a`, without the label.
+/// A Service of `team-a` without the label.
 fn plain(name: &str, spec: Value) -> Object {
     let mut service = service_with(name, 0, json!({}), spec);
     service.server = None;
@@ -200,7 +200,6 @@ fn a_published_url_stays_within_its_namespace() {
     ];
     let refused = [
         "http://mcp-x.team-b.svc.cluster.local/mcp",
-        // These exist.
         "http://mcp-y.team-b.svc.cluster.local/mcp",
         "http://mcp-y.team-b.svc/mcp",
         "http://gone.team-a.svc/mcp",
@@ -339,7 +338,7 @@ fn an_object_takes_no_more_memory_than_it_needs() {
     assert_eq!(reason, Reason::InvalidAnnotation);
     assert!(message.len() <= 1000, "{}", message.len());
 
-    // It is refused also where half of a character is cut off.
+    // The cut may split a character.
     for more in ["", "x", "xx", "xxx"] {
         let url = format!("http://mcp-x.team-a.svc/{more}{long}");
         let published = published(Kind::Toolhive, "x", &url);

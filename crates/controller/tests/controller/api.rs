@@ -1,4 +1,4 @@
-//! An API server of the few resources that a controller uses: lists, watches, resource versions and conflicts.
+//! A Kubernetes API server for tests: lists, watches, resource versions and conflicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -15,32 +15,30 @@ use shoal_controller::POOLS_KEY;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
-/// The Kubernetes of a test. The controller's own objects are there, without content, and no Lease.
+/// The API server of a test. It has the controller's empty ConfigMap and Secret, and no Lease.
 #[derive(Clone)]
 pub(crate) struct Api {
     state: Arc<Mutex<Stored>>,
     changes: broadcast::Sender<(String, Value)>,
-    /// The path whose requests wait, and how many have come.
+    /// The path whose requests are held, and their number.
     held: watch::Sender<(String, usize)>,
     url: String,
 }
 
 #[derive(Default)]
 struct Stored {
-    /// By collection and name.
     objects: BTreeMap<(String, String), Value>,
-    /// The collections that there are.
     known: BTreeSet<String>,
     version: u64,
-    /// Whether nothing can be listed.
+    /// Whether lists fail.
     failing: bool,
-    /// The most objects that an answer to a list had.
+    /// The largest page.
     longest_page: usize,
-    /// The pools that nodes were to see, one after the other.
+    /// The published texts for nodes, in order.
     written: Vec<String>,
-    /// The requests that made or changed an Event, one after the other.
+    /// The requests that wrote Events, in order.
     told: Vec<Value>,
-    /// The paths whose requests fail, by method, and how often they do so with which status.
+    /// Remaining failures and their status, by method and path.
     failing_at: BTreeMap<(String, String), (usize, u16)>,
 }
 
@@ -67,14 +65,13 @@ impl Api {
         api
     }
 
-    /// How it is reached.
     pub(crate) fn cluster(&self) -> Config {
         let mut config = Config::new(self.url.parse().unwrap());
         config.default_namespace = "shoal".to_owned();
         config
     }
 
-    /// From now on there is such a collection.
+    /// Adds a collection.
     pub(crate) fn install(&self, collection: &str) {
         self.state
             .lock()
@@ -83,7 +80,7 @@ impl Api {
             .insert(collection.to_owned());
     }
 
-    /// Whether nothing can be listed from now on. Watches end.
+    /// Makes lists fail, or succeed again. Ends all watches.
     pub(crate) fn fail_lists(&self, failing: bool) {
         self.state.lock().unwrap().failing = failing;
         if failing {
@@ -91,28 +88,27 @@ impl Api {
         }
     }
 
-    /// The next requests of this method and path are answered with a status.
+    /// Answers the next `times` requests of this method and path with a status.
     pub(crate) fn fail(&self, method: &str, path: &str, times: usize, code: u16) {
         let key = (method.to_owned(), path.to_owned());
         (self.state.lock().unwrap().failing_at).insert(key, (times, code));
     }
 
-    /// The most objects that an answer to a list had.
     pub(crate) fn longest_page(&self) -> usize {
         self.state.lock().unwrap().longest_page
     }
 
-    /// From now on requests for this path wait for the next call of this.
+    /// Holds requests for this path until the next call of `hold`.
     pub(crate) fn hold(&self, path: &str) {
         self.held.send_replace((path.to_owned(), 0));
     }
 
-    /// How many requests have waited.
+    /// How many requests were held.
     pub(crate) fn holds(&self) -> usize {
         self.held.borrow().1
     }
 
-    /// Whether a request is to fail, and with which status.
+    /// The status of a planned failure.
     fn failure(&self, method: &str, path: &str) -> Option<u16> {
         let mut state = self.state.lock().unwrap();
         let key = (method.to_owned(), path.to_owned());
@@ -121,18 +117,16 @@ impl Api {
         Some(*code)
     }
 
-    /// Whether all the failures have happened that were asked for.
+    /// Whether all planned failures have occurred.
     pub(crate) fn has_failed(&self) -> bool {
         let state = self.state.lock().unwrap();
         state.failing_at.values().all(|(left, _)| *left == 0)
     }
 
-    /// The pools that nodes were to see, one after the other.
     pub(crate) fn written(&self) -> Vec<String> {
         self.state.lock().unwrap().written.clone()
     }
 
-    /// Stores an object as its owner would.
     pub(crate) fn put(&self, collection: &str, mut object: Value) {
         let mut state = self.state.lock().unwrap();
         state.version += 1;
@@ -186,7 +180,7 @@ impl Api {
         self.state.lock().unwrap().objects[&key]["data"].clone()
     }
 
-    /// Whether the ConfigMap's pools have a text.
+    /// Whether the ConfigMap's pools contain a text.
     pub(crate) fn nodes_see(&self, text: &str) -> bool {
         let data = self.own("configmaps");
         data[POOLS_KEY]
@@ -194,12 +188,11 @@ impl Api {
             .is_some_and(|pools| pools.contains(text))
     }
 
-    /// Whether the Secret's pools have it.
+    /// Whether the Secret's pools contain a text.
     pub(crate) fn workers_see(&self, text: &str) -> bool {
         self.secret(POOLS_KEY).contains(text)
     }
 
-    /// The headers of a pool.
     pub(crate) fn token(&self, pool: &str) -> String {
         self.secret(&format!("{pool}.headers"))
     }
@@ -211,7 +204,7 @@ impl Api {
         String::from_utf8(value.0).unwrap()
     }
 
-    /// The Events that were made or changed: the object, the reason and the text.
+    /// The object, reason and text of each written Event.
     pub(crate) fn told(&self) -> Vec<[String; 3]> {
         let state = self.state.lock().unwrap();
         let word = |value: &Value| value.as_str().unwrap().to_owned();
@@ -226,7 +219,6 @@ impl Api {
         told.collect()
     }
 
-    /// The controller that holds the Lease.
     pub(crate) fn holder(&self) -> Option<String> {
         let lease = self.get(
             "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
@@ -236,7 +228,7 @@ impl Api {
         holder.map(str::to_owned)
     }
 
-    /// When the holder of the Lease says that it has renewed it.
+    /// The renewal time in the Lease.
     pub(crate) fn lease_renewed(&self) -> Option<Value> {
         let lease = self.get(
             "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
@@ -245,7 +237,7 @@ impl Api {
         Some(lease["spec"]["renewTime"].clone())
     }
 
-    /// The uid of the object with which the Lease is deleted.
+    /// The owner reference of the Lease.
     pub(crate) fn owner_of_the_lease(&self) -> Option<String> {
         let lease = self.get(
             "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
@@ -279,7 +271,7 @@ impl Api {
         axum::Json(list).into_response()
     }
 
-    /// Streams the changes since a version, and then each further change.
+    /// Streams the changes since a version and all later changes.
     fn watch(&self, collection: &str, since: u64) -> Response {
         let (missed, changes) = {
             let state = self.state.lock().unwrap();

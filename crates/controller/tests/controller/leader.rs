@@ -1,4 +1,4 @@
-//! The controller that writes.
+//! Tests of the election.
 
 use std::time::Duration;
 
@@ -47,7 +47,8 @@ async fn a_turn_ends_with_the_leadership() {
     api.put(SERVICES, service("news", json!({})));
     until("its turn", || api.holds() > 0).await;
 
-    // Another controller takes over once the Lease has ended, and publishes. What the first one waits for comes after that.
+    // Another controller takes over the expired Lease and publishes. Only then does the held request of the first
+    // controller continue.
     let spec = json!({ "holderIdentity": "two", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z" });
     api.put(
         LEASES,
@@ -110,7 +111,7 @@ async fn one_of_two_controllers_writes_and_the_other_follows() {
     api.put(SERVICES, service("news", json!({})));
     until("what it writes", || api.nodes_see("team-a_news")).await;
 
-    // A controller that has died does not give its Lease up, so the Lease expires.
+    // A dead controller does not give up its Lease, so the Lease expires.
     second.task.abort();
     let third = start(&api, "three");
     until("the third", || (third.report)().leads).await;
@@ -121,13 +122,13 @@ async fn one_of_two_controllers_writes_and_the_other_follows() {
 async fn the_first_controller_makes_the_lease() {
     let api = Api::start().await;
     api.put(SERVICES, service("weather", json!({})));
-    // Another one makes it at the same moment, and gives it up.
+    // Another controller creates the Lease at the same moment, and gives it up.
     api.fail("POST", LEASES, 1, 409);
     let running = start(&api, "one");
     until("the pool", || api.workers_see("team-a_weather")).await;
     assert!(api.has_failed());
     assert!((running.report)().leads);
-    // Whoever deletes the release deletes it too.
+    // Deleting the release deletes the Lease.
     assert_eq!(
         api.owner_of_the_lease().as_deref(),
         Some("api/v1/namespaces/shoal/configmaps/shoal-discovered")
@@ -135,7 +136,6 @@ async fn the_first_controller_makes_the_lease() {
     running.end().await;
     let next = start(&api, "two");
     until("the next one", || (next.report)().leads).await;
-    // Somebody deletes it.
     api.delete(LEASES, "shoal-controller");
     until("the next Lease", || api.holder().as_deref() == Some("two")).await;
     next.end().await;

@@ -1,4 +1,4 @@
-//! A controller against an API server that lists, watches and stores as Kubernetes does.
+//! Tests of the controller against an API server for tests.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod api;
@@ -107,7 +107,7 @@ async fn a_refusal_is_told_once_and_concerns_no_other() {
     until("the good one", || api.nodes_see("team-a_good")).await;
     until("the name that is taken", || !api.nodes_see("team-a_mine")).await;
     until("both events", || api.told().len() >= 2).await;
-    // Another turn tells nothing new.
+    // Another turn sends no further Event.
     api.put(SERVICES, service("later", json!({})));
     until("the later one", || api.nodes_see("team-a_later")).await;
     let told = || {
@@ -117,7 +117,7 @@ async fn a_refusal_is_told_once_and_concerns_no_other() {
     };
     let (bad, mine) = (["bad", "InvalidAnnotation"], ["mine", "NameTaken"]);
     assert!(told().eq([bad, mine]), "{:?}", api.told());
-    // Another mistake of the same kind is told with its own text.
+    // Another error of the same kind has its own text.
     api.put(
         SERVICES,
         service("bad", json!({ "shoal.dev/port": "elsewhere" })),
@@ -138,7 +138,7 @@ async fn an_event_that_the_api_server_does_not_take_is_tried_once() {
     api.hold("apis/events.k8s.io/v1/namespaces/team-a/events");
     let running = start(&api, "one");
     until("the first event", || api.holds() > 0).await;
-    // The next turn comes once this one has given the event up, and tries no other one again.
+    // The next turn starts after this turn gives up the Event, and does not retry it.
     api.put(SERVICES, service("later", json!({})));
     until("the later one", || api.nodes_see("team-a_later")).await;
     api.hold("");

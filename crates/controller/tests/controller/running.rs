@@ -1,4 +1,4 @@
-//! A controller at work, and how a test waits for it.
+//! A running controller, and waiting for conditions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use crate::api::Api;
 
 pub(crate) const SERVICES: &str = "api/v1/namespaces/team-a/services";
 
-/// A controller at work.
 pub(crate) struct Running {
     pub(crate) report: Box<dyn Fn() -> Report + Send + Sync>,
     pub(crate) taken: watch::Sender<BTreeSet<String>>,
@@ -62,7 +61,7 @@ impl Running {
     }
 }
 
-/// Waits until something is so. The time is there to end a test that fails.
+/// Waits for a condition. The time limit only ends failing tests.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let wait = async {
         while !is_so() {

@@ -1,4 +1,4 @@
-//! Tokens in Secrets.
+//! Tests of tokens in Secrets.
 
 use serde_json::json;
 use shoal_controller::KubernetesConfig;
@@ -16,7 +16,6 @@ fn secret(value: &str, labels: serde_json::Value) -> serde_json::Value {
     json!({ "metadata": { "name": "weather", "labels": labels }, "data": { "token": value } })
 }
 
-/// A Service whose token is in that Secret.
 fn service_with_token() -> serde_json::Value {
     service(
         "weather",
@@ -61,7 +60,7 @@ async fn a_secret_that_cannot_be_read_at_first_holds_up_the_turn_and_refuses_not
     assert!(api.has_failed());
     assert_eq!(api.told(), Vec::<[String; 3]>::new());
 
-    // What was read stays, and the other pools come.
+    // The known token stays, and the other pools follow.
     api.fail("GET", &format!("{SECRETS}/weather"), usize::MAX, 500);
     api.put(SERVICES, service("news", json!({})));
     until("the next pool", || api.workers_see("team-a_news")).await;

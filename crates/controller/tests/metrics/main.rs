@@ -1,4 +1,5 @@
-//! What Prometheus reads of a controller. A program of its own: telemetry is set up once for a process.
+//! Tests of the controller's metrics, in their own process because telemetry is set up once per
+//! process.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 #![allow(dead_code, reason = "the API server is shared with the other tests")]
 
@@ -15,7 +16,6 @@ use shoal_telemetry::metrics::prometheus_text;
 use api::Api;
 use running::{SERVICES, service, start, until};
 
-/// Whether a series has a value.
 fn shows(series: &str, value: &str) -> bool {
     let text = prometheus_text();
     let mut lines = text.lines();
