@@ -15,25 +15,24 @@ use crate::policy::Policy;
 /// Maximum bytes of a rules file.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// The rules in force: those of the configuration, and those of a file that may change.
+/// The rules in force, from the configuration and from a file that may change.
 #[derive(Debug)]
 pub struct RulesInForce {
     configured: Vec<Rule>,
     file: Option<PathBuf>,
-    /// How often the file was read. It is locked while the file is read, so a higher number has the later content.
+    /// How often the file was read. The lock is held during each read, so a higher number means later content.
     readings: Mutex<u64>,
     current: RwLock<InForce>,
     changed: watch::Sender<()>,
 }
 
-/// The rules in force, and the reading of the file that they come from.
 #[derive(Debug)]
 struct InForce {
     policy: Arc<Policy>,
     reading: u64,
 }
 
-/// Valid rules that were read from the file.
+/// Valid rules from the file that are not in force yet.
 #[derive(Debug)]
 #[must_use = "these rules are not in force yet"]
 pub struct RulesRead(InForce);
@@ -42,7 +41,8 @@ impl RulesInForce {
     /// Reads the rules, or returns `None` if the configuration has no rules and no file.
     ///
     /// # Errors
-    /// The rules cannot be used, and the node must not start without them.
+    ///
+    /// Returns why the rules are unusable. The node must not start without them.
     pub fn open(config: &PolicyConfig) -> Result<Option<Self>, PolicyError> {
         if config.rules.is_empty() && config.file.is_none() {
             return Ok(None);
@@ -63,26 +63,28 @@ impl RulesInForce {
         }))
     }
 
-    /// Returns the rules in force, which may be empty if the file says so (`rules = []`).
+    /// Returns the rules in force. They are empty after `rules = []`.
     pub fn current(&self) -> Arc<Policy> {
         self.current.read().policy.clone()
     }
 
-    /// Wakes when the rules change.
+    /// Returns a receiver that wakes when the rules change.
     pub fn changed(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Reads the file again and returns whether the rules changed. Errors are logged, and the old rules stay. Blocks.
+    /// Rereads the file and returns whether the rules changed. After an error, which is logged, the old rules stay.
+    /// Blocks.
     pub fn reread(&self) -> bool {
         let read = self.read_again().ok().flatten();
         read.is_some_and(|read| self.put_in_force(read))
     }
 
-    /// Reads the file again without putting its rules in force. Returns `None` without a file. Blocks.
+    /// Rereads the file without putting its rules in force. Returns `None` without a file. Blocks.
     ///
     /// # Errors
-    /// The rules cannot be used. The error is logged.
+    ///
+    /// Returns why the rules are unusable, and logs it.
     pub fn read_again(&self) -> Result<Option<RulesRead>, PolicyError> {
         let Some(file) = &self.file else {
             return Ok(None);
@@ -102,7 +104,7 @@ impl RulesInForce {
         })))
     }
 
-    /// Puts rules in force, unless those in force were read later. Returns whether the rules changed.
+    /// Puts rules in force, unless later ones are. Returns whether the rules changed.
     pub fn put_in_force(&self, read: RulesRead) -> bool {
         let RulesRead(next) = read;
         let mut current = self.current.write();
@@ -138,7 +140,7 @@ fn compile(configured: &[Rule], path: &Path, text: &str) -> Result<Policy, Polic
         path: path.to_owned(),
         reason: error.to_string().trim_end().to_owned(),
     })?;
-    // A truncated or unwritten file must not allow everything. `rules = []` does so on purpose.
+    // A truncated or empty file must not allow everything. An operator can do so with `rules = []`.
     let rules = file.rules.ok_or_else(|| PolicyError::NoRule {
         path: path.to_owned(),
     })?;

@@ -1,15 +1,15 @@
-//! The HTTP client of one server, whatever is spoken with it: certificates, redirects, headers, tokens.
+//! The HTTP client of one server, for any protocol: certificates, redirects, headers and tokens.
 //!
-//! | file | its part |
+//! | file | content |
 //! |---|---|
-//! | `config` | what an operator can say |
-//! | `headers` | headers that the operator adds, and those of clients that are passed on |
+//! | `config` | the settings |
+//! | `headers` | the operator's headers, and forwarded headers of clients |
 //! | `client_credentials` | Shoal's own token for the server |
-//! | `token_exchange`, `tokens` | tokens of callers, traded for such that the server takes |
-//! | `cached_token`, `token_endpoint` | one token until it expires; how any is requested |
-//! | `body` | reading an answer, bounded |
-//! | `redirect` | which redirects are followed, and what is said of the others |
-//! | `reachability` | whether the server is there, and others like it |
+//! | `token_exchange`, `tokens` | exchange of callers' tokens for tokens of the server |
+//! | `cached_token`, `token_endpoint` | one token until it expires; requests for tokens |
+//! | `body` | bounded reading of answers |
+//! | `redirect` | followed and refused redirects |
+//! | `reachability` | whether the server and its equals are reachable |
 
 use std::io;
 use std::path::Path;
@@ -50,48 +50,47 @@ pub(crate) use self::reachability::{EqualServers, Reachability};
 pub(crate) use self::redirect::redirect_target;
 pub(crate) use self::token_endpoint::NoToken;
 
-/// How often files are looked at.
+/// How often the client checks its files for changes.
 const LOOK: Duration = Duration::from_secs(1);
-/// Characters of a server's words for a refusal that are passed on or logged.
+/// Maximum characters of a server's message that are forwarded or logged.
 pub(crate) const SAID: usize = 300;
-/// Bytes of a file with a secret at most.
+/// Maximum bytes of a file with a secret.
 const SECRET_BYTES: u64 = 64 * 1024;
 
 /// Sends requests to one server.
 pub(crate) struct HttpClient {
     config: HttpClientConfig,
     outbound: Outbound,
-    /// What the operator has named besides the endpoint that trades tokens.
+    /// The targets that the operator names, besides the token endpoint.
     named: Named,
     headers: Headers,
     forward: Vec<Arc<str>>,
     credentials: Option<ClientCredentials>,
     exchange: Option<TokenExchange>,
     client: Mutex<Option<Built>>,
-    /// Keeps refusals of the operator's credentials from filling the log.
+    /// Limits the log lines about refused credentials of the operator.
     refusals: Throttle,
 }
 
-/// A client, and the files that it was built with.
+/// A client, and the change times of its files.
 struct Built {
     client: Client,
     files: Vec<Option<SystemTime>>,
-    /// When the files were looked at last.
+    /// When the files were last checked.
     looked: Instant,
 }
 
-/// Why there is no answer.
+/// Why a request has no answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Unanswered {
-    /// Nothing reached the server.
     NotSent(String),
-    /// Something may have reached it.
+    /// A part of the request may have reached the server.
     Lost(String),
-    /// Nothing was sent, since there is no token for the caller.
+    /// Nothing was sent, because the caller has no token.
     NoToken(NoToken),
 }
 
-/// Reads a file where it blocks no other task.
+/// Reads a file on a blocking thread.
 pub(crate) async fn off_the_runtime<T: Send + 'static>(
     read: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -99,17 +98,18 @@ pub(crate) async fn off_the_runtime<T: Send + 'static>(
     read.unwrap_or_else(|ended| Err(io::Error::other(ended)))
 }
 
-/// Reads a file that holds a secret.
+/// Reads a file with a secret.
 ///
 /// # Errors
-/// Why it cannot be read, in words that hold nothing of it.
+///
+/// Returns why the file cannot be read, without quoting it.
 pub(crate) async fn read_secret(file: &Path) -> Result<String, String> {
     let path = file.to_owned();
     let read = off_the_runtime(move || read_text(&path, SECRET_BYTES)).await;
     read.map_err(|error| format!("cannot read {}: {error}", file.display()))
 }
 
-/// Checks that a URL can be that of `what`.
+/// Checks the URL of `what`.
 pub(crate) fn check_url(url: &str, what: &str) -> Result<Url, String> {
     let parsed: Result<Url, _> = url.parse();
     let Some(parsed) = parsed
@@ -127,10 +127,11 @@ pub(crate) fn check_url(url: &str, what: &str) -> Result<Url, String> {
 }
 
 impl HttpClient {
-    /// Nothing is sent yet. The operator has named these targets.
+    /// Creates a client without sending anything. `named` are the targets that the operator names.
     ///
     /// # Errors
-    /// When the settings cannot be used.
+    ///
+    /// Fails if the settings are unusable.
     pub(crate) fn new(
         config: HttpClientConfig,
         outbound: &Outbound,
@@ -157,10 +158,11 @@ impl HttpClient {
         })
     }
 
-    /// Makes the client, again when the certificates have changed. It looks at their files now and then, not for each request.
+    /// Returns the client, rebuilt if the certificates changed. Checks their files at intervals rather than for each request.
     ///
     /// # Errors
-    /// What is wrong with the files.
+    ///
+    /// Returns what is wrong with the files.
     pub(crate) fn prepare(&self) -> Result<Client, String> {
         let mut built = self.client.lock();
         if let Some(built) = &mut *built {
@@ -173,7 +175,7 @@ impl HttpClient {
                 return Ok(built.client.clone());
             }
         }
-        // Before they are read: a change in between is seen later.
+        // The times are taken first, so that a change during the read is seen later.
         let (files, looked) = (times(&self.config.tls), Instant::now());
         let client = self.build()?;
         *built = Some(Built {
@@ -210,10 +212,11 @@ impl HttpClient {
         self.outbound.client(settings, named)
     }
 
-    /// Makes sure that requests of a caller can be sent.
+    /// Prepares the token for a caller's requests.
     ///
     /// # Errors
-    /// When there is no token for it.
+    ///
+    /// Fails if the caller has no token.
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<(), NoToken> {
         self.expect_token(caller)?;
         let Some(exchange) = &self.exchange else {
@@ -223,17 +226,18 @@ impl HttpClient {
         exchange.authorization(&client, caller).await.map(drop)
     }
 
-    /// The server did not take what a caller's request carried.
+    /// Drops the caller's exchanged token after the server refused it.
     pub(crate) fn not_accepted(&self, caller: Option<&Caller>) {
         if let (Some(exchange), Some(caller)) = (&self.exchange, caller) {
             exchange.forget(caller);
         }
     }
 
-    /// The headers that a request brings, of this caller where it is one's, besides those of the protocol that is spoken.
+    /// The headers of a request in addition to the protocol's. `caller` is set for a caller's request.
     ///
     /// # Errors
-    /// When there is no token for the request.
+    ///
+    /// Fails if the request has no token.
     pub(crate) async fn headers(
         &self,
         client: &Client,
@@ -256,11 +260,12 @@ impl HttpClient {
         Ok(all)
     }
 
-    /// Replaces Shoal's own token after the server has answered 401 to a request that carried `sent`. Returns whether there is another one
-    /// to try.
+    /// Renews Shoal's own token after the server answered 401 to a request with `sent`. Returns whether there is a new token to
+    /// try.
     ///
     /// # Errors
-    /// When there is no token for the request.
+    ///
+    /// Fails if the request has no token.
     pub(crate) async fn renew(
         &self,
         client: &Client,
@@ -274,26 +279,26 @@ impl HttpClient {
         }
     }
 
-    /// The server has refused a renewed token too.
+    /// Records that the server refused the renewed token too.
     pub(crate) fn was_renewed_in_vain(&self) {
         if let Some(own) = &self.credentials {
             own.was_futile();
         }
     }
 
-    /// The source of Shoal's own token, if requests carry one.
+    /// The source of Shoal's own token, if the request carries one.
     fn own_credentials(&self, caller: Option<&Caller>) -> Option<&ClientCredentials> {
         let is_callers = caller.is_some_and(|caller| self.is_callers(caller));
         self.credentials.as_ref().filter(|_| !is_callers)
     }
 
-    /// Whether requests of a caller carry its own token, or one that it was traded for.
+    /// Whether a caller's requests carry its own token or an exchanged one.
     pub(crate) fn is_callers(&self, caller: &Caller) -> bool {
         self.exchange.is_some() || self.forwards_token() && brings_token(caller)
     }
 
-    /// Whether requests carry credentials of the operator, perhaps beside the caller's: headers, a certificate, or a token of Shoal's own.
-    /// A caller's header replaces the operator's header of the same name. What a file has counts whatever its names are.
+    /// Whether requests carry the operator's headers, certificate or token, perhaps beside the caller's. A caller's header
+    /// replaces the operator's header of the same name. Headers from a file always count.
     pub(crate) fn is_operators(&self, caller: Option<&Caller>) -> bool {
         let is_replaced = |name: &String| {
             let name = name.to_ascii_lowercase();
@@ -309,7 +314,7 @@ impl HttpClient {
             || self.config.headers.keys().any(|name| !is_replaced(name))
     }
 
-    /// Logs that the server refuses credentials of the operator, and its words, which callers must not read.
+    /// Logs the server's message about the operator's credentials. Callers must not read it.
     pub(crate) fn log_refusal(&self, server: &str, status: StatusCode, said: &str) {
         if let Some(kept_back) = self.refusals.admit() {
             let said = shown(said, SAID);
@@ -321,7 +326,7 @@ impl HttpClient {
         (self.forward.iter()).any(|name| **name == *header::AUTHORIZATION.as_str())
     }
 
-    /// Checks that requests of a caller may be sent: the operator's credentials are not for callers who should bring their own.
+    /// Checks that a caller who must bring a token did, because the operator's credentials do not stand in for it.
     fn expect_token(&self, caller: &Caller) -> Result<(), NoToken> {
         let may_go_without = self.config.callers_without_token == CallersWithoutToken::Service;
         if may_go_without || !self.forwards_token() || brings_token(caller) {
@@ -336,10 +341,11 @@ fn brings_token(caller: &Caller) -> bool {
     caller.headers.get(header::AUTHORIZATION.as_str()).is_some()
 }
 
-/// Sends a request, and waits for the head of its answer. Dropping the future, and later the answer, gives the request up.
+/// Sends a request, and waits for the head of the answer. Dropping the future, and later the answer, cancels the request.
 ///
 /// # Errors
-/// When there is no answer.
+///
+/// Fails if no answer arrives.
 pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Unanswered> {
     let (client, request) = request.build_split();
     let mut next = Some(request.map_err(|error| unanswered(&error))?);
@@ -371,14 +377,13 @@ fn unanswered(error: &reqwest::Error) -> Unanswered {
     }
 }
 
-/// When the files were changed last.
 fn times(tls: &HttpTls) -> Vec<Option<SystemTime>> {
     let files = [&tls.authority, &tls.certificate, &tls.key];
     let files = files.into_iter().flatten();
     files.map(|file| modified(file)).collect()
 }
 
-/// When a file was changed last.
+/// When a file last changed.
 pub(crate) fn modified(file: &Path) -> Option<SystemTime> {
     std::fs::metadata(file)
         .and_then(|about| about.modified())

@@ -1,18 +1,18 @@
-//! The backend that calls a service over HTTP whose operations an OpenAPI document describes.
+//! A backend that calls an HTTP service described by an OpenAPI document.
 //!
-//! | file | its part |
+//! | file | content |
 //! |---|---|
-//! | `config`, `choice` | what an operator can say, and which operations that chooses |
-//! | `loader`, `source`, `document` | reading the document and its parts; its objects |
-//! | `base`, `security` | where the service is; credentials |
+//! | `config`, `choice` | the settings, and the operations that they choose |
+//! | `loader`, `source`, `document` | reads the document and its parts; its objects |
+//! | `base`, `security` | the service's URL; credentials |
 //! | `api`, `operation`, `path`, `responses`, `names` | operations as tools |
-//! | `inputs`, `schema` | a tool's arguments as one schema; schemas of the document as JSON Schema |
-//! | `size` | how much of a model's context the list of tools takes |
-//! | `text` | what a document says, as text without markup |
-//! | `request`, `style`, `body` | a call's arguments as a request |
-//! | `answer` | an answer as a result |
-//! | `monitor` | whether the document is up to date, and the service there |
-//! | `preview` | what a document becomes, without its service |
+//! | `inputs`, `schema` | a tool's input schema; the document's schemas as JSON Schema |
+//! | `size` | the size of the tool list in a model's context |
+//! | `text` | descriptions without markup |
+//! | `request`, `style`, `body` | turns a call's arguments into a request |
+//! | `answer` | turns an answer into a result |
+//! | `monitor` | follows the document and the service's health |
+//! | `preview` | shows a document's tools without its service |
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,17 +62,18 @@ pub use self::choice::ToolChoice;
 pub use self::config::{CredentialConfig, DeepLists, OpenApiConfig};
 pub use self::preview::DocumentPreview;
 
-/// How often a call is begun for a service that comes and goes.
+/// Maximum attempts to start a call while the service is flapping.
 const BEGUN: usize = 4;
-/// What a call is told that has waited too long for a service that is away.
+/// The reason for a call that waited too long for an unreachable service.
 const AWAY: &str = "the service cannot be reached";
 
-/// A service over HTTP as a backend: each operation of its OpenAPI document is a tool.
+/// A backend whose tools are the operations of an HTTP service's OpenAPI document.
 ///
 /// # Outcomes
-/// What the service answers is a result, one with `isError` where it is no success. A call whose answer broke off ends as
-/// `OutcomeUnknown`. One that was not sent ends as `NotExecuted`; where there is no other service to go to, it waits for
-/// this one first.
+///
+/// Every answer of the service is a result, and an error status sets `isError`. A call whose answer broke off ends as
+/// `OutcomeUnknown`. A call that was not sent ends as `NotExecuted`; if the pool has no other service, it first waits for this
+/// one.
 pub struct OpenApiBackend {
     service: Arc<OpenApiService>,
     state: watch::Receiver<BackendState>,
@@ -80,15 +81,16 @@ pub struct OpenApiBackend {
 }
 
 impl OpenApiBackend {
-    /// Calls the service at `base`, which is one of those that are configured; `None` where the document says it. Only the tools
-    /// of `choice` are made.
-    /// [`Backend::state`] tells when it is ready, or why not. Dropping the backend ends it.
+    /// Starts a backend for the configured service `base`, or the document's server for `None`. It offers only the tools of
+    /// `choice`. [`Backend::state`] shows whether it is ready. Dropping the backend ends it.
     ///
     /// # Errors
-    /// When the settings cannot be used.
+    ///
+    /// Fails if the settings are unusable.
     ///
     /// # Panics
-    /// Outside a tokio runtime.
+    ///
+    /// Panics outside a tokio runtime.
     pub fn start(
         config: OpenApiConfig,
         choice: ToolChoice,
@@ -120,7 +122,7 @@ impl OpenApiBackend {
             let ended = tokio::select! {
                 biased;
                 ended = self.run_once(call) => ended,
-                // The request is dropped, which the service sees.
+                // Dropping the request cancels it at the service.
                 () = context.cancelled().cancelled() => Err(CallFailure::Cancelled),
             };
             let Err(CallFailure::NotExecuted { .. }) = &ended else {
@@ -192,7 +194,7 @@ impl OpenApiBackend {
             .await
         {
             Ok(credentials) => credentials,
-            // Others' calls may need none of them.
+            // Calls of other operations may work without these credentials.
             Err(why) => {
                 tracing::warn!(target: "shoal::openapi", why, "a credential cannot be read");
                 let told = "the server cannot read its credentials; its operator finds the reason in the log";
@@ -239,7 +241,7 @@ impl OpenApiBackend {
         let own = http.headers(&client, Some(&call.caller)).await;
         let own = own.map_err(Unanswered::NoToken)?;
         let mut headers = outgoing.headers;
-        // What the operator says is not a caller's to change.
+        // Callers cannot replace the operator's headers.
         for (name, value) in own {
             if let Some(name) = name {
                 headers.insert(name, value);
@@ -254,7 +256,7 @@ impl OpenApiBackend {
     }
 }
 
-/// Credentials with their places.
+/// Reads the credentials, and returns each with its location.
 async fn read(credentials: &[Credential]) -> Result<Vec<(CredentialLocation, String)>, String> {
     let mut all = Vec::with_capacity(credentials.len());
     for credential in credentials {
@@ -307,7 +309,7 @@ impl Backend for OpenApiBackend {
     }
 }
 
-/// The first number that the request could not carry exactly, because requests are written from `serde_json::Value`.
+/// The first number that would lose digits in `serde_json::Value`, from which requests are written.
 fn first_rounded(arguments: &RawJson) -> Option<String> {
     let mut numbers = Tokens::of(arguments.as_bytes()).filter_map(|token| match token {
         Token::Number(written) => std::str::from_utf8(written).ok(),
@@ -317,7 +319,7 @@ fn first_rounded(arguments: &RawJson) -> Option<String> {
     Some(shown(number, LONGEST_NUMBER))
 }
 
-/// The most characters of a number that an error message quotes.
+/// Maximum characters of a number in an error message.
 const LONGEST_NUMBER: usize = 40;
 
 #[cfg(test)]

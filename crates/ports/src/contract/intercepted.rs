@@ -9,17 +9,17 @@ use futures::future::BoxFuture;
 
 use crate::{Membership, NodeId, NodeInfo, StoreError};
 
-/// What happens before a step, which is named by its method. An error ends the step.
+/// Runs before the method with this name. An error replaces the method's result.
 type Before = dyn Fn(&'static str) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync;
 
-/// Another membership, with something of the test's own before each step.
+/// A membership with a hook of the test before each method.
 pub struct Intercepted {
     inner: Arc<dyn Membership>,
     before: Box<Before>,
 }
 
 impl Intercepted {
-    /// Calls `before` with the name of each step's method. The step follows once that has succeeded.
+    /// Calls `before` with the name of each method, and continues if it succeeds.
     pub fn new<F>(
         inner: Arc<dyn Membership>,
         before: impl Fn(&'static str) -> F + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Contract of membership.
+//! Tests the contract of membership.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"
@@ -111,7 +111,7 @@ pub(super) async fn remembered_catalogs(store: &Store) {
         Some(any),
         "it stays as it is"
     );
-    // A machine that is busy may need longer than it would be remembered.
+    // A busy machine may need longer than the store remembers the catalog, so the test retries.
     for _ in 0..100 {
         remember("one", brief).await;
         keep("one", b"new").await;

@@ -1,4 +1,4 @@
-//! What carries one connection: each message is a request of its own, and streams come back.
+//! One HTTP connection to a server: each message is a POST, and streams return answers.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -24,11 +24,11 @@ use super::tools::Tools;
 use crate::http_client::{NoToken, Unanswered};
 use crate::upstream::{Connection, Link, OutgoingMessage, OutgoingRequest, RequestOutcome};
 
-/// Bytes of the longest session id that is sent back: servers take no longer head by default.
+/// Maximum bytes of a session id. Servers accept no longer headers by default.
 const LONGEST_SESSION: usize = 8192;
-/// Notifications and answers that are on their way to the server at once.
+/// Maximum notifications and answers in flight to the server.
 const TELLING: u32 = 64;
-/// What is said of a session that the server does not know any more.
+/// The reason for calls whose session the server has forgotten.
 pub(super) const FORGOTTEN: &str = "the server has forgotten the session";
 
 /// One connection.
@@ -40,32 +40,32 @@ pub(super) struct Channel {
     tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
     ended: CancellationToken,
-    /// What `initialize` has settled.
+    /// The session id from `initialize`.
     session: OnceLock<HeaderValue>,
     version: OnceLock<HeaderValue>,
-    /// Where messages go to a server that speaks HTTP+SSE.
+    /// The URL for messages to an HTTP+SSE server.
     pub(super) messages: OnceLock<Url>,
-    /// Whether the server does, as far as is known.
+    /// Whether the server speaks HTTP+SSE, if known.
     pub(super) speaks_http_sse: Arc<AtomicBool>,
-    /// Whose last call was, where the connection is one's own: what is sent between calls is sent in that one's name.
+    /// The caller of the last call on a caller's own connection. Messages between calls go in that caller's name.
     caller: Mutex<Option<Arc<Caller>>>,
-    /// Of the owner's requests, or of Shoal's own where many callers share the connection.
+    /// The cookies of the owner's requests, or of Shoal's own on a shared connection.
     cookies: Cookies,
-    /// Places for what has no answer.
+    /// Permits for messages without an answer.
     telling: Arc<Semaphore>,
 }
 
-/// What all connections to one server have in common.
+/// The state that all connections to one server share.
 pub(super) struct Common {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
-    /// Whether the server speaks HTTP+SSE, as far as is known.
+    /// Whether the server speaks HTTP+SSE, if known.
     pub(super) speaks_http_sse: Arc<AtomicBool>,
 }
 
 impl Channel {
-    /// Carries the messages that come from `queue` until `closing` fires.
+    /// Sends the messages from `queue` until `closing` fires.
     pub(super) fn open(
         common: &Common,
         client: Client,
@@ -111,7 +111,7 @@ impl Channel {
         self.ended.cancel();
     }
 
-    /// Tells of calls that were cancelled just before: a server need not stop them because their session ends.
+    /// Sends pending cancellations, because the end of a session need not stop its calls.
     async fn cancel_the_rest(self: &Arc<Self>, queue: &mut mpsc::Receiver<OutgoingMessage>) {
         if self.link.lost().is_some() {
             return;
@@ -122,7 +122,7 @@ impl Channel {
                     self.take(message).await;
                 }
             }
-            // All places are free once everything is told.
+            // All permits are free once every message is sent.
             let _ = self.telling.acquire_many(TELLING).await;
         };
         let grace = self.endpoint.config().shutdown_grace.get();
@@ -139,15 +139,16 @@ impl Channel {
             (Some(method), Some(request)) => {
                 tokio::spawn(self.clone().exchange(text, method, request));
             }
-            // A server may refuse whatever comes before it.
+            // A server may refuse any message before this one.
             (Some(Method::Initialized), None) => {
                 self.tell(text, Some(Method::Initialized)).await;
                 self.listen_soon().await;
             }
-            // The end of the request's stream says it.
+            // The end of the request's stream cancels a modern call.
             (Some(Method::Cancelled), None) if self.era() == Era::Modern => {}
             (method, None) => {
-                // A server that does not take what it has asked for gets nothing more, instead of more connections.
+                // A server that does not read answers to its own requests gets no further messages, so connections stay
+                // bounded.
                 let Ok(place) = self.telling.clone().acquire_owned().await else {
                     return;
                 };
@@ -161,7 +162,7 @@ impl Channel {
         }
     }
 
-    /// Sends what has no answer.
+    /// Sends a message without an answer.
     async fn tell(&self, text: Bytes, method: Option<Method>) {
         let headers = self.post_headers(method.as_ref(), None);
         let telling = async {
@@ -198,20 +199,20 @@ impl Channel {
         tracing::debug!(target: "shoal::http", server = self.link.name(), why, "a message did not reach the server");
     }
 
-    /// In which era the connection is spoken over; until the handshake is over, as a legacy one.
+    /// The era of the connection; legacy until the handshake is over.
     pub(super) fn era(&self) -> Era {
         self.link.greeting().era
     }
 
-    /// Whether the server has given a session.
     pub(super) fn in_session(&self) -> bool {
         self.session.get().is_some()
     }
 
-    /// Remembers the session that an answer to `initialize` gives.
+    /// Stores the session id of an answer to `initialize`.
     ///
     /// # Errors
-    /// When it cannot be sent back.
+    ///
+    /// Fails if the id cannot be sent back.
     pub(super) fn take_session(&self, answer: &Response) -> Result<(), String> {
         match answer.headers().get(MCP_SESSION_ID) {
             Some(session) if session.len() > LONGEST_SESSION => Err(format!(
@@ -230,7 +231,7 @@ impl Channel {
         }
     }
 
-    /// Remembers the revision that the server has chosen.
+    /// Stores the revision that the server chose.
     pub(super) fn take_version(&self, result: &RawJson) {
         let version = result.member("protocolVersion").and_then(|v| v.string());
         if let Some(version) = version.and_then(|version| HeaderValue::try_from(version).ok()) {
@@ -238,7 +239,7 @@ impl Channel {
         }
     }
 
-    /// The headers of a message that is posted.
+    /// The headers of a POST.
     pub(super) fn post_headers(
         &self,
         method: Option<&Method>,
@@ -258,7 +259,7 @@ impl Channel {
         headers
     }
 
-    /// The headers of a request for a stream, after the event that was seen last.
+    /// The headers of a GET for a stream that continues after the last seen event.
     pub(super) fn get_headers(&self, after: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let events = HeaderValue::from_static("text/event-stream");
@@ -301,7 +302,7 @@ impl Channel {
         }
     }
 
-    /// In whose name a request is sent.
+    /// The caller in whose name Shoal sends a request.
     pub(super) fn caller_of(&self, request: &OutgoingRequest) -> Option<Arc<Caller>> {
         let mut own = self.caller.lock();
         match &request.caller {
@@ -311,7 +312,7 @@ impl Channel {
         }
     }
 
-    /// Sends what belongs to no request, and takes note of whether the server is there.
+    /// Sends a message of Shoal's own, and records whether the server is reachable.
     pub(super) async fn send_own(
         &self,
         method: HttpMethod,
@@ -330,10 +331,10 @@ impl Channel {
         self.send(own).await
     }
 
-    /// Sends a request, and takes note of whether the server is there.
+    /// Sends a request, and records whether the server is reachable.
     pub(super) async fn send(&self, sent: Sent<'_>) -> Result<Response, Unanswered> {
         let caller = sent.caller;
-        // One caller's cookies do not go with another one's requests.
+        // One caller's cookies must not go with another caller's requests.
         let is_owned = self.link.binding().caller().is_some();
         let cookies = Some(&self.cookies).filter(|_| is_owned || caller.is_none());
         let sent = self.endpoint.send(&self.client, sent, cookies).await;
@@ -347,7 +348,7 @@ impl Channel {
         sent
     }
 
-    /// How the request `id` ends that was refused so, of this caller where it is one's.
+    /// Ends the refused request `id` of this caller, if it has one.
     pub(super) async fn refused(
         &self,
         answer: Response,
@@ -358,7 +359,7 @@ impl Channel {
         let in_callers_name = caller.is_some_and(|caller| http.is_callers(caller));
         let refused = Refused {
             in_callers_name,
-            // Nobody is told how a message ends that has no answer.
+            // A message without an answer reports no outcome.
             in_operators_name: id.is_some() && http.is_operators(caller),
             id,
             is_call: id.is_some_and(|id| self.link.pending.is_call(id)),
@@ -385,7 +386,7 @@ impl Channel {
         }
     }
 
-    /// Whether the server has forgotten the session, as it is asked: it answers everything in that session with 404 then.
+    /// Asks whether the server has forgotten the session. If so, it answers everything in the session with 404.
     async fn is_forgotten(&self) -> bool {
         let ping = Method::Ping;
         let text = shoal_protocol::request(&RequestId::from_number(0), ping.as_str(), None);
@@ -399,13 +400,13 @@ impl Channel {
         asked.unwrap_or(false)
     }
 
-    /// Nothing more is sent over this connection; what is in flight may still be answered.
+    /// Stops sending over this connection. Requests in flight may still be answered.
     pub(super) fn is_of_no_use(&self, why: &str) {
         self.link.lose(why);
         self.ended.cancel();
     }
 
-    /// Tells the server that the session is over, where it may still know it.
+    /// Ends the session at the server.
     async fn end_session(&self) {
         if !self.in_session() || self.link.lost().is_some() {
             return;
@@ -414,7 +415,7 @@ impl Channel {
         self.add_session(&mut headers);
         let ending = self.send_own(HttpMethod::DELETE, headers, Bytes::new());
         let grace = self.endpoint.config().shutdown_grace.get();
-        // A server need not let its clients end sessions (405), and one that is away has ended them.
+        // A server may forbid clients to end sessions (405), and an unreachable server has ended them already.
         let _ = tokio::time::timeout(grace, ending).await;
     }
 }

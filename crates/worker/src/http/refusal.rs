@@ -1,4 +1,4 @@
-//! What an answer means that is no success.
+//! Interprets answers with an error status.
 
 use std::time::Duration;
 
@@ -13,39 +13,38 @@ use super::stream::has_media_type;
 use crate::http_client::{LATER, SAID, redirect_target, retry_after};
 use crate::upstream::{Denied, RequestOutcome, readable};
 
-/// Bytes of a refusal that are read.
+/// Maximum bytes read of a refusal.
 const BODY: usize = 64 * 1024;
 
-/// What a refusal means for the request that it answers.
+/// The effect of a refusal on its request.
 pub(super) enum Refusal {
-    /// The server has forgotten the session, and has not executed anything.
+    /// The server has forgotten the session, and executed nothing.
     Forgotten,
-    /// The server has, if it says the same of whatever else is sent in the session: some have 404 for a method that they do not know. Otherwise the
-    /// request has ended so.
+    /// The server has forgotten the session if it refuses everything in it. Otherwise the request has this outcome: some servers
+    /// answer unknown methods with 404.
     PerhapsForgotten(RequestOutcome),
-    /// The request has ended.
     Outcome(RequestOutcome),
 }
 
-/// What was refused.
+/// The refused request.
 #[derive(Clone, Copy)]
 pub(super) struct Refused {
-    /// The request's id; `None` for what has no answer.
+    /// The request's id; `None` for messages without an answer.
     pub(super) id: Option<u64>,
-    /// Whether it is a caller's, which may have run.
+    /// Whether it is a call, which may have run.
     pub(super) is_call: bool,
-    /// Whether it was sent within a session.
+    /// Whether it was sent in a session.
     pub(super) in_session: bool,
-    /// Whether it carried a caller's token, or one that this was traded for.
+    /// Whether it carried the caller's token, or a token exchanged for it.
     pub(super) in_callers_name: bool,
-    /// Whether it carried credentials that the operator has set, perhaps beside a caller's token. Their refusal may quote them.
+    /// Whether it carried the operator's credentials, perhaps beside the caller's token. The refusal may quote them.
     pub(super) in_operators_name: bool,
 }
 
-/// Members of a JSON body by which servers say what is wrong.
+/// JSON members with the server's error message, in order of preference.
 const WORDS: [&str; 4] = ["error_description", "message", "detail", "error"];
 
-/// Returns the server's own words for its refusal, if it has any.
+/// Returns the server's own words, if any.
 fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<String> {
     let said = match json {
         Some(json) => {
@@ -62,8 +61,8 @@ fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<St
     (!said.is_empty()).then_some(said)
 }
 
-/// Reads a refusal. If it may be of the operator's credentials, returns beside it the server's words, which are for the operator alone, and
-/// empty where the server has none.
+/// Reads a refusal. If it may concern the operator's credentials, also returns the server's words, perhaps empty, which only the
+/// operator may read.
 pub(super) async fn read(answer: Response, refused: Refused) -> (Refusal, Option<String>) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     if let Some(target) = redirect_target(&answer) {
@@ -141,7 +140,7 @@ fn meaning(
             busy("the server is not available", said, retry_after)
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => denied(status, in_callers_name, said),
-        // It is for a request that the server has not read in time, but some say it of what they have run for too long.
+        // The status means that the request arrived too slowly, but some servers send it after running a call for too long.
         StatusCode::REQUEST_TIMEOUT if is_call => {
             may_have_run(format!("the server answered {status}"), said)
         }
@@ -155,7 +154,7 @@ fn meaning(
         _ if status.is_redirection() => {
             told("the server answers with a redirect that names no URL")
         }
-        // Whether a server that fails has executed anything, nobody knows.
+        // A failing server may have executed the call.
         _ if status.is_server_error() => {
             may_have_run(format!("the server answered {status}"), said)
         }
@@ -166,7 +165,7 @@ fn meaning(
     })
 }
 
-/// What happened, and the server's own words for it.
+/// Joins a description with the server's own words.
 fn saying(what: String, said: Option<&str>) -> String {
     match said {
         Some(said) => format!("{what}: {said}"),
@@ -174,15 +173,15 @@ fn saying(what: String, said: Option<&str>) -> String {
     }
 }
 
-/// Whether the server says in words that it does not know the session any more: by an error that is not the request's own.
+/// Whether the server's words say that the session is unknown, rather than the request wrong.
 fn says_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -> bool {
     let Some(error) = error else {
         return false;
     };
     match status {
-        // Only Shoal says it by an error of the request itself.
+        // Only Shoal reports it as the answer to the request.
         StatusCode::NOT_FOUND if is_answer => error.code == code::GONE,
-        // With 400, as some servers answer instead, the reference server among them.
+        // Some servers use 400, among them the reference server.
         StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if !is_answer => {
             error.message.to_lowercase().contains("session")
         }
@@ -197,7 +196,7 @@ fn may_have_run(reason: String, said: Option<&str>) -> RequestOutcome {
     }
 }
 
-/// The same for whoever repeats it, until its credentials change.
+/// The same credentials would be refused again.
 fn denied(status: StatusCode, in_callers_name: bool, said: Option<&str>) -> RequestOutcome {
     let what = match (status, in_callers_name) {
         (StatusCode::UNAUTHORIZED, true) => "the server does not accept the caller's credentials",
@@ -342,7 +341,7 @@ mod tests {
                 );
             }
         }
-        // The log has also a refusal without words.
+        // The log also shows a refusal without words.
         let (_, for_operator) = judge(
             StatusCode::FORBIDDEN,
             &HeaderMap::new(),

@@ -1,4 +1,4 @@
-//! A caller's token, traded for one that the server takes (RFC 8693).
+//! Exchanges a caller's token for a token of the server (RFC 8693).
 
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use super::{TokenExchangeConfig, check_url, read_secret};
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
-/// Trades tokens of callers.
 pub(super) struct TokenExchange {
     config: TokenExchangeConfig,
     endpoint: Url,
@@ -21,7 +20,7 @@ pub(super) struct TokenExchange {
     tokens: Tokens,
 }
 
-/// Checks what an operator says of it.
+/// Checks the settings.
 pub(super) fn check(config: &TokenExchangeConfig) -> Result<(), String> {
     check_url(&config.endpoint, WHAT)?;
     match config.client_id.is_empty() && config.client_secret_file.is_some() {
@@ -31,7 +30,7 @@ pub(super) fn check(config: &TokenExchangeConfig) -> Result<(), String> {
 }
 
 impl TokenExchange {
-    /// Nothing is asked yet. An answer may take as long as `within`.
+    /// Creates an exchange without a request. `within` limits each request.
     pub(super) fn new(config: TokenExchangeConfig, within: Duration) -> Result<Self, String> {
         check(&config)?;
         Ok(Self {
@@ -42,15 +41,16 @@ impl TokenExchange {
         })
     }
 
-    /// Where tokens are traded.
+    /// The token endpoint.
     pub(super) fn endpoint(&self) -> &Url {
         &self.endpoint
     }
 
-    /// The `Authorization` of a caller's requests to the server.
+    /// Returns the `Authorization` header for a caller's requests.
     ///
     /// # Errors
-    /// When the caller brought no token, or there is none for it.
+    ///
+    /// Fails if the caller sent no token, or the exchange failed.
     pub(super) async fn authorization(
         &self,
         client: &Client,
@@ -73,7 +73,7 @@ impl TokenExchange {
         traded.await
     }
 
-    /// The server does not take a caller's token any more.
+    /// Drops the caller's cached token after the server refused it.
     pub(super) fn forget(&self, caller: &Caller) {
         if let Some(subject) = bearer(caller) {
             self.tokens.forget(&caller.principal, subject);
@@ -82,7 +82,7 @@ impl TokenExchange {
 
     async fn trade(&self, client: &Client, subject: &str) -> Result<Token, NoToken> {
         let secret = match &self.config.client_secret_file {
-            // Read each time: it may have been changed.
+            // The file is read for each request, because it may change.
             Some(file) => Some(read_secret(file).await.map_err(NoToken::Away)?),
             None => None,
         };
@@ -130,7 +130,6 @@ impl TokenExchange {
     }
 }
 
-/// The token that a caller has brought.
 fn bearer(caller: &Caller) -> Option<&str> {
     let header = std::str::from_utf8(caller.headers.get("authorization")?).ok()?;
     let (scheme, token) = header.trim().split_once(' ')?;

@@ -1,4 +1,4 @@
-//! Keeping the document up to date, and the backend's state true.
+//! Keeps the document and the backend's state current.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ use crate::http_client::{
     EqualServers, HttpClient, NoToken, Reachability, Unanswered, check_url, modified, send,
 };
 
-/// One service, and what is known of it.
+/// One service, its document and its state.
 pub(super) struct OpenApiService {
     pub(super) config: OpenApiConfig,
     pub(super) http: HttpClient,
@@ -31,17 +31,17 @@ pub(super) struct OpenApiService {
     pub(super) restarts: AtomicU64,
     choice: ToolChoice,
     source: DocumentSource,
-    /// Goes where only the document leads.
+    /// The client for servers that only the document names.
     others: HttpClient,
-    /// Where it is, if the operator says so.
+    /// The service's URL, if configured.
     base: Option<Url>,
-    /// Whether it is the first of several equal services: these have the same tools.
+    /// Whether it is the first of several equal services, which share their tools.
     is_first: bool,
     api: RwLock<Option<Arc<Api>>>,
 }
 
 impl OpenApiService {
-    /// Nothing is known yet.
+    /// Creates a service without a document.
     pub(super) fn new(
         config: OpenApiConfig,
         choice: ToolChoice,
@@ -54,7 +54,7 @@ impl OpenApiService {
         let source = DocumentSource::of(&config.document)?;
         let base = base.map(|base| check_url(base, BASE)).transpose()?;
         let named = match &source {
-            // It is the operator's own: it may name any server.
+            // The operator's own file may name any server.
             DocumentSource::File(_) => Named::All,
             DocumentSource::Url(url) => Named::These(base.iter().chain([url]).cloned().collect()),
         };
@@ -74,7 +74,7 @@ impl OpenApiService {
         })
     }
 
-    /// What the document says, once it has been read.
+    /// Returns the operations, once the document has been read.
     pub(super) fn api(&self) -> Option<Arc<Api>> {
         self.api.read().clone()
     }
@@ -97,7 +97,7 @@ impl OpenApiService {
         Ok((api.await?, loaded.files))
     }
 
-    /// Whether the service answers anything.
+    /// Fails if the service does not answer.
     async fn ask(&self, base: &Url) -> Result<(), String> {
         let client = self.http.prepare()?;
         let asking = async {
@@ -118,21 +118,19 @@ impl OpenApiService {
     }
 }
 
-/// Looks after one service.
 pub(super) struct Monitor {
     service: Arc<OpenApiService>,
     publish: watch::Sender<BackendState>,
-    /// The files of the document that is in use.
+    /// The files of the current document.
     files: Vec<ReadFile>,
-    /// The size of the list that was last told.
+    /// The list size that was last logged.
     told: Option<ListSize>,
-    /// How often the tools have changed.
     generation: u64,
     was_away: bool,
 }
 
 impl Monitor {
-    /// Publishes to `publish`.
+    /// Creates a monitor that publishes to `publish`.
     pub(super) fn new(service: Arc<OpenApiService>, publish: watch::Sender<BackendState>) -> Self {
         Self {
             service,
@@ -144,7 +142,6 @@ impl Monitor {
         }
     }
 
-    /// Runs until the backend shuts down.
     pub(super) async fn run(mut self) {
         let closing = self.service.closing.clone();
         tokio::select! {
@@ -173,7 +170,8 @@ impl Monitor {
                 }
                 Err(unread) => {
                     self.was_away = true;
-                    // The process of a service that was typed ends within the first pause, and says why itself.
+                    // With a server from the command line, the process ends within the first pause and reports
+                    // the reason itself.
                     let waits = self.service.api().is_none() && !self.was_tried_again();
                     let news = self.publish_failure(unread);
                     if !waits {
@@ -189,7 +187,7 @@ impl Monitor {
         }
     }
 
-    /// Reads the document where that is due, and asks the service. Returns what is degraded.
+    /// Rereads the document when due, and checks the service. Returns the degradation.
     async fn look(&mut self) -> Result<Option<String>, Unread> {
         let known = self.service.api();
         let is_due = match self.service.source {
@@ -248,7 +246,7 @@ impl Monitor {
         self.service.restarts.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns why the service is not ready, if that is news.
+    /// Returns why the service is not ready, if the reason is new.
     fn publish_failure(&self, unread: Unread) -> Option<String> {
         let was_ready = self.publish.borrow().catalog.is_some() || self.service.api().is_some();
         let detail = match unread {

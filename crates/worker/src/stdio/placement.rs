@@ -1,21 +1,19 @@
-//! Which call runs on which shared process: pure bookkeeping.
+//! Decides which shared process runs a call. Pure bookkeeping.
 //!
-//! A legacy process does not say which call a question belongs to. So a call whose client can be
-//! asked runs *alone* in its process, and everything else shares. (Sharing a process between one
-//! askable call and others would not do: a tool called by a client without capabilities may ask all
-//! the same, and its question would reach the askable call's client.) Modern processes never ask, so
-//! there everything shares.
+//! A legacy process does not say which call a question belongs to. A call whose client can be asked therefore runs *alone*
+//! in its process, and all other calls share processes. An askable call cannot share, because a tool may ask a client
+//! without capabilities too, and its question would reach the askable call's client. Modern processes ask no questions, so
+//! all their calls share.
 //!
-//! A call that waits for its client's answer keeps its process, but that one does not count among those that there may
-//! be: another may be started in its stead. So however many questions stay without an answer, the other calls have as
-//! many processes as ever. Questions are bounded instead.
+//! While a call waits for its client's answer, it keeps its process, but another process may start in its place. Unanswered
+//! questions therefore do not reduce the processes of other calls. A limit on questions bounds them instead.
 //!
-//! A call that may end its process runs *apart*: only with calls of the same caller. For such calls there may be one more
-//! process, and one is always left to the others.
+//! A call that may end its process runs *apart*, sharing only with calls of the same caller. One extra process may start for
+//! such calls, and one process always remains for the others.
 //!
-//! Where callers have processes of their own, a process belongs to the *owner* whose call came to it first, and takes no
-//! others'. The lead takes no calls then. An owner has a few processes at most. When there is no room for another owner's,
-//! an idle one is given up: of whoever has most, the one that was used last the longest ago.
+//! If callers have processes of their own, a process belongs to the *owner* whose call came first. The lead then takes no
+//! calls. Each owner has a limited number of processes. When another owner needs room, the owner with the most processes
+//! loses its least recently used idle one.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -27,92 +25,87 @@ use tokio::time::Instant;
 use super::demand::Demands;
 use crate::upstream::Quarantine;
 
-/// Names a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SlotId(pub(super) u64);
 
-/// Names a waiting call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct WaiterId(pub(super) u64);
 
-/// What a call needs.
+/// The requirements of a call.
 #[derive(Clone, Debug)]
 pub(super) struct Want {
-    /// To be alone in a legacy process, because its client can be asked.
+    /// Whether it needs a legacy process alone, because its client can be asked.
     pub(super) alone: bool,
-    /// To be apart from calls of other callers than this one, because it may end the process.
+    /// The caller whose calls may share its process, if the call may end the process.
     pub(super) apart: Option<FailureKey>,
-    /// Whether it may run beside other callers' calls where there is no process for it apart.
+    /// Whether it may share with other callers if no process apart is free.
     pub(super) may_share: bool,
-    /// Whose call it is.
     pub(super) principal: Principal,
-    /// Its session.
     pub(super) session: Option<SessionId>,
-    /// The owner that the process must have, if callers have processes of their own.
+    /// The required owner of the process, if callers have processes of their own.
     pub(super) owner: Option<FailureKey>,
 }
 
-/// A process that takes calls.
 #[derive(Debug)]
 struct ProcessSlot {
     id: SlotId,
     lead: bool,
     modern: bool,
-    /// The owner of the process, if callers have processes of their own.
+    /// The owner, if callers have processes of their own.
     owner: Option<FailureKey>,
-    /// When it was used last.
+    /// When a call last used it.
     used: Instant,
     sharing: usize,
-    /// Whose calls share it, if they are apart from others.
+    /// The caller whose calls run apart in it.
     apart: Option<FailureKey>,
-    /// Whose call is alone there.
+    /// The principal whose call is alone in it.
     taken: Option<Principal>,
-    /// What that call has asked its client.
+    /// Open questions of that call.
     questions: usize,
     retiring: bool,
     quarantine: Quarantine,
 }
 
-/// Why a call may not ask.
+/// Why a call may not ask its client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TooManyAsk {
-    /// So many calls of its principal do.
+    /// The principal has this many asking calls.
     OfPrincipal(usize),
-    /// So many calls do.
+    /// The pool has this many asking calls.
     Of(usize),
 }
 
-/// Processes and the calls that wait for one.
+/// Processes, and the calls that wait for them.
 #[derive(Debug)]
 pub(super) struct Placement {
     limit: usize,
-    /// How many of these one owner may have.
+    /// Maximum processes of one owner.
     of_owner: usize,
-    /// Places that are kept for the lead.
+    /// Places reserved for the lead.
     of_lead: usize,
     starting: usize,
     slots: Vec<ProcessSlot>,
     waiting: VecDeque<(WaiterId, Want)>,
 }
 
-/// What to do next.
+/// The next steps.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Which waiting calls go where; `true` if alone.
+    /// Waiting calls and their processes; `true` if alone.
     pub(super) granted: Vec<(WaiterId, SlotId, bool)>,
-    /// How many processes to start; each ends in [`Placement::started`].
+    /// How many processes to start. Call [`Placement::started`] after each.
     pub(super) start: usize,
-    /// Which processes to shut down: nobody is on them, and nobody comes any more.
+    /// Processes to shut down: they run no calls and accept none.
     pub(super) retired: Vec<SlotId>,
 }
 
 impl Placement {
-    /// At most `limit` processes.
+    /// Allows at most `limit` processes.
     pub(super) fn new(limit: usize) -> Self {
         Self::owned(limit, limit)
     }
 
-    /// At most `limit` processes, of which each owner has at most `of_owner`.
+    /// Allows at most `limit` processes, and `of_owner` for each owner.
     pub(super) fn owned(limit: usize, of_owner: usize) -> Self {
         Self {
             limit,
@@ -124,14 +117,13 @@ impl Placement {
         }
     }
 
-    /// The same without a lead.
+    /// Reserves no place for a lead.
     pub(super) fn without_lead(mut self) -> Self {
         self.of_lead = 0;
         self
     }
 
-    /// A process is ready. The lead is the one that is always kept running; its place is not given
-    /// to others while it is away.
+    /// Adds a ready process. The place of the lead, which always runs, stays reserved while it restarts.
     pub(super) fn join(&mut self, id: SlotId, lead: bool, modern: bool) {
         self.slots.push(ProcessSlot {
             id,
@@ -148,32 +140,31 @@ impl Placement {
         });
     }
 
-    /// A process is gone.
+    /// Removes a process.
     pub(super) fn leave(&mut self, id: SlotId) {
         self.slots.retain(|slot| slot.id != id);
     }
 
-    /// A process that a plan asked for was started, or could not be.
+    /// Ends a start that a plan requested, whether it succeeded or failed.
     pub(super) fn started(&mut self) {
         self.starting -= 1;
     }
 
-    /// Whether there is no process at all.
     pub(super) fn is_deserted(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// A call waits.
+    /// Adds a waiting call.
     pub(super) fn wait(&mut self, id: WaiterId, want: Want) {
         self.waiting.push_back((id, want));
     }
 
-    /// A call waits no more.
+    /// Removes a waiting call.
     pub(super) fn forget(&mut self, id: WaiterId) {
         self.waiting.retain(|(waiter, _)| *waiter != id);
     }
 
-    /// A call has left its process.
+    /// Ends a call's use of its process.
     pub(super) fn release(&mut self, id: SlotId, alone: bool) {
         if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
             if alone {
@@ -186,15 +177,15 @@ impl Placement {
         }
     }
 
-    /// A process takes no further call. It is retired by the plan that finds it idle.
+    /// Closes a process to further calls. A plan that finds it idle retires it.
     pub(super) fn retire(&mut self, id: SlotId) {
         if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
             slot.retiring = true;
         }
     }
 
-    /// Gives up a process that its owner has not used for this long; it is retired by the next plan. How long it may be idle
-    /// yet, if it has an owner.
+    /// Closes a process that its owner has not used for `idle`, and the next plan retires it. Otherwise returns how much
+    /// longer an owned process may be idle.
     pub(super) fn give_up_idle(&mut self, id: SlotId, idle: Duration) -> Option<Duration> {
         let slot = self.slots.iter_mut().find(|slot| slot.id == id)?;
         slot.owner.as_ref()?;
@@ -206,8 +197,8 @@ impl Placement {
         Some(left)
     }
 
-    /// A call that is alone asks its client, until [`answered`](Self::answered). As many of one principal may as it may have
-    /// processes, and twice as many of all as there may be.
+    /// Opens a question of a call that is alone, until [`answered`](Self::answered). A principal may have as many asking
+    /// calls as processes, and the pool twice as many as its processes.
     pub(super) fn ask(&mut self, id: SlotId) -> Result<(), TooManyAsk> {
         let Some(slot) = self.slots.iter().find(|slot| slot.id == id) else {
             return Ok(());
@@ -228,15 +219,15 @@ impl Placement {
         Ok(())
     }
 
-    /// A question is not open any more.
+    /// Closes a question.
     pub(super) fn answered(&mut self, id: SlotId) {
         if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
             slot.questions -= 1;
         }
     }
 
-    /// Places whoever can be placed, the longest waiting first. `quarantine` tells whom a process
-    /// may not ask because of calls that it has not confirmed to have stopped.
+    /// Places waiting calls, oldest first. `quarantine` returns whom a process may ask while the end of cancelled calls is
+    /// unconfirmed.
     pub(super) fn plan(&mut self, quarantine: impl Fn(SlotId) -> Quarantine) -> Plan {
         for slot in &mut self.slots {
             slot.quarantine = quarantine(slot.id);
@@ -253,7 +244,7 @@ impl Placement {
             if want.may_share {
                 want.apart = want.apart.filter(|key| self.has_room_apart(key, most));
             }
-            // Processes that empty themselves for those who wait longer take nobody else.
+            // Processes that drain for older waiting calls accept no other calls.
             let reserved = self.emptiest(demands.lonely(&want.owner), &want.owner);
             if let Some(slot) = self.find(&want, &reserved, most) {
                 let alone = want.alone && !slot.modern;
@@ -284,7 +275,7 @@ impl Placement {
         plan
     }
 
-    /// How many processes an owner may have besides those that it has.
+    /// How many more processes an owner may have.
     fn room_of(&self, owner: &Option<FailureKey>) -> usize {
         let Some(owner) = owner else {
             return usize::MAX;
@@ -294,7 +285,7 @@ impl Placement {
         self.of_owner.saturating_sub(own.count())
     }
 
-    /// Gives up so many idle processes of owners who have no call that waits.
+    /// Closes up to `count` idle processes of owners without a waiting call.
     fn give_up_for_others(&mut self, count: usize, demands: &Demands) {
         let going = |slot: &&ProcessSlot| slot.owner.is_some() && slot.retiring;
         for _ in self.slots.iter().filter(going).count()..count {
@@ -323,13 +314,13 @@ impl Placement {
         }
     }
 
-    /// Whether a call runs apart, or is to.
+    /// Whether a call runs apart, or waits to.
     fn has_apart(&self) -> bool {
         let waits = || self.waiting.iter().any(|(_, want)| want.apart.is_some());
         self.slots.iter().any(|slot| slot.apart.is_some()) || waits()
     }
 
-    /// Whether calls of this caller may have a process apart, of `most` that there may be: one is left to the others.
+    /// Whether this caller's calls may have a process apart, within `most` processes. One process remains for the others.
     fn has_room_apart(&self, key: &FailureKey, most: usize) -> bool {
         let mut callers = Vec::new();
         let apart = self.slots.iter().filter_map(|slot| slot.apart.as_ref());
@@ -338,8 +329,8 @@ impl Placement {
         callers.len() < most
     }
 
-    /// Puts those who must be alone in an order in which no principal comes second before each has come first. One that has
-    /// processes has come already.
+    /// Orders calls that must be alone so that each principal gets a first turn before any gets a second. Running processes
+    /// count as turns.
     fn take_turns(&mut self) {
         let alone = |(_, want): &&(WaiterId, Want)| want.alone;
         if self.waiting.iter().filter(alone).nth(1).is_none() {
@@ -362,7 +353,7 @@ impl Placement {
         }
     }
 
-    /// The process that takes a call, of `most` that there may be.
+    /// The process for a call, within `most` processes.
     fn find(&mut self, want: &Want, reserved: &[SlotId], most: usize) -> Option<&mut ProcessSlot> {
         let has_room = |key: &FailureKey| self.has_room_apart(key, most);
         let is_open = want.apart.as_ref().is_none_or(has_room);
@@ -374,16 +365,16 @@ impl Placement {
         };
         let fitting = self.slots.iter_mut().filter(fits);
         if want.owner.is_some() {
-            // The owner's oldest, which knows most of what the owner did.
+            // The owner's oldest process has most of the owner's state.
             let taken = |slot: &&mut ProcessSlot| slot.sharing == 0 && !want.alone;
             fitting.min_by_key(|slot| (slot.owner.is_none(), taken(slot), slot.id))
         } else if want.alone {
-            // The last one, so that the first is left for those who share.
+            // The last process, so that the first ones stay free for shared calls.
             fitting.last()
         } else if want.apart.is_some() {
             fitting.max_by_key(|slot| slot.apart.is_some())
         } else {
-            // A process that is shared already, so that the others stay free for those who cannot.
+            // A process that is already shared, so that others stay free for calls alone.
             fitting.min_by_key(|slot| (slot.sharing == 0, slot.sharing))
         }
     }
@@ -401,7 +392,7 @@ impl Placement {
         slots.iter().take(count).map(|slot| slot.id).collect()
     }
 
-    /// Processes beside which calls go on that have asked are too many once those do not.
+    /// Retires the surplus left when asking calls that had extra processes stop asking.
     fn retire_surplus(&mut self, surplus: usize) {
         let going = |slot: &ProcessSlot| slot.retiring && !slot.lead;
         let surplus = surplus.saturating_sub(self.slots.iter().filter(|slot| going(slot)).count());
@@ -410,8 +401,8 @@ impl Placement {
         idle.take(surplus).for_each(|slot| slot.retiring = true);
     }
 
-    /// A process that may ask nobody but one session blocks all others for as long as the cancelled
-    /// call's end is not confirmed, which may be for ever: it is replaced.
+    /// Retires a process that may ask only one session. It would block all others until the cancelled call's end is
+    /// confirmed, perhaps for ever.
     fn retire_for<'a>(&mut self, unplaced: impl Iterator<Item = &'a Want>) {
         for want in unplaced {
             let mut slots = self.slots.iter_mut();
@@ -464,7 +455,7 @@ impl ProcessSlot {
     }
 }
 
-/// Counts callers once each.
+/// Adds a caller unless it is listed already.
 pub(super) fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
     if !callers.iter().any(|other| other.is_of_caller_of(key)) {
         callers.push(*key);

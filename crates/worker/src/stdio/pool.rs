@@ -1,4 +1,4 @@
-//! The processes that sessions share, and more of them when calls would wait.
+//! The processes that sessions share, started as calls need them.
 
 mod lease;
 
@@ -24,9 +24,9 @@ use crate::upstream::{
     StartError,
 };
 
-/// What a call is told that has waited for a process too long.
+/// The reason for a call that waited too long for a process.
 const BUSY: &str = "all processes of the server are busy";
-/// How often a process is looked at that nobody uses, at most.
+/// Minimum interval between two checks of an idle process.
 const SHORTEST_IDLE: Duration = Duration::from_millis(10);
 
 /// The shared processes of a backend, opened in one way.
@@ -34,15 +34,15 @@ pub(super) struct ProcessPool {
     launcher: Arc<Launcher>,
     opening: PoolOpening,
     state: Mutex<State>,
-    /// Tells that a call waits for a process.
+    /// Notified when a call waits for a process.
     wanted: Notify,
 }
 
 /// How the processes of a pool are opened.
 pub(super) enum PoolOpening {
-    /// Like the lead, which the supervisor keeps running among them.
+    /// Like the lead, which the supervisor keeps running in this pool.
     BesideLead(Binding),
-    /// In the modern era, beside a server that was opened as a legacy one.
+    /// In the modern era, beside a server whose lead is legacy.
     Modern(Arc<ModernSide>),
 }
 
@@ -59,11 +59,10 @@ struct State {
 struct Process {
     connection: Arc<Connection>,
     occupants: Occupants,
-    /// Whether it is known whose its lists are.
+    /// Whether the owner of its lists is known.
     is_followed: bool,
 }
 
-/// A call that waits for a process.
 struct Waiter {
     granted: oneshot::Sender<Lease>,
     key: FailureKey,
@@ -73,25 +72,25 @@ struct Waiter {
 /// Why the lead process does not run.
 struct Down {
     reason: String,
-    /// Whether calls are refused. Until the server has failed to start again they wait: mostly it is back in a moment.
+    /// Whether calls are refused. They wait until a restart has failed, because most restarts are quick.
     stays: bool,
 }
 
-/// A plan with what it takes to carry it out, which happens outside the lock.
+/// A plan, and everything needed to carry it out outside the lock.
 struct Steps {
     granted: Vec<(oneshot::Sender<Lease>, Lease)>,
     retired: Vec<Arc<Connection>>,
     start: usize,
 }
 
-/// Takes a waiter out of the queue when its call gives up.
+/// Removes a waiter when its call gives up.
 struct WaiterGuard<'a> {
     id: WaiterId,
     pool: &'a ProcessPool,
 }
 
 impl ProcessPool {
-    /// No process yet.
+    /// Creates a pool without processes.
     pub(super) fn new(launcher: Arc<Launcher>, placement: Placement, opening: PoolOpening) -> Self {
         let (placement, down) = match opening {
             PoolOpening::BesideLead(_) => (placement, Some(Down::stays("the server is starting"))),
@@ -117,11 +116,12 @@ impl ProcessPool {
         }
     }
 
-    /// Waits for a lease for a call of this key, as long as a call may wait.
+    /// Waits for a lease for a call of this key, for at most the call's maximum wait.
     ///
     /// # Errors
-    /// Nothing was executed: there is no process, none became free, calls like it have ended too many of them, or the call
-    /// was cancelled first.
+    ///
+    /// Nothing was executed: there is no process, none became free, similar calls ended too many processes, or the call
+    /// was cancelled.
     pub(super) async fn lease(
         self: &Arc<Self>,
         mut want: Want,
@@ -146,7 +146,7 @@ impl ProcessPool {
                 return Err(CallFailure::overloaded(reason, pause));
             }
         };
-        // An owner's processes are apart from others' anyway.
+        // An owner's processes are apart already.
         want.apart = (apart && want.owner.is_none()).then_some(key);
         want.may_share = !certain;
         let (sender, mut granted) = oneshot::channel();
@@ -187,14 +187,14 @@ impl ProcessPool {
         context.wait(Patience::OfCall, granted).await
     }
 
-    /// A running process, to ask it for something that is nobody's call.
+    /// Returns a running process for Shoal's own requests.
     pub(super) fn any(&self) -> Option<Arc<Connection>> {
         let state = self.state.lock();
         let first = state.processes.iter().min_by_key(|(id, _)| **id);
         first.map(|(_, process)| process.connection.clone())
     }
 
-    /// A leased process is this owner's alone, for as long as it runs: what its server lists is for nobody else.
+    /// Assigns a leased process and its lists to this owner for as long as it runs.
     pub(super) fn is_of(&self, lease: &Lease, owner: ListOwner) {
         let is_new = {
             let mut state = self.state.lock();
@@ -206,15 +206,14 @@ impl ProcessPool {
         }
     }
 
-    /// Takes note of how a call ended.
+    /// Records how a call ended.
     pub(super) fn ended(&self, lease: &Lease, outcome: &CallOutcome) {
         if lease.apart && !matches!(outcome, CallOutcome::Failed(_)) {
             self.state.lock().crashes.succeeded_apart(&lease.key);
         }
     }
 
-    /// Refuses further calls and waits for the end of the processes, which the launcher's token has
-    /// begun.
+    /// Refuses further calls, and waits for the processes, which the launcher's token has told to end.
     pub(super) async fn close(&self) {
         let processes: Vec<Arc<Connection>> = {
             let mut state = self.state.lock();
@@ -251,7 +250,7 @@ impl ProcessPool {
         });
     }
 
-    /// Waits for the end of a process, and sees to it that one ends that its owner does not use.
+    /// Waits for a process to end, and ends it when its owner no longer uses it.
     async fn attend(self: &Arc<Self>, id: SlotId, over: &CancellationToken) {
         let longest = self.launcher.settings.session_idle.max(SHORTEST_IDLE);
         let mut wait = longest;
@@ -275,7 +274,7 @@ impl ProcessPool {
         self.proceed();
     }
 
-    /// Does what has become possible.
+    /// Carries out the steps that are now possible.
     fn proceed(self: &Arc<Self>) {
         let steps = {
             let mut state = self.state.lock();
@@ -283,7 +282,7 @@ impl ProcessPool {
             state.prepare(plan, self)
         };
         for (waiter, lease) in steps.granted {
-            // A lease that nobody waits for any more gives its process back here.
+            // Dropping the lease of a waiter that gave up returns its process.
             drop(waiter.send(lease));
         }
         for process in steps.retired {
@@ -323,8 +322,8 @@ impl Lead for Arc<ProcessPool> {
         self.join(process, true);
     }
 
-    /// Calls fail at once where there is no other process, and the server has failed to start again, or does not try soon.
-    /// After a process that has run they have the next one started.
+    /// Fails calls if there is no other process and a restart has failed or is far off. After the end of a process that
+    /// had run, calls wait for the restart.
     fn fails(&self, reason: &str, pause: Duration) -> bool {
         let mut state = self.state.lock();
         state.down = Some(Down {
@@ -373,27 +372,27 @@ impl State {
         self.last_id
     }
 
-    /// Why no call can be taken.
+    /// Why the pool accepts no calls.
     fn unavailable(&self) -> Option<String> {
         let down = self.down.as_ref().filter(|down| down.stays)?;
         (self.placement.is_deserted()).then(|| down.reason.clone())
     }
 
-    /// Fails everybody who waits.
+    /// Fails all waiting calls.
     fn dismiss(&mut self) {
         for (id, _) in self.waiters.drain() {
             self.placement.forget(id);
         }
     }
 
-    /// A process could not be started: how long to wait before the next one.
+    /// Records a failed start. Returns how long to wait before the next.
     fn not_started(
         &mut self,
         began: Instant,
         error: &StartError,
         opening: &PoolOpening,
     ) -> Duration {
-        // Where there is a lead, it says so.
+        // If there is a lead, the supervisor reports it.
         if matches!(opening, PoolOpening::Modern(_)) {
             self.down = Some(Down::stays(&error.to_string()));
             if self.unavailable().is_some() {
@@ -403,7 +402,7 @@ impl State {
         self.restart_delay.after_failure(began)
     }
 
-    /// The pause after that is over.
+    /// Ends the pause after a failed start.
     fn may_start(&mut self, opening: &PoolOpening) {
         self.placement.started();
         if matches!(opening, PoolOpening::Modern(_)) {
@@ -419,7 +418,7 @@ impl State {
         }
     }
 
-    /// Takes out what has ended but was not noticed yet.
+    /// Removes processes that have ended.
     fn sweep(&mut self) {
         let dead = self
             .processes

@@ -1,4 +1,4 @@
-//! The opening of a connection, and finding out whether its server is modern or legacy.
+//! Opens a connection, and finds out whether its server is modern or legacy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,30 +13,28 @@ use super::error::StartError;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
-/// How many times as long as it may say nothing to `initialize` a server is waited for that answers `server/discover` first, and lists legacy
-/// versions.
+/// Factor on the `initialize` timeout for a server that answers `server/discover` first and lists legacy versions.
 const SLOW: u32 = 4;
 
-/// Characters of a server's versions that are shown.
+/// Maximum characters of a server's versions in messages.
 const SHOWN: usize = 200;
 
-/// What a server said of itself.
+/// The server's answer to the opening.
 #[derive(Clone, Debug)]
 pub(crate) struct Greeting {
-    /// How it is to be spoken to.
+    /// The era of the connection.
     pub(crate) era: Era,
-    /// `Implementation`
+    /// The server's `Implementation`.
     pub(crate) server_info: Option<RawJson>,
-    /// `ServerCapabilities`
+    /// The server's `ServerCapabilities`.
     pub(crate) capabilities: RawJson,
-    /// Instructions for models.
     pub(crate) instructions: Option<String>,
-    /// Whether it makes tasks of calls of tools.
+    /// Whether it turns tool calls into tasks.
     pub(crate) tasks: bool,
 }
 
 impl Greeting {
-    /// Of a server that has not said anything yet.
+    /// The greeting of a server that has not answered yet.
     pub(crate) const NONE: Self = Self {
         era: Era::Legacy,
         server_info: None,
@@ -45,12 +43,12 @@ impl Greeting {
         tasks: false,
     };
 
-    /// Whether a capability is declared.
+    /// Whether the server declares a capability.
     pub(crate) fn declares(&self, capability: &str) -> bool {
         RawObject::of(&self.capabilities).is_some_and(|declared| declared.has(capability))
     }
 
-    /// Whether a capability is declared with this flag on.
+    /// Whether the server declares a capability with this flag on.
     pub(crate) fn offers(&self, capability: &str, flag: &str) -> bool {
         let declared = RawObject::of(&self.capabilities);
         let capability = declared.and_then(|declared| RawObject::of(&declared.get(capability)?));
@@ -77,7 +75,7 @@ impl Greeting {
     }
 }
 
-/// A revision before this one has no capability for completions, which servers of prompts and templates may have.
+/// Earlier revisions have no capability for completions, although their servers may offer completions.
 const FIRST_WITH_COMPLETIONS: Revision = Revision::V2025_03_26;
 
 fn with_completions(capabilities: RawJson) -> RawJson {
@@ -92,43 +90,42 @@ fn with_completions(capabilities: RawJson) -> RawJson {
     declared.to_json()
 }
 
-/// What 2025-11-25 has for it.
+/// The capability for tasks in 2025-11-25.
 fn makes_tasks_of_calls(capabilities: &RawJson) -> Option<RawJson> {
     let requests = capabilities.member("tasks")?.member("requests")?;
     requests.member("tools")?.member("call")
 }
 
-/// How to open a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// With `initialize`, and with `server/discover` if that is refused or nothing comes for this
-    /// long. A server that speaks both eras is legacy then: its requests to clients exist only there.
+    /// `initialize`, and `server/discover` if the server refuses or does not answer in this time. A server of both eras is opened
+    /// as legacy, because only legacy servers send requests to clients.
     Either(Duration),
-    /// With `initialize`, put so.
+    /// `initialize` in this form.
     Legacy(Form),
-    /// With `server/discover`.
+    /// `server/discover`.
     Modern,
 }
 
-/// How plainly `initialize` is put. SDKs of older revisions refuse what they do not know.
+/// The form of `initialize`. SDKs of older revisions refuse unknown members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As the newest legacy revision has it.
+    /// The form of the newest legacy revision.
     #[default]
     Newest,
-    /// As 2025-06-18 has it: capabilities without members.
+    /// The form of 2025-06-18: capabilities without members.
     Memberless,
-    /// As 2025-03-26 has it: without elicitation.
+    /// The form of 2025-03-26: without elicitation.
     WithoutElicitation,
-    /// As 2024-11-05 has it, without any capability.
+    /// The form of 2024-11-05: without capabilities.
     Bare,
 }
 
 impl Form {
-    /// All but the newest one, each plainer than the one before.
+    /// All older forms, from the newest to the plainest.
     pub(crate) const PLAINER: [Self; 3] = [Self::Memberless, Self::WithoutElicitation, Self::Bare];
 
-    /// The next one of these; the first one after the last.
+    /// The next plainer form, or the first after the last.
     pub(crate) fn next_plainer(self) -> Self {
         Self::PLAINER[self as usize % Self::PLAINER.len()]
     }
@@ -142,7 +139,7 @@ impl Form {
         }
     }
 
-    /// The capabilities as far as this form can say them.
+    /// Reduces the capabilities to those of this form.
     fn capabilities(self, full: RawJson) -> RawJson {
         let nothing = RawJson::from_static("{}");
         let Some(declared) = RawObject::of(&full).filter(|_| self != Self::Newest) else {
@@ -163,7 +160,7 @@ impl Form {
     }
 }
 
-/// Opens the connection. The caller bounds the time.
+/// Opens the connection. The caller sets the time limit.
 pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
     match opening {
         Opening::Legacy(form) => {
@@ -191,8 +188,8 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
     let mut discover = discover(link).await?;
     let answer = tokio::select! {
         biased;
-        // A slow starter (`npx` that downloads first) finds both openings waiting; if it is legacy
-        // it answers `initialize` before it refuses the other.
+        // A slow starter (`npx` with a download) finds both requests waiting. A legacy server then answers `initialize` before it
+        // refuses the other.
         late = initialize.outcome(), if waits => match late {
             RequestOutcome::Answered(Outcome::Error(error)) => {
                 refused = Some(StartError::Refused(error));
@@ -208,14 +205,14 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
     };
     let is_dual = lists_legacy(&answer);
     match (judge(answer), refused) {
-        // Both are refused: what it says to the older one is about the server, not about the method.
+        // The server refused both. Its answer to `initialize` says more about the server.
         (Err(StartError::NotModern | StartError::Rejected(_)), Some(refused)) => Err(refused),
-        // The answer to `initialize` may still come.
+        // The answer to `initialize` may still arrive.
         (Err(StartError::NotModern), None) if waits => {
             let late = initialize.outcome().await;
             settle_legacy(link, late).await
         }
-        // It may take its time to open a session, and its requests to clients exist only there.
+        // The server may be slow to open a session, and only legacy servers send requests to clients.
         (Ok(modern), None) if waits && is_dual => {
             let patience = patience.saturating_mul(SLOW);
             match tokio::time::timeout(patience, initialize.outcome()).await {
@@ -252,7 +249,6 @@ async fn initialize(link: &Arc<Link>, form: Form) -> Result<RequestHandle, Start
     open(link, Method::Initialize, params.to_json()).await
 }
 
-/// Finishes the handshake with a legacy server.
 async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greeting, StartError> {
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
@@ -267,8 +263,8 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
         RequestOutcome::Lost { reason, .. } => return Err(StartError::Ended { reason }),
     };
     let result = RawObject::of(&result).ok_or(StartError::Malformed)?;
-    // Whoever shares no version with its server ends the connection (2025-11-25, Lifecycle, Version Negotiation): what it
-    // says may look as known and mean something else.
+    // A client without a common version must end the connection (2025-11-25, Lifecycle, Version Negotiation), because known
+    // messages may have another meaning.
     let version = match result.get("protocolVersion").and_then(|v| v.string()) {
         Some(version) => legacy(&version).ok_or_else(|| unsupported(&[version]))?,
         None => return Err(StartError::Versionless),
@@ -279,7 +275,7 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
         greeting.capabilities = with_completions(greeting.capabilities);
     }
     if greeting.declares("logging") {
-        // Everything, once: each caller's own level is applied on the way back to it.
+        // Requests all levels once. Shoal filters by each caller's level later.
         let level = RawJson::from_static(r#"{"level":"debug"}"#);
         let link = link.clone();
         tokio::spawn(async move { link.request(Method::SetLevel, Some(level)).await });
@@ -287,12 +283,11 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
     Ok(greeting)
 }
 
-/// It takes nothing at the moment, not even this.
+/// The server is too busy for the opening.
 fn busy(failure: &CallFailure) -> StartError {
     StartError::Refused(RpcError::new(code::OVERLOADED, failure.to_string()))
 }
 
-/// Whether the answer to `server/discover` lists a legacy version too.
 fn lists_legacy(answer: &RequestOutcome) -> bool {
     let RequestOutcome::Answered(Outcome::Result(result)) = answer else {
         return false;
@@ -301,7 +296,7 @@ fn lists_legacy(answer: &RequestOutcome) -> bool {
     versions.is_some_and(|versions| speaks(&offered(&versions), Era::Legacy))
 }
 
-/// What the answer to `server/discover` tells.
+/// Interprets the answer to `server/discover`.
 fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
@@ -326,14 +321,14 @@ fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     Ok(Greeting::of(Era::Modern, &result, info))
 }
 
-/// An error that only a modern server sends says what is wrong with it; any other, that it is legacy.
+/// An error code that only modern servers use describes a modern server's problem. Any other error means a legacy server.
 fn judge_error(error: RpcError) -> StartError {
     let supported = error.data.as_ref().and_then(RawObject::of);
     let supported = supported.and_then(|data| data.get("supported"));
     match (error.code, supported) {
         (code::UNSUPPORTED_VERSION, Some(versions)) => {
             judge_versions(&versions).err().unwrap_or_else(|| {
-                // It has just refused the newest, so none that it lists is of any use.
+                // The server refused the newest version, so none of its listed versions is usable.
                 unsupported(&offered(&versions))
             })
         }
@@ -369,7 +364,7 @@ fn unsupported(offered: &[String]) -> StartError {
     }
 }
 
-/// The revision ahead of the first one that was published. The TypeScript SDK still takes it.
+/// A revision before the first published one. The TypeScript SDK still accepts it.
 const BEFORE_ALL: &str = "2024-10-07";
 
 fn legacy(version: &str) -> Option<Revision> {

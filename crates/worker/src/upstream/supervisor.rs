@@ -1,4 +1,4 @@
-//! Keeping the lead connection running, and the backend's state true.
+//! Keeps the lead connection running and the backend's state current.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,64 +22,63 @@ use super::modern_side::ModernSide;
 use super::restart_delay::RestartDelay;
 use crate::BackendState;
 
-/// How long a server that has told its tools is waited for to tell its other lists, before it takes calls without them.
+/// How long calls wait for the other lists of a server that has listed its tools.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long a server that was asked for its other era is waited for, before it takes calls.
+/// How long calls wait for a server that was asked for its other era.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What a server may offer that says nothing of itself to Shoal.
+/// The assumed capabilities of a server that only accepts callers' requests.
 const ANY: &str = r#"{"tools":{},"resources":{},"prompts":{},"completions":{}}"#;
 
-/// Who is told of the lead connection.
+/// Is notified about the lead connection.
 pub(crate) trait Lead: Send + Sync + 'static {
-    /// It is ready.
+    /// The connection is ready.
     fn joins(&self, connection: &Arc<Connection>);
 
-    /// It is gone, or could not be opened, and calls wait for the next one, for about `pause`. Returns whether nobody can
-    /// take calls meanwhile.
+    /// The connection ended or could not be opened. Calls wait about `pause` for the next one. Returns whether no other
+    /// connection can take calls meanwhile.
     fn fails(&self, reason: &str, pause: Duration) -> bool;
 
-    /// The server is there, and takes requests only in callers' names. Returns when it is to be tried again.
+    /// The server is reachable but accepts only callers' requests. Returns when the supervisor should try again.
     fn refused(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 
-    /// The lead connection takes no further call, and is retired once its calls have ended.
+    /// The lead connection accepts no further calls, and retires after its last call.
     fn replaces(&self, _connection: &Arc<Connection>) {}
 
-    /// Returns once a call needs it.
+    /// Returns once a call needs the lead.
     fn wanted(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Runs the lead connection: the one whose lists are the catalog.
+/// Runs the lead connection, whose lists become the catalog.
 pub(crate) struct Supervisor {
     launcher: Arc<Launcher>,
     modern_side: Arc<ModernSide>,
     lead: Arc<dyn Lead>,
     state: watch::Sender<BackendState>,
-    /// What was read last; the generations survive restarts.
+    /// The last read catalog. Its generations continue after restarts.
     catalog: Option<PoolCatalog>,
-    /// The degraded parts that the log has named already.
+    /// Degraded parts that are already in the log.
     told: BTreeSet<String>,
 }
 
-/// How a lead's time ended.
 enum End {
-    /// It could not be opened. Where it has never been ready, waiting may be in vain.
+    /// It could not be opened. If it was never ready, waiting may be in vain.
     NotOpened(String, Prospect),
-    /// It had been ready. What ended it may have been a call, for which others must not wait.
+    /// It was ready and ended, perhaps because of a call, so other calls do not wait.
     Over(String),
-    /// It was retired by the pool.
+    /// The pool retired it.
     Retired,
 }
 
-/// What a start that failed says of the next one.
+/// What a failed start says about the next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prospect {
-    /// It may succeed.
+    /// The next may succeed.
     Open,
-    /// It will fail too, unless something is changed.
+    /// The next will fail unless somebody changes something.
     Poor,
 }
 
@@ -93,7 +92,7 @@ impl Prospect {
 }
 
 impl Supervisor {
-    /// Publishes to `state`.
+    /// Creates a supervisor that publishes to `state`.
     pub(crate) fn new(
         launcher: Arc<Launcher>,
         modern_side: Arc<ModernSide>,
@@ -113,7 +112,7 @@ impl Supervisor {
     /// Runs until the backend shuts down.
     pub(crate) async fn run(mut self) {
         let settings = &self.launcher.settings;
-        // Apart, so that a server that callers end again and again may fail to start once.
+        // Separate delays, so that a server that callers end repeatedly may still fail to start once.
         let [mut starting, mut running] = [(); 2].map(|()| RestartDelay::of(settings));
         let starts_it = self.launcher.transport.has_servers_of_their_own();
         let closing = self.launcher.closing.clone();
@@ -138,7 +137,7 @@ impl Supervisor {
             };
             let pause = delay.after_failure(began);
             let wait = if on_demand { Duration::ZERO } else { pause };
-            // The process of a server that was typed ends within the first pause, and says why itself.
+            // With a server from the command line, the process ends within the first pause and reports the reason itself.
             let waits = self.catalog.is_none() && self.restarts() == 0;
             self.publish_failure(&reason, prospect, wait);
             if !waits {
@@ -169,9 +168,9 @@ impl Supervisor {
         tracing::warn!(target: "shoal::upstream", reason, stderr, ?pause, on_demand, "the server is tried again");
     }
 
-    /// Starts the lead and stays with it to its end.
+    /// Starts the lead, and stays with it until its end.
     async fn stay_with_lead(&mut self) -> End {
-        // What runs without Shoal may come up without it.
+        // A server that runs without Shoal may come up on its own.
         let runs_alone = !self.launcher.transport.has_servers_of_their_own();
         let prospect = |may_pass| Prospect::of(runs_alone || may_pass);
         let connection = match self.launcher.launch_lead().await {
@@ -185,7 +184,7 @@ impl Supervisor {
             }
         };
         let link = &connection.link;
-        // Before the lists are read, so that a change during the reading is not missed.
+        // Created before the lists are read, to catch changes during the reading.
         let mut pace = ListPace::new(link.changes());
         let mut lists = Lists::of(link, self.catalog.as_ref());
         if self.lists_differ() {
@@ -220,7 +219,7 @@ impl Supervisor {
         let has_switched = modern_side.has_switched();
         if !was_asked && modern_side.was_asked() && (has_switched || link.pending.ended().is_some())
         {
-            // The question has spoilt it, and is not put again.
+            // The era question broke the connection, so Shoal does not ask again.
             if has_switched {
                 modern_side.learn(link).await;
             }
@@ -255,14 +254,14 @@ impl Supervisor {
             tokio::select! {
                 () = over.cancelled() => {
                     if learns && connection.is_retired() {
-                        // What the next lead lists too.
+                        // The next lead offers these lists too.
                         learning.await;
                     }
                     return self.ended(&connection);
                 }
                 Some(list) = answers.next() => {
                     lists.take(link, list);
-                    // What the connection's end has cut off is no news.
+                    // Errors after the connection's end are no change.
                     if answers.is_empty() && connection.is_alive() {
                         let changed = self.publish(link, &mut lists);
                         pace.was_read(changed, lists.missing());
@@ -279,12 +278,12 @@ impl Supervisor {
         }
     }
 
-    /// Whether each caller has lists of its own: there is nothing to read for all of them.
+    /// Whether each caller has its own lists, so that there is no common list to read.
     fn lists_differ(&self) -> bool {
         self.launcher.settings.lists == ListScope::Principal
     }
 
-    /// The server lets Shoal know only of what it offers to callers. What that is, they are told when they ask.
+    /// Serves without a lead, because the server accepts only callers' requests. Callers learn its lists when they ask.
     async fn go_without_lead(&mut self, error: &StartError) -> End {
         let reason = error.to_string();
         if self.told.insert(reason.clone()) {
@@ -332,7 +331,7 @@ impl Supervisor {
         });
     }
 
-    /// Ends a connection that ended while its lists were read, or that offers nothing.
+    /// Ends a connection that closed during the reading, or that offers nothing.
     async fn of_no_use(&self, connection: &Connection, lists: &Lists) -> Option<End> {
         let link = &connection.link;
         let ended = link.pending.ended().or_else(|| link.lost());
@@ -362,7 +361,7 @@ impl Supervisor {
         End::Over(reason)
     }
 
-    /// Offers what was read. Returns whether it is new.
+    /// Publishes the lists. Returns whether they changed.
     fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;
@@ -372,7 +371,7 @@ impl Supervisor {
         catalog.headers.clone_from(&self.launcher.settings.headers);
         let mut changed = true;
         if let Some(old) = &self.catalog {
-            // Whether a change was announced says little: some servers announce none, and others announce each list.
+            // Announcements are unreliable: some servers send none, and others one for each list.
             let resources = old.resources != catalog.resources
                 || old.resource_templates != catalog.resource_templates;
             let differs = [
@@ -396,7 +395,7 @@ impl Supervisor {
         changed
     }
 
-    /// Logs what is wrong with the lists, once, and that it is so no more.
+    /// Logs each problem with the lists once, and its end.
     fn tell_of(&mut self, link: &Link, lists: &Lists) {
         let wrong: BTreeSet<String> = lists.wrong().collect();
         for what in wrong.difference(&self.told) {

@@ -1,4 +1,4 @@
-//! Refusals that do not depend on the revision.
+//! Refusals that are the same in every revision.
 
 use std::sync::Arc;
 use std::time::Duration;

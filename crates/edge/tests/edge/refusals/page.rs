@@ -1,4 +1,4 @@
-//! The rows of `rows.md`, whether an answer is what its row says, and whether `docs/errors.md` explains it.
+//! The rows of `rows.md`: tests compare answers with them, and check that `docs/errors.md` explains each.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::server::header;
 const ROWS: &str = include_str!("rows.md");
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
 
-/// What is answered to one kind of wrong request.
+/// The expected answer to one kind of wrong request.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     what: String,
@@ -19,7 +19,7 @@ pub(super) struct Row {
     message: String,
 }
 
-/// The rows of every table whose columns are what, HTTP, code and message.
+/// The rows of every table with the columns request, HTTP, code and message.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for line in ROWS.lines() {
@@ -87,7 +87,7 @@ impl Page {
             .collect()
     }
 
-    /// The rows that no test has seen.
+    /// The rows without a test.
     pub(super) fn untested(&self) -> Vec<&Row> {
         let rows = self.rows.iter();
         rows.filter(|row| !self.seen.contains(&row.what)).collect()
@@ -100,7 +100,7 @@ impl Page {
     }
 }
 
-/// The code and statuses of a row of the page's table of codes.
+/// The code and statuses in a row of the page's table of codes.
 fn explained(line: &str) -> Vec<(i64, u16)> {
     let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
     let [code, statuses, _, _] = cells[..] else {

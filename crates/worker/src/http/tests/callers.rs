@@ -1,4 +1,4 @@
-//! What the server is told of who is calling.
+//! Tests of what the server learns about the caller.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::harness::{Client, TestBackend, error, failure, scratch, text};
 use super::server::Server;
 use crate::{CallersWithoutToken, HttpConfig, HttpIsolation, TokenExchangeConfig};
 
-/// What the server saw in the headers of the last request of a method.
+/// The headers of the last request of a method.
 async fn seen(server: &Server, method: &str) -> Value {
     server.seen().await["headers"][method].clone()
 }
@@ -42,14 +42,14 @@ async fn headers_of_callers_are_passed_on_where_they_are_named() {
         assert_eq!(call["authorization"], "Bearer a");
         assert_eq!(call["x-team"], "blue");
         assert_eq!(call["x-other"], Value::Null);
-        // What nobody's call has caused is Shoal's own.
+        // Requests without a call are Shoal's own.
         let list = seen(&server, "tools/list").await;
         assert_eq!(list["authorization"], "Bearer shoal");
         if era == "legacy" {
             let opening = seen(&server, "initialize").await;
             assert_eq!(opening["authorization"], "Bearer a");
         }
-        // What one caller has brought is not another's, and what Shoal has is not anybody's.
+        // Callers see neither another caller's headers nor Shoal's.
         let other = Client::named("b");
         let refused = running.call(&other, "echo", arguments).await;
         let told = error(refused).message;
@@ -74,7 +74,7 @@ async fn callers_without_a_token_get_shoals_where_the_operator_says_so() {
     assert_eq!(call["authorization"], "Bearer shoal");
 }
 
-/// The server may keep a session in the name of whoever opened it.
+/// The server may bind a session to the caller that opened it.
 #[tokio::test]
 async fn callers_that_bring_different_headers_share_no_session() {
     let server = Server::start(&[]).await;
@@ -92,7 +92,7 @@ async fn callers_that_bring_different_headers_share_no_session() {
     assert_eq!(session("c", "Bearer a").await, first);
 }
 
-/// The cookies that a call brings to a server whose answer to it sets one.
+/// The cookies of a call whose answer sets a cookie.
 async fn cookies(running: &TestBackend, client: &Client, sets: &str) -> Value {
     let arguments = json!({ "sets": sets });
     text(&running.call(client, "cookies", arguments).await)
@@ -128,7 +128,7 @@ async fn calls_over_a_connection_that_callers_share_bring_and_set_no_cookies() {
         let server = Server::start(&flags).await;
         let running = server.backend().await;
         running.catalog_where(|_| true).await;
-        // Shoal's own requests do.
+        // Shoal's own requests carry cookies.
         assert_eq!(seen(&server, "tools/list").await["cookie"], "other=1");
         for name in ["a", "b", "a"] {
             let brought = cookies(&running, &Client::named(name), name).await;
@@ -137,7 +137,6 @@ async fn calls_over_a_connection_that_callers_share_bring_and_set_no_cookies() {
     }
 }
 
-/// A client that brings a token, or none.
 fn client(name: &str, token: Option<&str>) -> Client {
     let header = token.map(|token| format!("Bearer {token}"));
     let headers: Vec<_> = header
@@ -147,7 +146,7 @@ fn client(name: &str, token: Option<&str>) -> Client {
     Client::named(name).bringing(&headers)
 }
 
-/// A configuration that has tokens traded at the server itself.
+/// A configuration whose token endpoint is the server.
 fn trading(server: &Server) -> HttpConfig {
     let exchange = TokenExchangeConfig {
         endpoint: server.url.replace("/mcp", "/token"),
@@ -191,13 +190,13 @@ async fn a_callers_token_is_traded_for_one_that_the_server_takes() {
             })
         );
         assert_eq!(called(&other).await, "Bearer 2 for two");
-        // It is kept, and the own token of the principal is not mixed up with another one of it.
+        // The exchanged token is cached, for each of the principal's tokens.
         assert_eq!(called(&first).await, "Bearer 1 for one");
         assert_eq!(
             called(&client("a", Some("three"))).await,
             "Bearer 3 for three"
         );
-        // The lists are read with none.
+        // Shoal reads the lists without a token.
         let list = seen(&server, "tools/list").await;
         assert_eq!(list["authorization"], Value::Null);
     }
@@ -225,7 +224,7 @@ async fn a_call_without_a_token_for_the_server_is_told_why() {
         panic!("it may have run");
     };
     assert!(reason.contains("503"), "{reason}");
-    // Nothing has reached the server itself.
+    // The server itself got no request.
     assert_eq!(server.seen().await["runs"], json!({}));
     server.order(json!({ "refusal": null })).await;
     assert_eq!(text(&echo(client("a", Some("three"))).await), "x");
@@ -246,7 +245,7 @@ async fn a_traded_token_that_the_server_does_not_take_is_traded_anew() {
     assert_ne!(call["authorization"], "Bearer 1 for one");
 }
 
-/// It would be refused again, and its retries would not help.
+/// Retries would be refused too.
 #[tokio::test]
 async fn a_caller_whose_token_is_refused_is_told_so() {
     for status in [401, 403] {
@@ -263,7 +262,7 @@ async fn a_caller_whose_token_is_refused_is_told_so() {
             "{}",
             refused.message
         );
-        // The server is not blamed, and lets others in.
+        // The server stays healthy, and accepts other callers.
         server.order(json!({ "status": null })).await;
         let good = client("b", Some("good"));
         let outcome = running.call(&good, "echo", json!({ "text": "x" })).await;
@@ -271,14 +270,14 @@ async fn a_caller_whose_token_is_refused_is_told_so() {
     }
 }
 
-/// They may name the key, or show a part of it.
+/// The words may quote the key.
 #[tokio::test]
 async fn words_about_the_operators_credentials_are_for_the_operator() {
     for (header, token, is_kept_back) in [
         ("X-Key", Some("bad"), true),
         ("X-Key", None, true),
         ("Authorization", None, true),
-        // The caller's replaces it.
+        // The caller's header replaces the operator's.
         ("Authorization", Some("bad"), false),
     ] {
         let server = Server::start(&[]).await;

@@ -1,4 +1,4 @@
-//! Security schemes, headers, and to whom they go.
+//! Tests of security schemes and headers, and the servers that receive them.
 
 use serde_json::{Value, json};
 use shoal_ports::Secret;
@@ -55,7 +55,7 @@ async fn the_first_alternative_that_is_configured_is_taken() {
             .map(|(name, it)| (name.to_owned(), it))
             .collect();
         let running = service.backend_of(config).await;
-        // Where the key is a credential, it is no argument.
+        // A key that is a credential is no argument.
         let mine = if query.is_empty() {
             json!({})
         } else {
@@ -74,7 +74,7 @@ async fn the_first_alternative_that_is_configured_is_taken() {
     }
 }
 
-/// They may name the key, or show a part of it.
+/// The words may quote the key.
 #[tokio::test]
 async fn words_about_the_operators_credentials_are_for_the_operator() {
     let service = Petstore::start().await;
@@ -85,7 +85,7 @@ async fn words_about_the_operators_credentials_are_for_the_operator() {
     let callers = Client::named("b").bringing(&token);
     for (own, goes_with_callers) in [
         (None, false),
-        // The caller's replaces it.
+        // The caller's header replaces the operator's.
         (Some("Authorization"), false),
         (Some("X-Key"), true),
     ] {
@@ -146,7 +146,7 @@ async fn credentials_go_only_where_the_operator_says() {
     };
     let state = running.state_where(told("no such security scheme")).await;
     assert!(state.catalog.is_none() && state.detail.unwrap().starts_with("cannot start: "));
-    // A file is the operator's own: it may name any server.
+    // The operator's own file may name any server.
     let mut config = monitor.config();
     config.document = other.to_str().unwrap().to_owned();
     config.headers.insert("x-key".into(), Secret::new("x"));

@@ -1,4 +1,4 @@
-//! The opening, and modern servers.
+//! Tests of the opening, and of modern servers.
 
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ async fn a_modern_server_that_does_not_know_the_older_opening_is_reached_all_the
     }
 }
 
-/// A server of both eras, and where it says what was started and run.
+/// A server of both eras, and its log of started processes and calls.
 fn dual() -> (StdioConfig, Scratch) {
     let trace = scratch("dual");
     let config = fixture("dual.py", &["--trace", trace.to_str().unwrap()]);
@@ -169,7 +169,7 @@ fn both() -> [Client; 2] {
     [Client::askable("a"), modern]
 }
 
-/// The Go SDK refuses requests to clients once it was sent `server/discover`.
+/// The Go SDK refuses requests to clients after `server/discover`.
 #[tokio::test]
 async fn a_server_that_was_asked_for_the_other_era_may_ask_by_requests() {
     let (mut config, _trace) = dual();
@@ -180,7 +180,7 @@ async fn a_server_that_was_asked_for_the_other_era_may_ask_by_requests() {
     assert_eq!(answer["action"], "accept", "{answer}");
 }
 
-/// Its process takes calls by then.
+/// By then, its process accepts calls.
 #[tokio::test]
 async fn a_server_that_says_late_that_it_has_the_other_era_may_ask_by_requests() {
     let (mut config, trace) = dual();
@@ -243,13 +243,13 @@ async fn a_server_of_both_eras_may_ask_by_results() {
         }
         let (older, newer) = (format!("legacy {tool}"), format!("modern {tool}"));
         let newer = newer.as_str();
-        // Tried once in the legacy way, and known from then on.
+        // The first attempt is legacy, and later ones use the known era.
         let expected = ["legacy", &older, "modern", newer, newer, newer, newer];
         assert_eq!(traced(&trace), expected);
     }
 }
 
-/// One whose calls run in the modern era.
+/// A client whose calls run in the modern era.
 fn one_of_the_modern_side(name: &str) -> Client {
     Client::modern(name, r#"{"elicitation":{}}"#)
 }
@@ -277,7 +277,7 @@ async fn a_caller_that_ends_the_modern_process_keeps_nobody_else_from_it() {
     }
 }
 
-/// A process that reads nothing more has one call half written, and another one not at all.
+/// A process that stops reading has one call half written and another unwritten.
 #[tokio::test]
 async fn a_call_that_the_modern_process_never_read_runs_in_another_one() {
     for isolation in [Isolation::Shared, Isolation::Session] {
