@@ -13,11 +13,12 @@ use crate::exit::Failure;
 use crate::print;
 use crate::stdio::exchange::endpoint;
 
-/// Prints the configuration. Standard error says where to paste it, so that standard output can be
-/// redirected to a file.
+/// Prints the configuration. The place to paste it goes to standard error, so that standard output
+/// can be redirected to a file.
 ///
 /// # Errors
-/// When the client cannot be configured so.
+///
+/// Fails if the client does not support this configuration.
 pub fn run(command: &ClientConfig) -> Result<(), Failure> {
     let program = std::env::current_exe().context("cannot find the running program")?;
     // Clients start programs without a shell's PATH, so use the full path.
@@ -27,7 +28,7 @@ pub fn run(command: &ClientConfig) -> Result<(), Failure> {
     Ok(print::print(&text)?)
 }
 
-/// A client and its configuration for an endpoint.
+/// The configuration of a client for an endpoint.
 #[derive(Serialize)]
 pub struct ClientSetup {
     /// The client's name.
@@ -40,8 +41,8 @@ pub struct ClientSetup {
     pub text: String,
 }
 
-/// The configurations of all known clients for the endpoint, with a placeholder for the token if
-/// one is needed. Empty for an invalid URL.
+/// Returns the configurations of all known clients for the endpoint, with a placeholder for a
+/// required token. Empty for an invalid URL.
 pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
     let header = Header {
         name: "Authorization".to_owned(),
@@ -73,7 +74,6 @@ pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
     clients.filter_map(setup).collect()
 }
 
-/// The configuration of a client that starts Shoal as `program`.
 fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
     endpoint(&command.url).map_err(|error| Failure::usage(error.to_string()))?;
     let by_stdio =
@@ -91,10 +91,10 @@ fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
     )?)
 }
 
-/// A server that the client calls over HTTP.
+/// The configuration of a client that calls Shoal over HTTP.
 fn called(command: &ClientConfig) -> Value {
     let mut server = Map::new();
-    // Cursor tells servers apart by their members.
+    // Cursor recognizes the server's type by its members.
     if command.client != McpClient::Cursor {
         server.insert("type".to_owned(), "http".into());
     }
@@ -108,7 +108,7 @@ fn called(command: &ClientConfig) -> Value {
     server.into()
 }
 
-/// A server that the client starts.
+/// The configuration of a client that starts `shoal stdio`.
 fn started(command: &ClientConfig, program: &str) -> Result<Value, Failure> {
     let mut server = Map::new();
     if command.client != McpClient::ClaudeDesktop {
@@ -138,7 +138,7 @@ fn started(command: &ClientConfig, program: &str) -> Result<Value, Failure> {
     Ok(server.into())
 }
 
-/// The bearer token of a header, the only header that `shoal stdio` can send.
+/// Returns the bearer token. `shoal stdio` can send no other header.
 fn token(header: &Header) -> Result<&str, Failure> {
     let is_authorization = header.name.eq_ignore_ascii_case("authorization");
     let token = header.value.strip_prefix("Bearer ");
@@ -160,7 +160,7 @@ fn name(client: McpClient) -> &'static str {
     }
 }
 
-/// Where the client reads its configuration.
+/// The place to paste the configuration.
 fn place(client: McpClient) -> &'static str {
     match client {
         McpClient::ClaudeCode => {

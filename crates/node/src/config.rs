@@ -1,4 +1,4 @@
-//! The settings of a process, and where they come from: defaults, a file, the environment, flags.
+//! The settings of a process, from defaults, a file, the environment and flags.
 
 mod calls;
 mod catalog;
@@ -79,7 +79,7 @@ pub use streams::Streams;
 pub use tasks::Tasks;
 use toml::Value;
 
-/// Bytes of the configuration file at most.
+/// Maximum bytes of the configuration file.
 pub(crate) const LONGEST_FILE: u64 = 16 << 20;
 
 /// Everything that can be configured.
@@ -137,7 +137,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What telemetry is set up with in a process that others know as `instance`.
+    /// Returns the telemetry settings of a process that is called `instance` elsewhere.
     #[must_use]
     pub fn telemetry_of(&self, instance: &str) -> Telemetry {
         let roles: Vec<&str> = self.node.roles.iter().map(|role| role.as_str()).collect();
@@ -149,42 +149,42 @@ impl Settings {
     }
 }
 
-/// A setting that a program makes, below all others: its path and its value.
+/// The path and value of a program's own setting, which all other sources override.
 pub type Preset = (Vec<String>, Value);
 
-/// A setting made on the command line.
+/// A setting from the command line.
 #[derive(Clone, Debug)]
 pub struct Flag {
-    /// The word, for messages.
+    /// The flag's name, for messages.
     pub flag: &'static str,
     /// The setting's path.
     pub path: Vec<String>,
-    /// Its value.
+    /// The setting's value.
     pub value: Value,
 }
 
-/// Settings that have been read and checked.
+/// Settings that were read and checked.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The settings.
     pub settings: Settings,
-    /// Who made any of them.
+    /// The sources that set anything.
     pub sources: Vec<String>,
     /// Whether there was a configuration file.
     pub from_file: bool,
-    /// What they were made of.
+    /// The explicitly set values.
     pub given: Given,
-    /// What can be used, and is worth a warning all the same.
+    /// Warnings about valid settings.
     pub warnings: Vec<Finding>,
-    /// The pools that are there by `discovery.file`.
+    /// The pools from `discovery.file`.
     pub discovered: BTreeSet<String>,
-    /// Why others of it were left out.
+    /// Why other pools from `discovery.file` were left out.
     pub left_out: Vec<Finding>,
-    /// What this machine lacks of what the settings name. A process that needs it says so itself.
+    /// Files and programs that the settings name but this machine lacks. A process that needs one reports it itself.
     pub absent: Vec<Finding>,
 }
 
-/// Whether a value at this path may be a secret, or a secret put in the wrong place.
+/// Whether a value at this path may be a secret, perhaps by mistake.
 fn holds_secrets(keys: &[String]) -> bool {
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     matches!(

@@ -1,8 +1,8 @@
-//! The pools of this process: started with it, changed while it works.
+//! Starts the pools of this process, and changes them while it runs.
 //!
-//! A pool's form is what runs its calls, and the settings that its offer is made by. A changed pool gets another form once
-//! that is ready; until then, and for what they have begun, the workers go on with the former one. They stay the same workers:
-//! nobody that is linked to them sees more than another list.
+//! A pool's form is its backend and the settings of its offer. A changed pool switches to its new form once that is ready. Until
+//! then, and for calls that have begun, its workers use the old form. The workers stay the same, so linked nodes see only a new
+//! list.
 
 mod starting;
 
@@ -28,25 +28,25 @@ use crate::config::{Pool, Role, Settings};
 use crate::program::PoolHandler;
 use crate::roles;
 
-/// How long a worker that has nothing left to do may take to say goodbye.
+/// Time limit for an idle worker's goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// The pools of this process, as a cheap handle.
+/// The pools of this process. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Pools(Arc<Inner>);
 
 struct Inner {
     node: NodeId,
-    /// Whether they run here. If not, only what is offered of them is known.
+    /// Whether the pools run in this process. Otherwise, it only knows their offers.
     run_here: bool,
-    /// Where requests of backends may go.
+    /// The allowed targets of backends' requests.
     outbound: Outbound,
     rejoin: Duration,
     presence: PresencePorts,
     dispatch: Dispatch,
     joins: OnceLock<Weak<WorkerJoins>>,
     state: Mutex<State>,
-    /// Held while anything is changed.
+    /// Held during every change.
     turn: tokio::sync::Mutex<Option<PoolHandler>>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -54,15 +54,15 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// As the configuration says.
+    /// The pools of the configuration.
     wanted: BTreeMap<String, Pool>,
-    /// As they are.
+    /// The pools in use.
     running: BTreeMap<String, RunningPool>,
     /// The forms that are not ready yet.
     starting: BTreeMap<String, StartingForm>,
-    /// Workers that end their last calls.
+    /// Workers that finish their last calls.
     leaving: Vec<Arc<WorkerRuntime>>,
-    /// How many workers each pool has had: each has a name of its own.
+    /// How many workers each pool has had, for unique names.
     named: HashMap<String, usize>,
 }
 
@@ -78,10 +78,11 @@ struct PoolWorker {
 }
 
 impl Pools {
-    /// Starts the pools of the settings, and has `dispatch` know them.
+    /// Starts the pools of the settings, and adds them to `dispatch`.
     ///
     /// # Errors
-    /// When a backend cannot be made of its settings.
+    ///
+    /// Fails if a backend cannot be created.
     pub(crate) async fn start(
         settings: &Settings,
         node: &NodeId,
@@ -126,9 +127,9 @@ impl Pools {
         Ok(pools)
     }
 
-    /// Has the workers join other nodes, from now on.
+    /// Joins all workers, present and future, to other nodes.
     pub(crate) fn join(&self, joins: &Arc<WorkerJoins>) {
-        // A node has them once.
+        // A node has one `WorkerJoins`.
         let _ = self.0.joins.set(Arc::downgrade(joins));
         for pool in self.0.state.lock().running.values_mut() {
             for worker in &mut pool.workers {
@@ -141,12 +142,12 @@ impl Pools {
         self.0.joins.get().and_then(Weak::upgrade)
     }
 
-    /// Ends what is being changed when it is dropped, as [`stop`](Self::stop) does.
+    /// Returns a guard that ends changes in progress when dropped, as [`stop`](Self::stop) does.
     pub(crate) fn stop_with(&self) -> DropGuard {
         self.0.stop.clone().drop_guard()
     }
 
-    /// Every worker, those too that are leaving.
+    /// Returns all workers, also those that are leaving.
     pub(crate) fn workers(&self) -> Vec<Arc<WorkerRuntime>> {
         let state = self.0.state.lock();
         let running = state.running.values().flat_map(|pool| &pool.workers);
@@ -154,13 +155,13 @@ impl Pools {
         running.chain(&state.leaving).cloned().collect()
     }
 
-    /// Whether there is to be no pool but these.
+    /// Whether the configuration has no pools besides these.
     pub(crate) fn wants_only(&self, these: &BTreeSet<String>) -> bool {
         let state = self.0.state.lock();
         state.wanted.keys().all(|name| these.contains(name))
     }
 
-    /// The pools that go on as they were because what is to run them is not ready, and why not.
+    /// The pools that keep their old form because the new one is not ready, and the reason.
     pub(crate) fn waiting(&self) -> Vec<String> {
         let state = self.0.state.lock();
         let waiting = state.starting.iter();
@@ -169,14 +170,19 @@ impl Pools {
             .collect()
     }
 
-    /// Changes the pools to what `wanted` says. New forms of pools get ready after this has returned. Sessions keep their former
-    /// servers for as long as `sessions`. `put_in_force` is called once nothing can fail any more, and puts the quotas and policy
-    /// rules in force that were written with the pools: pools that are not wanted any more take no calls before, and other pools
-    /// change after. Returns the pools that differ from what was wanted before. Dropped before its end, it may have changed some
-    /// of them.
+    /// Changes the pools to `wanted`. Returns the pools that differ from the previous configuration. New forms continue to start
+    /// after the return, and sessions keep their old servers for up to `sessions`.
+    ///
+    /// `put_in_force` applies the quotas and policy rules of the same configuration, once nothing can fail any more. Before it,
+    /// removed pools stop taking calls. After it, other pools change.
     ///
     /// # Errors
-    /// When a backend cannot be made of its settings. Then no pool was changed, and `put_in_force` was not called.
+    ///
+    /// Fails if a backend cannot be created. Then no pool has changed, and `put_in_force` was not called.
+    ///
+    /// # Cancel safety
+    ///
+    /// If it is dropped, some pools may have changed.
     pub(crate) async fn apply(
         &self,
         wanted: &BTreeMap<String, Pool>,
@@ -225,7 +231,7 @@ impl Pools {
         Ok(changed)
     }
 
-    /// Makes the backends of the pools that need other ones than they have.
+    /// Creates the backends of the pools that need new ones.
     async fn make(
         &self,
         changed: &[String],
@@ -243,7 +249,7 @@ impl Pools {
             })
         };
         let mut needed: Vec<&String> = changed.iter().filter(needs).collect();
-        // The program's own server can be started once: last, when nothing can fail any more.
+        // The program's own server can be started only once. It goes last, when nothing can fail any more.
         needed.sort_by_key(|name| wanted[*name].backend.is_handler());
         let mut made = BTreeMap::new();
         for name in needed {
@@ -265,7 +271,7 @@ impl Pools {
         Ok(made)
     }
 
-    /// Changes a pool that goes on with its backend.
+    /// Changes a pool that keeps its backend.
     async fn adjust(&self, name: &str, settings: &Pool, sessions: Duration) {
         let (change, workers) = {
             let mut state = self.0.state.lock();
@@ -291,7 +297,7 @@ impl Pools {
         }
     }
 
-    /// Has a form take over once it is ready.
+    /// Switches to a form once it is ready.
     fn begin(&self, name: &str, form: StartingForm, sessions: Duration) {
         tracing::info!(pool = name, "a pool's new form is starting");
         let (pools, owned) = (self.clone(), name.to_owned());
@@ -305,7 +311,7 @@ impl Pools {
                 () = waiting.given_up() => {}
                 () = waiting.ready() => {
                     let _turn = pools.0.turn.lock().await;
-                    // Unless another one has taken its place meanwhile.
+                    // Another form may have replaced this one.
                     if !pools.0.stop.is_cancelled() && !waiting.is_given_up() {
                         pools.take_over(&owned, &waiting, sessions).await;
                         return;
@@ -316,7 +322,7 @@ impl Pools {
         });
     }
 
-    /// From now on calls of the pool run by this form.
+    /// Switches the pool's calls to this form.
     async fn take_over(&self, name: &str, form: &StartingForm, sessions: Duration) {
         let running = {
             let mut state = self.0.state.lock();
@@ -325,7 +331,7 @@ impl Pools {
             running.map(|running| running.workers.clone())
         };
         let settings = form.settings();
-        // First, so that nothing of the new server is offered that the new rules hide.
+        // Applied first, so that the new rules hide the new server's tools from the beginning.
         self.configure(name, Some(settings));
         let mut former = running.into_iter().flatten();
         let mut workers = Vec::new();
@@ -397,7 +403,7 @@ impl Pools {
         }
     }
 
-    /// Lets a worker end what it has, and go. When the process ends before that, the worker ends with the others.
+    /// Lets a worker finish its calls and leave. At the end of the process, it ends with the others.
     fn let_go(&self, worker: PoolWorker, why: &'static str) {
         let PoolWorker { runtime, joined } = worker;
         self.0.state.lock().leaving.push(runtime.clone());
@@ -421,7 +427,7 @@ impl Pools {
         });
     }
 
-    /// Changes nothing any more. Forms that were starting are ended, within `limit`; workers go on.
+    /// Stops all changes. Ends starting forms within `limit`; workers continue.
     pub(crate) async fn stop(&self, limit: Duration) {
         self.0.stop.cancel();
         self.0.tasks.close();

@@ -1,4 +1,4 @@
-//! Reading the configuration again while the process works.
+//! Reloads the configuration while the process runs.
 
 mod reader;
 mod state;
@@ -25,27 +25,27 @@ use crate::pools::Pools;
 use crate::service_manager::ServiceManager;
 use crate::signals::HangUps;
 
-/// Has the configuration read again when that is asked for: one time after the other, each to its end.
+/// Reloads the configuration on request, one reload at a time.
 pub(crate) struct Reloads {
     reader: ConfigReader,
-    /// What the process was started with.
+    /// The settings from the start of the process.
     started: Loaded,
-    /// How reloads are done, which is settled at the start too.
+    /// The reload settings, which change only at a restart.
     how: Reload,
     pools: Pools,
     state: Arc<ConfigurationState>,
-    /// Those of an edge, and what they are.
+    /// The quotas of an edge, and their settings.
     quotas: Option<(Quotas, Vec<QuotaConfig>)>,
-    /// The policy rules, whose file may have come with the configuration's.
+    /// The policy rules, whose file may change together with the configuration.
     rules: Option<(Arc<RulesInForce>, Dispatch)>,
     manager: Option<ServiceManager>,
-    /// Why pools that others found were left out last.
+    /// Why discovered pools were last left out.
     left_out: Vec<Finding>,
-    /// Why the file was refused last, and what it said.
+    /// Why the file was last refused, and its content.
     refused: Option<(String, Option<Vec<u8>>)>,
 }
 
-/// What became of a reload.
+/// The result of a reload.
 struct Taken {
     pools: Vec<String>,
     quotas: bool,
@@ -75,7 +75,7 @@ impl Reloads {
         }
     }
 
-    /// Quotas follow the configuration too, where clients are served.
+    /// Also reloads the quotas of an edge.
     pub(crate) fn with_quotas(mut self, quotas: &Quotas) -> Self {
         let settings = &self.started.settings;
         let edge = settings.node.is(Role::Edge);
@@ -83,7 +83,7 @@ impl Reloads {
         self
     }
 
-    /// The policy rules are read again before the pools that they are for.
+    /// Rereads the policy rules before the pools change.
     pub(crate) fn with_rules(
         mut self,
         rules: Option<Arc<RulesInForce>>,
@@ -93,13 +93,13 @@ impl Reloads {
         self
     }
 
-    /// Tells the service manager of reloads.
+    /// Notifies the service manager of reloads.
     pub(crate) fn telling(mut self, manager: ServiceManager) -> Self {
         self.manager = Some(manager);
         self
     }
 
-    /// Reloads when `hang_ups` says so, and when the file changes if that is watched, until the handle is dropped.
+    /// Reloads on `hang_ups`, and when a watched file changes, until the handle is dropped.
     pub(crate) fn run(mut self, mut hang_ups: HangUps) -> AbortOnDropHandle<()> {
         let mut watch = self.reader.take_watch().filter(|_| self.how.watch);
         let mut discovered = self.reader.take_discovered();
@@ -122,7 +122,7 @@ impl Reloads {
         }))
     }
 
-    /// Tells once which pools of others were left out, and why.
+    /// Logs once which discovered pools were left out, and why.
     fn tell_left_out(&mut self, left_out: Vec<Finding>) {
         for finding in &left_out {
             if !self.left_out.contains(finding) {
@@ -161,10 +161,11 @@ impl Reloads {
         metrics().configuration.reloaded(outcome);
     }
 
-    /// Reads the configuration, and then puts it in force.
+    /// Reads the configuration and applies it.
     ///
     /// # Errors
-    /// Why it cannot be used. Then nothing has changed.
+    ///
+    /// Returns why it is unusable. Then nothing has changed.
     async fn take(&mut self) -> Result<Taken, String> {
         let next = self
             .reader
@@ -173,7 +174,8 @@ impl Reloads {
         let read = read_rules(self.rules.as_ref())
             .await
             .map_err(|error| format!("{error:#}"))?;
-        // A pool takes no call before what was written with it is in force, and none after it was removed.
+        // A new pool takes calls only after the rules written with it are in force, and a removed pool takes none
+        // after.
         let mut quotas = false;
         let put_in_force = || {
             quotas = take_quotas(&mut self.quotas, &next.settings.quotas);
@@ -219,7 +221,7 @@ impl Reloads {
     }
 }
 
-/// Sets the quotas of an edge. Returns whether they are others now.
+/// Sets the quotas of an edge. Returns whether they changed.
 fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaConfig]) -> bool {
     match quotas {
         Some((quotas, known)) if known != next => {
@@ -231,7 +233,7 @@ fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaCon
     }
 }
 
-/// Reads the policy rules again, which stay as they are until these are put in force.
+/// Rereads the policy rules without putting them in force.
 async fn read_rules(
     rules: Option<&(Arc<RulesInForce>, Dispatch)>,
 ) -> anyhow::Result<Option<RulesRead>> {
@@ -243,7 +245,7 @@ async fn read_rules(
     read.context("policy.file")
 }
 
-/// Waits until a file has changed; for ever where there is none.
+/// Waits until a file changes. Waits for ever without a file.
 pub(crate) async fn changed(watch: &mut Option<FileWatch>, every: Duration) {
     match watch {
         Some(watch) => watch.changed(every).await,

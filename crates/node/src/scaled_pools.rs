@@ -1,5 +1,5 @@
-//! What pools offer that may have no worker (`pools.<name>.scale_to_zero`), kept in the store: a node that starts while such a
-//! pool has none lists it all the same.
+//! Stores the offers of pools that may have no worker (`pools.<name>.scale_to_zero`), so that a node that starts without one
+//! still lists them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,37 +10,36 @@ use shoal_ports::{Membership, PoolCatalog, StoreError};
 use shoal_rpc::{decode_catalog, encode_catalog};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long the store remembers a pool of which no node says anything any more.
+/// How long the store keeps a pool that no node has confirmed.
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// How often it is told of one that is as it was.
+/// How often a node confirms an unchanged pool.
 const REMIND: Duration = Duration::from_secs(3_600);
-/// How often it is asked for a pool that is not known, and a write that failed is tried again.
+/// How often a node asks for unknown pools, and retries failed writes.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
-/// Several changes in quick succession are one.
+/// Combines several changes in quick succession.
 const GATHERED: Duration = Duration::from_millis(500);
-/// How long the store may take.
+/// Time limit of a store operation.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes of one pool.
+/// Maximum bytes of one pool.
 const LARGEST: usize = 4 << 20;
 
-/// Keeps what pools offer.
 pub(crate) struct ScaledPools {
     store: Arc<dyn Membership>,
     dispatch: Dispatch,
-    /// What the store was told of each, and when.
+    /// The last stored catalog of each pool, and when it was stored.
     told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
-    /// The removed pools that it was told to forget.
+    /// The removed pools that the store has forgotten.
     forgotten: BTreeSet<Arc<str>>,
-    /// The pools that offer too much to be remembered.
+    /// The pools whose offer is too large to store.
     too_large: BTreeSet<Arc<str>>,
-    /// The unknown pools whose catalog in the store cannot be decoded.
+    /// The unknown pools whose stored catalog cannot be decoded.
     unreadable: BTreeSet<String>,
-    /// Whether the last attempt to write failed.
+    /// Whether the last write failed.
     failing: bool,
 }
 
 impl ScaledPools {
-    /// Has `dispatch` list what the store remembers.
+    /// Adds the stored offers to `dispatch`.
     pub(crate) async fn recall(store: Arc<dyn Membership>, dispatch: Dispatch) -> Self {
         let mut pools = Self {
             store,
@@ -55,7 +54,7 @@ impl ScaledPools {
         pools
     }
 
-    /// Goes on with that, and has the store remember what pools offer, for as long as it is polled.
+    /// Keeps asking for unknown pools and storing offers. Runs while it is polled.
     pub(crate) async fn follow(mut self) {
         let mut changes = self.dispatch.changes();
         loop {
@@ -69,7 +68,7 @@ impl ScaledPools {
         }
     }
 
-    /// Asks for the pools that are not known here.
+    /// Asks the store for pools that this node does not know.
     async fn ask(&mut self) {
         let mut found = Vec::new();
         let unknown = self.dispatch.unknown_scaled_pools();
@@ -101,7 +100,7 @@ impl ScaledPools {
         }
     }
 
-    /// Brings the store up to date, as far as it lets itself.
+    /// Brings the store up to date as far as possible.
     async fn write(&mut self) {
         let mut written = self.forget().await;
         if written.is_ok() {
@@ -115,10 +114,11 @@ impl ScaledPools {
         self.failing = written.is_err();
     }
 
-    /// Has the store forget the pools that their workers have removed.
+    /// Removes from the store the pools that their workers removed.
     ///
     /// # Errors
-    /// The pool at which the store failed, and how.
+    ///
+    /// Returns the first pool that failed, and why.
     async fn forget(&mut self) -> Result<(), (Arc<str>, String)> {
         let gone = self.dispatch.to_forget();
         self.forgotten.retain(|pool| gone.contains(pool));
@@ -134,10 +134,11 @@ impl ScaledPools {
         Ok(())
     }
 
-    /// Tells the store what is new, and what was told long ago.
+    /// Stores new offers, and confirms old ones.
     ///
     /// # Errors
-    /// The pool at which the store failed, and how.
+    ///
+    /// Returns the first pool that failed, and why.
     async fn tell(&mut self) -> Result<(), (Arc<str>, String)> {
         let known = self.dispatch.to_remember();
         self.told
@@ -155,7 +156,7 @@ impl ScaledPools {
             if before.is_some_and(|(_, at)| at.elapsed() < REMIND) {
                 continue;
             }
-            // Another node may have told of something newer since.
+            // Another node may have stored something newer since.
             let replaces = replaces && before.is_none();
             let bytes = encode_catalog(&catalog);
             if bytes.len() > LARGEST {
@@ -185,10 +186,11 @@ impl ScaledPools {
     }
 }
 
-/// Waits until the store has confirmed a step.
+/// Waits until the store confirms a step.
 ///
 /// # Errors
-/// Why it has not.
+///
+/// Returns why it did not.
 async fn confirmed(step: impl Future<Output = Result<(), StoreError>>) -> Result<(), String> {
     match timeout(PATIENCE, step).await {
         Ok(done) => done.map_err(|error| error.to_string()),

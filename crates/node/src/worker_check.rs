@@ -1,15 +1,15 @@
-//! `shoal worker-check`: drives a worker, in whatever language it is written, through the contract as a node would.
+//! `shoal worker-check`: drives a worker, in any language, through the contract as a node does.
 //!
 //! | | |
 //! |---|---|
-//! | `listener` | where the worker joins, and the command that starts it |
-//! | `link` | one link, as the node speaks on it: batches, fragments, pings |
-//! | `link_in_use` | the link that a check has, and leaves to the next one |
+//! | `listener` | the address that the worker joins, and its command |
+//! | `link` | the node's side of a link: batches, fragments, pings |
+//! | `link_in_use` | the link of a check, reused by the next one |
 //! | `call_reader` | one reader of one call |
-//! | `calls` | the calls that are made |
+//! | `calls` | the calls of the checks |
 //! | `check_failure` | why a check did not pass |
-//! | `checks` | what is checked |
-//! | `report` | what is printed |
+//! | `checks` | the checks |
+//! | `report` | the printed results |
 
 mod call_reader;
 mod calls;
@@ -28,10 +28,11 @@ use checks::CHECKS;
 use listener::WorkerListener;
 use report::Report;
 
-/// Waits for a worker, checks it and prints what came of each check.
+/// Waits for a worker, checks it and prints each result.
 ///
 /// # Errors
-/// When no worker joins in time, an unknown check is named, or the worker does not keep the contract.
+///
+/// Fails if no worker joins in time, a named check is unknown, or the worker violates the contract.
 pub async fn run(command: &WorkerCheck) -> Result<(), Failure> {
     if let Some(unknown) =
         (command.only.iter()).find(|name| CHECKS.iter().all(|c| c.name != **name))

@@ -1,4 +1,4 @@
-//! `[calls]`: how long calls may take, and how they are tried.
+//! `[calls]`: time limits and retries of calls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

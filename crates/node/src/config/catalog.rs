@@ -1,4 +1,4 @@
-//! `[catalog]`: what the server tells of itself and of what it offers.
+//! `[catalog]`: the server's own description and its lists.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What differs between the configuration in force and one that was read later.
+//! Compares the configuration in force with one that was read later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,10 +8,10 @@ use toml::{Table, Value};
 
 use super::{Backend, Loaded, Pool, Settings};
 
-/// What takes effect as soon as it is read.
+/// The settings that a reload applies at once.
 const AT_ONCE: [&str; 2] = ["pools", "quotas"];
 
-/// What somebody set, secrets included.
+/// The explicitly set values, secrets included.
 #[derive(Clone, Default)]
 pub struct Given(pub(super) Table);
 
@@ -21,23 +21,23 @@ impl fmt::Debug for Given {
     }
 }
 
-/// What is to be done about a pool.
+/// How a reload changes a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolChange {
-    /// It is offered otherwise: other rules, another prefix, another durability.
+    /// The offer changes: rules, prefix or durability.
     pub(crate) offer: bool,
-    /// Its calls run within other limits.
+    /// The limits of its calls change.
     pub(crate) limits: bool,
-    /// What runs its calls is another.
+    /// Another backend runs its calls.
     pub(crate) backend: bool,
 }
 
-/// What has to be done for a pool that is as `now` says to be as `next` says; nothing where they say the same.
+/// Returns the changes from `now` to `next`, or `None` if both are equal.
 pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     if now == next {
         return None;
     }
-    // How long links may be away is the same for both.
+    // The rejoin time is the same for both.
     let limits = |pool: &Pool| pool.to_worker("", std::time::Duration::ZERO);
     Some(PoolChange {
         offer: now.to_dispatch() != next.to_dispatch(),
@@ -46,13 +46,13 @@ pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     })
 }
 
-/// Whether a backend that makes only the tools that are offered has others to make.
+/// Whether the choice of tools changes for a backend that creates only the chosen ones.
 fn makes_other_tools(now: &Pool, next: &Pool) -> bool {
     let chosen = |pool: &Pool| (pool.tools.allow.clone(), pool.tools.deny.clone());
     matches!(next.backend, Backend::OpenApi(_)) && chosen(now) != chosen(next)
 }
 
-/// The pools that are not in `next` as they were in `now`.
+/// The pools of `now` that are different in `next`, or missing.
 pub(crate) fn changed_pools<'a>(
     now: &'a BTreeMap<String, Pool>,
     next: &'a BTreeMap<String, Pool>,
@@ -63,12 +63,12 @@ pub(crate) fn changed_pools<'a>(
         .collect()
 }
 
-/// The settings, dotted, that differ and take effect only at the next start: all but [`AT_ONCE`].
+/// The dotted names of changed settings that need a restart: all but [`AT_ONCE`].
 pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
     let (shown_now, shown_next) = (shown(&now.settings), shown(&next.settings));
     let mut differing = BTreeSet::new();
     differences(&mut Vec::new(), &shown_now, &shown_next, &mut differing);
-    // What is shown of secrets is always the same.
+    // Secrets are always shown as the same text.
     let mut given = BTreeSet::new();
     differences(&mut Vec::new(), &now.given.0, &next.given.0, &mut given);
     let hidden = |path: &Vec<String>| [&shown_now, &shown_next].iter().any(|t| hides(t, path));
@@ -80,11 +80,11 @@ pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
 }
 
 fn shown(settings: &Settings) -> Table {
-    // Whatever was read from a table can be written to one.
+    // Settings that were read from a table can be written as one.
     Table::try_from(settings).unwrap_or_default()
 }
 
-/// Adds the paths at which two tables differ.
+/// Collects the paths at which two tables differ.
 fn differences(
     at: &mut Vec<String>,
     one: &Table,
@@ -113,7 +113,7 @@ fn differences(
     }
 }
 
-/// Whether something secret is shown at this path, or at the nearest one above of which anything is.
+/// Whether a secret is shown at this path, or at its nearest shown ancestor.
 fn hides(table: &Table, path: &[String]) -> bool {
     let mut shown = None;
     let mut table = Some(table);

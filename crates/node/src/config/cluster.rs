@@ -1,4 +1,4 @@
-//! `[cluster]`: how the processes of a cluster find and reach one another.
+//! `[cluster]`: how the processes of a cluster find and reach each other.
 
 use std::net::SocketAddr;
 
@@ -47,10 +47,10 @@ settings! {
 }
 
 impl Cluster {
-    /// The address where processes of other machines may come without TLS, if there is one.
+    /// The address that serves other machines without TLS, if any.
     pub(super) fn plaintext_to_others(&self) -> Option<SocketAddr> {
         let address = self.listen.filter(|address| !address.ip().is_loopback())?;
-        // Half a table is told of by its own rule.
+        // Another rule reports an incomplete table.
         matches!(self.tls.files(), Ok(None)).then_some(address)
     }
 }

@@ -1,4 +1,4 @@
-//! `[cluster.tls]`: the certificates that the processes of a cluster show one another.
+//! `[cluster.tls]`: the certificates between the processes of a cluster.
 
 use std::path::PathBuf;
 
@@ -36,10 +36,11 @@ settings! {
 }
 
 impl ClusterTls {
-    /// The files, if there is to be TLS.
+    /// Returns the certificate files if TLS is on.
     ///
     /// # Errors
-    /// The setting that is missing or has no meaning alone, and what to do.
+    ///
+    /// Returns the setting that is missing or needs another, and what to do.
     pub(crate) fn files(&self) -> Result<Option<TlsFiles>, (&'static str, String)> {
         let files = [
             ("cluster.tls.certificate", &self.certificate),

@@ -1,4 +1,4 @@
-//! Compares a configuration with the settings' own schema, and tells of everything that does not fit.
+//! Compares a configuration with the settings' schema, and reports every deviation.
 
 mod misfit;
 mod suggestions;
@@ -12,26 +12,26 @@ use suggestions::Suggestions;
 
 pub(super) use misfit::shown;
 
-/// Something that does not fit the schema.
+/// A deviation from the schema.
 pub(super) struct Deviation {
     pub(super) path: SettingPath,
     pub(super) problem: Problem,
 }
 
-/// What does not fit.
+/// The kind of deviation.
 pub(super) enum Problem {
-    /// There is no such setting; some that may be meant, as their keys.
+    /// The setting does not exist. The candidates are the keys that may be meant.
     Unknown {
         meant: Vec<Vec<String>>,
         known: Vec<String>,
     },
-    /// A setting that has no default is not there.
+    /// A required setting is missing.
     Missing,
-    /// The setting cannot have this value, for this reason.
+    /// The value does not fit, for this reason.
     Misfit(String),
 }
 
-/// Everything in `table` that does not fit the settings' schema.
+/// Finds every deviation in `table`.
 pub(super) fn of(schema: &Schema, table: &Table) -> Vec<Deviation> {
     let mut walk = Walk {
         suggestions: Suggestions::of(schema),
@@ -41,7 +41,7 @@ pub(super) fn of(schema: &Schema, table: &Table) -> Vec<Deviation> {
     walk.found
 }
 
-/// How much of a path has to go so that what is left is whole: without a setting that has no default, its table is not.
+/// The ancestor to remove so that the rest is complete: without a required setting, its table has to go.
 pub(super) fn droppable(schema: &Schema, path: &SettingPath) -> SettingPath {
     let mut keep = 0;
     let mut at = Some(schema);
@@ -67,13 +67,12 @@ pub(super) fn droppable(schema: &Schema, path: &SettingPath) -> SettingPath {
     SettingPath(path.0[..keep.max(1).min(path.0.len())].to_vec())
 }
 
-/// Names of the members that a table must have.
 fn required(schema: &Schema) -> impl Iterator<Item = &str> {
     let names = schema.get("required").and_then(Schema::as_array);
     names.into_iter().flatten().filter_map(Schema::as_str)
 }
 
-/// What may be left out, and is otherwise of one kind.
+/// The one schema of an optional value.
 fn plain_variant(schema: &Schema) -> Option<&Schema> {
     match variants(schema)[..] {
         [one, null] if null["type"] == "null" => Some(one),
@@ -127,7 +126,7 @@ impl Walk {
         }
     }
 
-    /// A table whose only key says what the value of that is.
+    /// Checks a table whose only key names the kind of its value.
     fn tagged(&mut self, schema: &Schema, kinds: &[&Schema], table: &Table, path: &SettingPath) {
         let names = || {
             kinds
@@ -172,7 +171,6 @@ impl Walk {
     }
 }
 
-/// The names of a table's members.
 fn keys(schema: &Schema) -> Vec<String> {
     let members = schema.get("properties").and_then(Schema::as_object);
     members

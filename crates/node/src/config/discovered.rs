@@ -1,4 +1,4 @@
-//! Reads `discovery.file`, which has the pools that another program found. An error in one pool affects no other pool.
+//! Reads the pools in `discovery.file`, which another program writes. An error in one pool affects no other pool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,17 +13,18 @@ use super::finding::Finding;
 use super::layers::Source;
 use super::{Backend, LONGEST_FILE, Loaded, Pool, Role, Settings, rules};
 
-/// The settings of `backend.http` that the file may have.
+/// The allowed settings of `backend.http` in the file.
 const HTTP: [&str; 2] = ["url", "headers_file"];
 
-/// Characters of a pool's name, and of a problem, that are logged.
+/// Maximum characters of a pool's name and of a problem in the log.
 const LONGEST_NAME: usize = 80;
 const LONGEST_PROBLEM: usize = 1000;
 
-/// Adds the pools of the file to those of the configuration.
+/// Adds the pools of the file to the configuration.
 ///
 /// # Errors
-/// When the file as a whole cannot be read.
+///
+/// Fails if the file cannot be read as a whole.
 pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Box<Finding>> {
     let own: BTreeSet<String> = loaded.settings.pools.keys().cloned().collect();
     loaded.left_out = add_to(&mut loaded.settings)?;
@@ -32,7 +33,7 @@ pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Box<Finding>> {
     Ok(())
 }
 
-/// Adds them to the settings. Returns those that were left out.
+/// Adds the pools to the settings. Returns why others were left out.
 fn add_to(settings: &mut Settings) -> Result<Vec<Finding>, Box<Finding>> {
     let Some(file) = settings.discovery.file.clone() else {
         return Ok(Vec::new());
@@ -98,12 +99,13 @@ fn read(file: &Path) -> Result<Table, String> {
     }
 }
 
-/// The pool that a table makes.
+/// Turns a table into a pool.
 ///
 /// # Errors
-/// Why no pool of this name can be found by others.
+///
+/// Returns why the file may not define this pool.
 pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
-    // Otherwise a user who may change the file could turn off checks, or have credentials of this process sent to their server.
+    // Otherwise, a user who may change the file could turn off checks, or have this process's credentials sent to their server.
     let http = table.get("backend").and_then(|backend| backend.get("http"));
     let mut set = http
         .and_then(Value::as_table)
@@ -118,7 +120,7 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
         let path = error.path().to_string();
         format!("{path}: {}", error.inner().message())
     })?;
-    // Otherwise a user who may change the file could start programs here.
+    // Otherwise, a user who may change the file could start programs here.
     if !matches!(pool.backend, Backend::Http(_)) {
         return Err("backend: only servers behind URLs (http) are taken from this file".to_owned());
     }
@@ -128,11 +130,11 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
     }
 }
 
-/// Checks where the headers of a pool are. `is_worker`: whether this process reads them.
+/// Checks the headers file of a pool. `is_worker`: whether this process reads it.
 ///
 /// # Errors
-/// When they are not in a file of their own in the directory of `file`, or are missing, which would hold up the change of all
-/// pools.
+///
+/// Fails if the headers are missing, which would delay all pools, or are not in a file of their own in the directory of `file`.
 fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String> {
     let Backend::Http(http) = &pool.backend else {
         return Ok(());
@@ -140,7 +142,7 @@ fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String
     let Some(headers) = &http.headers_file else {
         return Ok(());
     };
-    // Otherwise a user who may change the file could have other files sent to their server.
+    // Otherwise, a user who may change the file could have other files sent to their server.
     if headers.file_name().is_none() || headers.parent() != file.parent() {
         return Err(format!(
             "backend.http.headers_file: {} is not in the directory of this file",
@@ -157,7 +159,7 @@ fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String
             return Err(format!("{} cannot be read: {error}", headers.display()));
         }
     };
-    // A symbolic link could lead elsewhere too. Those that Kubernetes makes in a volume stay in it.
+    // A symbolic link could lead elsewhere. Kubernetes' links in a volume stay in it.
     let directory = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -191,8 +193,8 @@ fn finding(file: &Path, pool: &str, problem: String) -> Finding {
     }
 }
 
-/// A text that quotes the file, as the log shows it: on one line, with escapes for unseen characters, and without the end of a
-/// long one. Otherwise a user who may change the file could forge a line of the log.
+/// Quotes a text for the log: shortened, on one line, with invisible characters escaped. Otherwise, a user who may change the
+/// file could forge log lines.
 fn escaped(text: &str, longest: usize) -> String {
     let mut shown = String::new();
     for (at, letter) in text.chars().enumerate() {
@@ -215,7 +217,7 @@ mod tests {
     use super::add_to;
     use crate::config::{Backend, Finding, Pool, Role, Settings};
 
-    /// The settings of an edge with the pool `own`, and what the file adds to them. `DIRECTORY` is that of the file.
+    /// Adds the file to an edge with the pool `own`. `DIRECTORY` stands for the file's directory.
     fn added(text: Option<&str>) -> (Settings, Result<Vec<Finding>, Box<Finding>>) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("pools.toml");
@@ -290,7 +292,7 @@ mod tests {
     fn a_headers_file_that_is_a_link_stays_in_the_directory_and_is_not_the_file_itself() {
         use std::os::unix::fs::symlink;
 
-        // As the kubelet mounts a Secret: it replaces `..data` to change all files at once.
+        // The kubelet replaces `..data` to change all files of a Secret at once.
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         std::fs::create_dir(at("..2026")).unwrap();

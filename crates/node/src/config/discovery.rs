@@ -1,4 +1,4 @@
-//! `[discovery]`: pools that are not in the configuration itself.
+//! `[discovery]`: pools that another program finds.
 
 use std::path::PathBuf;
 

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::setting_path::SettingPath;
 
-/// A place in a text, counted from 1.
+/// A position in a text, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Position {
     /// The line.
@@ -17,13 +17,13 @@ pub struct Position {
     pub column: usize,
 }
 
-/// What is wrong with the text, and where.
+/// A syntax error and its position.
 pub(super) struct SyntaxError {
     pub(super) position: Position,
     pub(super) reason: String,
 }
 
-/// Where a setting stands.
+/// The place of a setting in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) key: Position,
@@ -35,7 +35,7 @@ pub(super) struct Place {
 pub(super) struct Places(BTreeMap<SettingPath, Place>);
 
 impl Places {
-    /// Where the setting stands; of one that is not there, the nearest table or list that is.
+    /// The place of a setting, or of the nearest table or list above a missing one.
     pub(super) fn nearest(&self, path: &SettingPath) -> Option<Place> {
         let steps = &path.0;
         let ends = (1..=steps.len()).rev();
@@ -47,10 +47,11 @@ impl Places {
 /// Reads a file's text.
 ///
 /// # Errors
-/// Everything that is no TOML.
+///
+/// Returns every TOML error.
 pub(super) fn read(text: &str) -> Result<(Table, Places), Vec<SyntaxError>> {
     let lines = Lines::of(text);
-    // The errors' own text quotes the line, which may hold a secret.
+    // The error's own text quotes the line, which may contain a secret.
     let error = |error: &toml::de::Error| SyntaxError {
         position: lines.position(error.span().map_or(0, |span| span.start)),
         reason: in_plain_words(error.message()),
@@ -113,7 +114,6 @@ fn note(places: &mut Places, at: &SettingPath, value: &DeValue<'_>, lines: &Line
     }
 }
 
-/// Where the lines of a text begin.
 struct Lines<'a> {
     text: &'a str,
     begins: Vec<usize>,

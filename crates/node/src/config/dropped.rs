@@ -1,4 +1,4 @@
-//! Takes what cannot be used out of a configuration, so that the rest can be looked at.
+//! Removes invalid settings from a configuration, so that the rest can be checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,13 @@ use toml::Value;
 
 use super::setting_path::{SettingPath, Step};
 
-/// What has been taken out. Paths are those of the whole configuration, although the items of a list move up.
+/// The removed settings. Paths refer to the original configuration, although removal shifts the items of a
+/// list.
 #[derive(Default)]
 pub(super) struct Dropped(BTreeMap<SettingPath, BTreeSet<usize>>);
 
 impl Dropped {
-    /// Takes out what stands at `path`; whether there was anything.
+    /// Removes the value at `path`. Returns whether there was one.
     pub(super) fn drop(&mut self, tree: &mut Value, path: &SettingPath) -> bool {
         let Some((last, parents)) = path.0.split_last() else {
             return false;
@@ -43,12 +44,12 @@ impl Dropped {
         }
     }
 
-    /// Whether an item of the list at `path` has been taken out.
+    /// Whether an item of the list at `path` was removed.
     pub(super) fn took_from(&self, path: &SettingPath) -> bool {
         self.0.contains_key(path)
     }
 
-    /// Where something stood before anything was taken out.
+    /// The path of a setting before any removal.
     pub(super) fn before(&self, path: &SettingPath) -> SettingPath {
         let mut before = SettingPath::default();
         for step in &path.0 {
@@ -64,7 +65,7 @@ impl Dropped {
         before
     }
 
-    /// Where an item of a list stands now, unless it is gone.
+    /// The current index of an item, unless it was removed.
     fn now(&self, list: &SettingPath, index: usize) -> Option<usize> {
         let Some(gone) = self.0.get(list) else {
             return Some(index);

@@ -1,4 +1,4 @@
-//! Reads the process environment: the only file of Shoal that does.
+//! Reads the process environment. No other file of Shoal does.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -10,41 +10,41 @@ use super::finding::Finding;
 use super::layers::Source;
 use super::{reference, standard};
 
-/// Names the configuration file.
+/// The variable with the configuration file.
 pub const CONFIG_FILE: &str = "SHOAL_CONFIG";
-/// The bearer token of `shoal stdio --url`, kept off the command line, where other users see it.
+/// The variable with the bearer token of `shoal stdio --url`. Other users could see a token on the command line.
 pub const TOKEN: &str = "SHOAL_TOKEN";
 
 const PREFIX: &str = "SHOAL_";
-/// Between the parts of a setting's name. Kubernetes puts `SHOAL_PORT` and the like into every pod
-/// beside a service called `shoal`: a name without this is none of ours, except for those of `LISTS`.
+/// Separates the parts of a setting's name. Kubernetes adds variables such as `SHOAL_PORT` to every pod beside a
+/// service called `shoal`, so names without a separator are ignored, except for `LISTS`.
 const SEPARATOR: &str = "__";
-/// Settings that belong to no table.
+/// Settings outside of tables.
 const LISTS: &[&str] = &["QUOTAS"];
 
-/// One variable that makes a setting.
+/// A variable that sets a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    /// Its name, as in the environment.
+    /// The variable's name.
     pub name: String,
     /// The setting's path.
     pub path: Vec<String>,
-    /// The value, read as TOML where it is some, else the text itself.
+    /// The value, parsed as TOML if possible, otherwise as text.
     pub value: Value,
 }
 
-/// What the environment says of Shoal.
+/// Shoal's part of the environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// The configuration file that [`CONFIG_FILE`] names.
+    /// The configuration file in [`CONFIG_FILE`].
     pub config_file: Option<PathBuf>,
     /// The token in [`TOKEN`].
     pub token: Option<String>,
-    /// The settings, ordered by name, so that a whole table comes before its members.
+    /// The settings by name, so that a whole table comes before its members.
     pub variables: Vec<Variable>,
-    /// Names that begin as ours do and set nothing.
+    /// Names with Shoal's prefix that set nothing.
     pub unread: Vec<String>,
-    /// What the variables of OpenTelemetry (`OTEL_…`) say, which anything else overrides.
+    /// The settings from OpenTelemetry's variables (`OTEL_…`), which every other source overrides.
     pub standard: Vec<Variable>,
 }
 
@@ -56,7 +56,7 @@ impl Environment {
         }))
     }
 
-    /// Reads given variables.
+    /// Reads the given variables.
     pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut environment = Self::default();
         let mut of_telemetry = BTreeMap::new();
@@ -82,7 +82,7 @@ impl Environment {
 }
 
 impl Environment {
-    /// Variables that are probably meant as settings and set nothing, because one underscore stands between the parts.
+    /// Warns about variables that are probably meant as settings, but have one underscore between the parts.
     pub(super) fn without_effect(&self) -> Vec<Finding> {
         if self.unread.is_empty() {
             return Vec::new();
@@ -109,13 +109,11 @@ impl Environment {
     }
 }
 
-/// Whether a key can be a part of a variable's name.
 pub(super) fn can_name(key: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     !key.is_empty() && key.bytes().all(fits) && !key.contains(SEPARATOR)
 }
 
-/// The variable that sets `path`.
 pub(super) fn variable_name(path: &[&str]) -> String {
     format!("{PREFIX}{}", path.join(SEPARATOR).to_uppercase())
 }
@@ -141,17 +139,17 @@ fn variable(name: &str, text: &str) -> Option<Variable> {
     })
 }
 
-/// Whether the keys of the table at `path` are names of environment variables, which keep their case.
+/// Whether the keys of the table at `path` are names of environment variables, which are case-sensitive.
 fn names_variables(path: &[String]) -> bool {
     matches!(path, [pools, _, .., env] if pools == "pools" && env == "env" && path.len() == 5)
 }
 
-/// The value of a setting that is written as text: read as TOML where it is some, else the text itself.
+/// Parses a setting's value as TOML if possible, otherwise as text.
 pub fn value(text: &str) -> Value {
     let parsed = format!("value = {text}").parse::<toml::Table>();
     let parsed = parsed.ok().filter(|table| table.len() == 1);
     match parsed.and_then(|mut table| table.remove("value")) {
-        // No setting is a date; a pool's prefix that looks like one is a text.
+        // No setting is a date, so a pool's prefix that looks like a date is text.
         Some(Value::Datetime(_)) | None => Value::String(text.to_owned()),
         Some(value) => value,
     }

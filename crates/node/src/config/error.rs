@@ -1,11 +1,11 @@
-//! Why a configuration cannot be used, in words that say what to change.
+//! Errors of the configuration that say what to change.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::finding::Finding;
 
-/// Why a configuration cannot be used.
+/// Why a configuration is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
@@ -13,33 +13,33 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// Everything that is wrong with the settings.
+    /// The settings are invalid.
     #[error("{0}")]
     Unusable(Findings),
 }
 
 impl Error {
-    /// The one thing that is wrong.
+    /// Creates an error of one finding.
     pub(crate) fn of(finding: Finding) -> Self {
         Self::Unusable(Findings::new(vec![finding]))
     }
 }
 
-/// Everything that is wrong with the settings. There is at least one.
+/// All errors of the settings; at least one.
 #[derive(Debug)]
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// All of them, in the order in which somebody reads.
+    /// Sorts the findings in reading order.
     pub(super) fn new(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_cached_key(Finding::order);
         Self(findings)
     }
 
-    /// Each of them.
+    /// Returns the findings.
     pub fn list(&self) -> &[Finding] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The files that the settings name, and which of them are not on this machine.
+//! Finds the files and programs in the settings that this machine lacks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use super::layers::Layers;
 use super::{Backend, PortTls, Role, SecretSource, Settings};
 use crate::given;
 
-/// Which files this process would need and this machine does not have. Where a configuration is checked they need not be, so these
-/// are warnings; a process that needs one does not start, or tries again and again, without it.
+/// Returns warnings about missing files and programs. They may be missing where an operator only checks a configuration. A
+/// process that needs one fails to start, or retries.
 pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     let mut named = Named::default();
     named.of_ports(settings);
@@ -31,7 +31,7 @@ pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     gone.chain(named.programs).map(finding).collect()
 }
 
-/// Whether a file that a setting names is there.
+/// Whether a setting's file exists.
 pub(crate) fn is_there(file: Option<&Path>) -> bool {
     file.is_some_and(|file| file.exists())
 }
@@ -77,7 +77,7 @@ fn unreadable(file: &Path) -> Option<String> {
 #[derive(Default)]
 struct Named {
     files: Vec<(String, PathBuf)>,
-    /// Programs that cannot be started here, and why.
+    /// Programs that cannot be started here, with the reason.
     programs: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, or worth a warning: which setting, where it was set, and what to do.
+//! Errors and warnings about a configuration: the setting, its source, and what to do.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use super::document::Position;
 use super::layers::{Layers, Source};
 use super::setting_path::SettingPath;
 
-/// Something that is wrong with a setting, or worth a warning.
+/// An error or a warning about a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The setting, dotted; empty where the text itself cannot be read.
+    /// The dotted setting. Empty if the text itself cannot be read.
     pub setting: String,
-    /// Who set it.
+    /// The source of the setting.
     pub origin: Source,
-    /// Where in the file.
+    /// The position in the file.
     pub position: Option<Position>,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub problem: String,
-    /// What the setting is.
+    /// The description of the setting.
     pub help: Option<String>,
 }
 
-/// A finding for programs.
+/// A finding in JSON.
 #[derive(Serialize)]
 struct Report<'a> {
     setting: &'a str,
@@ -34,7 +34,7 @@ struct Report<'a> {
 }
 
 impl Finding {
-    /// Of a setting by its name, with the place where it was set.
+    /// Creates a finding for a setting, with its source and position.
     pub(super) fn of_setting(setting: String, problem: String, layers: &Layers) -> Self {
         let path = SettingPath::parse(&setting);
         let origin = layers.source_of(&path.keys());
@@ -48,7 +48,7 @@ impl Finding {
         }
     }
 
-    /// As one line begins: where the setting was set.
+    /// The source of the setting, at the beginning of a line.
     fn place(&self) -> Option<String> {
         match (&self.origin, self.position) {
             (Source::Default, _) => None,
@@ -60,7 +60,7 @@ impl Finding {
         }
     }
 
-    /// In the order in which somebody reads: the file from its beginning, then the other sources.
+    /// The sort key in reading order: the file from its beginning, then the other sources.
     pub(super) fn order(&self) -> (bool, Option<Position>, String, String) {
         let elsewhere = !matches!(self.origin, Source::File(_));
         let origin = self.origin.to_string();

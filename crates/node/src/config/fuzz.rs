@@ -1,4 +1,4 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! The entry for `scripts/fuzz`, only with `--cfg fuzzing`.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::layers::Layers;
 use super::load::{finding, understand};
 use super::{Settings, document, reference};
 
-/// Reads a configuration file, and says what is wrong with it.
+/// Reads a configuration file, and formats its errors.
 pub(crate) fn read(text: &str) -> Option<Settings> {
     let mut layers = Layers::default();
     let (table, places) = document::read(text).ok()?;

@@ -1,4 +1,4 @@
-//! Lays the sources of configuration over one another, and remembers which one set what.
+//! Merges the sources of configuration, and remembers the source of each setting.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,18 +9,18 @@ use toml::{Table, Value};
 use super::document::{Place, Places};
 use super::setting_path::{SettingPath, Step};
 
-/// Where a setting came from.
+/// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Nobody set it.
+    /// The default.
     Default,
-    /// The program itself, by its author.
+    /// The program's own setting.
     Program,
     /// The configuration file.
     File(PathBuf),
     /// An environment variable.
     Variable(String),
-    /// A word on the command line.
+    /// A flag on the command line.
     Flag(String),
 }
 
@@ -36,19 +36,19 @@ impl fmt::Display for Source {
     }
 }
 
-/// The settings that somebody made, later sources over earlier ones.
+/// The explicit settings. Later sources override earlier ones.
 ///
-/// Tables are merged key by key; everything else, arrays included, is replaced as a whole.
+/// Tables are merged key by key. All other values, arrays included, are replaced.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     merged: Table,
     origin: BTreeMap<Vec<String>, Source>,
-    /// Those of the file.
+    /// The places in the file.
     places: Places,
 }
 
 impl Layers {
-    /// Lays the configuration file on top.
+    /// Applies the configuration file.
     pub(super) fn apply_file(&mut self, table: Table, places: Places, file: &Path) {
         let source = Source::File(file.to_owned());
         for (key, value) in table {
@@ -57,13 +57,14 @@ impl Layers {
         self.places = places;
     }
 
-    /// Lays one setting on top.
+    /// Applies one setting.
     ///
     /// # Panics
-    /// When `path` is empty.
+    ///
+    /// Panics if `path` is empty.
     pub(super) fn set(&mut self, path: &[String], value: Value, source: &Source) {
         if let Value::Table(table) = value {
-            // An empty table still says that it is there.
+            // An empty table also counts as set.
             self.descend(path, source);
             for (key, value) in table {
                 let mut path = path.to_vec();
@@ -74,17 +75,17 @@ impl Layers {
         }
         let (last, parents) = path.split_last().expect("a setting has a name");
         self.descend(parents, source).insert(last.clone(), value);
-        // Whatever stood below is gone with it.
+        // The new value replaces everything below it.
         self.origin.retain(|key, _| !key.starts_with(path));
         self.origin.insert(path.to_vec(), source.clone());
     }
 
-    /// What all layers together say.
+    /// Returns the merged settings.
     pub(super) fn merged(&self) -> &Table {
         &self.merged
     }
 
-    /// Who set the setting at `path`, or the nearest one that says something of it.
+    /// The source of the setting at `path`, or of its nearest set ancestor.
     pub(super) fn source_of(&self, path: &[String]) -> Source {
         let mut at = path;
         loop {
@@ -98,7 +99,7 @@ impl Layers {
         }
     }
 
-    /// Where in the file `origin` has set the setting at `path`, or the nearest one that it says anything of.
+    /// The place in the file where `origin` set the setting at `path`, or its nearest set ancestor.
     pub(super) fn place_of(&self, path: &SettingPath, origin: &Source) -> Option<Place> {
         match origin {
             Source::File(_) => self.places.nearest(path),
@@ -106,7 +107,7 @@ impl Layers {
         }
     }
 
-    /// What somebody set at `path`.
+    /// The explicit value at `path`.
     pub(super) fn value_at(&self, path: &SettingPath) -> Option<&Value> {
         let (first, rest) = path.0.split_first()?;
         let Step::Key(key) = first else {
@@ -119,7 +120,7 @@ impl Layers {
             })
     }
 
-    /// The sources that set anything, for the log.
+    /// The names of all sources, for the log.
     pub(super) fn sources(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for source in self.origin.values() {
@@ -131,7 +132,7 @@ impl Layers {
         names
     }
 
-    /// The table at `path`; whatever stood in the way is replaced by it.
+    /// Returns the table at `path`. Replaces any other value there.
     fn descend(&mut self, path: &[String], source: &Source) -> &mut Table {
         let mut table = &mut self.merged;
         for (depth, key) in path.iter().enumerate() {

@@ -1,18 +1,19 @@
-//! Addresses to listen on, as people write them.
+//! Reads addresses to listen on.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use serde::de::{Deserializer, Error, Visitor};
 
-/// Marks such a setting in the schema: it may be a number too.
+/// The schema format of such a setting, which may also be a number.
 pub(super) const FORMAT: &str = "listen-address";
 
-/// Reads an address to listen on: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080` or `8080`. Without an IP address it is on
-/// loopback: what others reach is never opened by leaving something out.
+/// Reads an address to listen on: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080` or `8080`. Without an IP address, it
+/// is on loopback, so that an omission cannot open a port to others.
 ///
 /// # Errors
-/// What can be written instead.
+///
+/// Returns the accepted forms.
 pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -29,19 +30,19 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Reads one of the settings.
+/// Deserializes an address.
 pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
     from.deserialize_any(Written)
 }
 
-/// The same of a setting that can be left out.
+/// Deserializes an optional address.
 pub(super) fn read_some<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<SocketAddr>, D::Error> {
     read(from).map(Some)
 }
 
-/// A text, or a port as a number.
+/// Accepts a text, or a port as a number.
 struct Written;
 
 impl Visitor<'_> for Written {

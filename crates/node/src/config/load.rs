@@ -1,4 +1,4 @@
-//! Reads the sources of the configuration, and finds everything that is wrong with what they say together.
+//! Reads the sources of the configuration, and finds all errors in the merged settings.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,16 +20,17 @@ use super::{
     reference, rules, warnings,
 };
 
-/// Texts that cannot be read and are told of: the settings are read anew after each.
+/// Maximum reported values that cannot be read. Each costs another attempt to read the settings.
 const MOST_UNREADABLE: usize = 100;
-/// Settings that are named where one is meant.
+/// Maximum known settings in a message about an unknown one.
 const MOST_KNOWN: usize = 16;
 
-/// Reads and checks the settings: those of the program lie below all others, and `file` goes before the file that the
-/// environment names.
+/// Reads and checks the settings. All other sources override `program`, and `file` replaces the file that the environment
+/// names.
 ///
 /// # Errors
-/// Everything that is wrong, with who set it and what is allowed.
+///
+/// Returns all errors, with their sources and the allowed values.
 pub fn load(
     program: &[Preset],
     file: Option<&Path>,
@@ -39,9 +40,10 @@ pub fn load(
     load_by(read_text_or_pipe, program, file, environment, flags)
 }
 
-/// Reads and checks them once more, in a process that works: it waits for nobody, so the file must be a regular one by now.
+/// Reads and checks the settings again in a running process. The file must be regular, so that reading does not block.
 ///
 /// # Errors
+///
 /// As for [`load`].
 pub(crate) fn load_again(
     program: &[Preset],
@@ -110,10 +112,11 @@ fn no_toml(path: &Path, errors: Vec<SyntaxError>) -> Error {
     Error::Unusable(Findings::new(findings.collect()))
 }
 
-/// The settings that the layers make.
+/// Reads the settings from the layers.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+///
+/// Returns all errors.
 fn examine(layers: &Layers) -> Result<Settings, Error> {
     let schema = reference::inlined();
     let (settings, deviations) = understand(&schema, layers);
@@ -137,7 +140,7 @@ fn examine(layers: &Layers) -> Result<Settings, Error> {
     }
 }
 
-/// The settings as far as they can be understood, and what cannot.
+/// Returns the readable settings, and the deviations.
 pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>, Vec<Deviation>) {
     let mut found = deviations::of(schema, layers.merged());
     let mut tree = Value::Table(layers.merged().clone());
@@ -145,7 +148,7 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
     for deviation in &found {
         dropped.drop(&mut tree, &deviations::droppable(schema, &deviation.path));
     }
-    // What the schema does not say of a text, its own type does: one at a time.
+    // Some errors are found only by a text's own type, one at a time.
     for _ in 0..MOST_UNREADABLE {
         let error = match serde_path_to_error::deserialize(tree.clone()) {
             Ok(settings) => return (Some(settings), found),
@@ -154,7 +157,7 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
         let path = dropped.before(&SettingPath::of_error(error.path()));
         let problem = unreadable(layers, &path, error.inner().message());
         let drop = deviations::droppable(schema, &path);
-        // A list from which a wrong entry was removed is not a second mistake.
+        // The removal of a wrong item from this list is not a second error.
         if !dropped.took_from(&path) {
             found.push(Deviation {
                 path,
@@ -168,13 +171,13 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
     (None, found)
 }
 
-/// Why a value cannot be read, from what its type says: `…, expected …`.
+/// Explains why a value cannot be read, from its type's message: `…, expected …`.
 fn unreadable(layers: &Layers, path: &SettingPath, reason: &str) -> String {
     let value = layers.value_at(path);
     let shown = value.map(|value| deviations::shown(value, path));
     let shown = shown.unwrap_or_else(|| "the value".to_owned());
     match reason.rfind("expected ") {
-        // A type of the standard library says no more than that.
+        // A type of the standard library gives no further detail.
         None if reason == "invalid socket address syntax" => {
             format!("{shown} is not an address and a port, such as 127.0.0.1:8080")
         }

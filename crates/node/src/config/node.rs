@@ -1,4 +1,4 @@
-//! `[node]`: what this process is to its cluster.
+//! `[node]`: the role of this process in its cluster.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ settings! {
     }
 }
 
-/// The embedded store.
+/// The value of `node.store` for the embedded store.
 pub const MEMORY: &str = "memory";
 
 /// A part of the server that a process can run.
@@ -47,10 +47,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 3] = [Self::Edge, Self::Session, Self::Worker];
 
-    /// Its name in settings.
+    /// Returns the name in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Edge => "edge",

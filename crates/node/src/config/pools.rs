@@ -1,4 +1,4 @@
-//! `[pools.<name>]`: what runs the tools.
+//! `[pools.<name>]`: the servers that run the tools.
 
 use std::time::Duration;
 
@@ -98,26 +98,26 @@ pub enum Backend {
 }
 
 impl Default for Backend {
-    /// A server that nobody has named yet.
+    /// A placeholder for a backend that is not set yet.
     fn default() -> Self {
         Self::Stdio(Box::default())
     }
 }
 
 impl Backend {
-    /// Whether its program brings it.
+    /// Whether the backend is the program's own server.
     pub(crate) fn is_handler(&self) -> bool {
         matches!(self, Self::Handler)
     }
 
-    /// Whether it still has to be named.
+    /// Whether the backend is still the placeholder.
     pub(super) fn is_unset(&self) -> bool {
         matches!(self, Self::Stdio(stdio) if stdio.command.is_empty())
     }
 }
 
 impl Pool {
-    /// A pool with defaults for everything but its backend.
+    /// Creates a pool with defaults for everything but its backend.
     pub fn of(backend: Backend) -> Self {
         Self {
             backend,
@@ -125,7 +125,7 @@ impl Pool {
         }
     }
 
-    /// What the worker of this pool is built with, where links may be away for `rejoin`.
+    /// Creates the settings of a worker of this pool. `rejoin` is how long its links may be down.
     pub fn to_worker(&self, name: &str, rejoin: Duration) -> Run {
         Run {
             concurrency: self.concurrency,
@@ -145,7 +145,7 @@ impl Pool {
         }
     }
 
-    /// What the dispatcher needs to know of this pool.
+    /// Creates the dispatcher's settings for this pool.
     pub fn to_dispatch(&self) -> Dispatched {
         Dispatched {
             prefix: self.prefix.clone(),

@@ -46,10 +46,11 @@ pub enum ClientCertificate {
 }
 
 impl PortTls {
-    /// The files, if there is to be TLS.
+    /// Returns the certificate files if TLS is on.
     ///
     /// # Errors
-    /// The setting, by its name in the table, that is missing or has no meaning alone, and what to do.
+    ///
+    /// Returns the setting in this table that is missing or needs another, and what to do.
     pub(crate) fn files(
         &self,
         table: &'static str,

@@ -1,4 +1,4 @@
-//! `[redis]`: how the store in Redis is used. Its address is `node.store`.
+//! `[redis]`: connections to a store in Redis. Its address is `node.store`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ settings! {
 }
 
 impl Redis {
-    /// The store at `store`, with these settings.
+    /// Creates the configuration of the store at `store`.
     pub fn store(&self, store: &StoreAddress, streams: &Streams) -> RedisConfig {
         RedisConfig {
             url: store.expose().to_owned(),
@@ -114,22 +114,22 @@ impl From<SecretSource> for Password {
 pub struct StoreAddress(String);
 
 impl StoreAddress {
-    /// Takes an address over.
+    /// Creates an address.
     pub fn new(address: impl Into<String>) -> Self {
         Self(address.into())
     }
 
-    /// The address itself, password included.
+    /// Returns the address with its password.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether the store is the embedded one.
+    /// Whether this is the embedded store.
     pub fn is_memory(&self) -> bool {
         self.0 == super::MEMORY
     }
 
-    /// The address as it may be shown.
+    /// Returns the address without its password.
     pub fn redacted(&self) -> String {
         let Some((scheme, rest)) = self.0.split_once("://") else {
             return self.0.clone();

@@ -1,4 +1,4 @@
-//! Describes every setting from its type: help in errors, the reference page, the JSON Schema.
+//! Describes every setting from its type, for errors, the reference page and the JSON Schema.
 
 mod page;
 
@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::rules::limits;
 use super::{Settings, environment};
 
-/// A length of time that is none.
+/// Matches a duration of zero.
 const NO_TIME: &str = r"^[0.\sa-zµM]*$";
 
 /// Stands for a name that operators choose.
 pub(super) const ANY: &str = "<name>";
 
-/// JSON Schema of the configuration file, for editors.
+/// Returns the JSON Schema of the configuration file, for editors.
 pub fn schema() -> Schema {
     let mut schema = schema_for!(Settings);
     schema.insert("title".to_owned(), "Configuration of Shoal".into());
@@ -31,7 +31,7 @@ pub fn schema() -> Schema {
     schema
 }
 
-/// Has the schema say what a rule says of a setting.
+/// Adds a rule's restriction on a setting to the schema.
 fn restrict(schema: &mut Schema, setting: &str, word: &str, value: Value) {
     let mut place = String::new();
     for key in setting.split('.') {
@@ -45,7 +45,7 @@ fn restrict(schema: &mut Schema, setting: &str, word: &str, value: Value) {
     }
 }
 
-/// The keys of every setting; `<name>` stands for a name that operators choose.
+/// The keys of every setting. `<name>` stands for a name that operators choose.
 pub(super) fn settings() -> Vec<Vec<String>> {
     let mut all = Vec::new();
     collect(&inlined(), &mut Vec::new(), &mut all);
@@ -72,8 +72,8 @@ pub(super) fn collect(schema: &Value, at: &mut Vec<String>, all: &mut Vec<Vec<St
     }
 }
 
-/// What the setting at `path` is, its default, and the variable that sets it; `None` where there is no
-/// such setting, or a whole table.
+/// Describes the setting at `path`: its meaning, default and variable. `None` for tables and unknown
+/// settings.
 pub(super) fn help(path: &[String]) -> Option<String> {
     let root = inlined();
     let setting = path
@@ -102,7 +102,7 @@ pub(super) fn help(path: &[String]) -> Option<String> {
     Some(help)
 }
 
-/// The schema with every reference replaced by what it points to.
+/// Returns the schema with every reference replaced by its target.
 pub(super) fn inlined() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -113,7 +113,7 @@ pub(super) fn inlined() -> Value {
         .to_value()
 }
 
-/// What a table says of one of its keys.
+/// The schema of a table's key.
 pub(super) fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     let own = schema["properties"].get(key);
     let named = || {
@@ -129,7 +129,7 @@ pub(super) fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     own.or_else(named).or_else(variant)
 }
 
-/// What it may be: of what need not be set, each of its own variants.
+/// The possible schemas of a value, without the null of an optional one.
 pub(super) fn variants(schema: &Value) -> Vec<&Value> {
     let alternatives = ["oneOf", "anyOf"]
         .into_iter()
@@ -161,7 +161,7 @@ pub(super) fn choices(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A description on one line.
+/// Returns the description on one line.
 fn text_of(schema: &Value) -> String {
     schema["description"]
         .as_str()
@@ -171,7 +171,7 @@ fn text_of(schema: &Value) -> String {
         .join(" ")
 }
 
-/// The default as TOML writes it.
+/// Returns the default in TOML.
 fn default_of(schema: &Value) -> Option<String> {
     let default = schema.get("default").filter(|value| !value.is_null())?;
     toml::Value::try_from(default)
@@ -179,7 +179,7 @@ fn default_of(schema: &Value) -> Option<String> {
         .map(|value| value.to_string())
 }
 
-/// The settings of a table, by their names.
+/// The settings of a table by name.
 fn members(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
     schema["properties"]
         .as_object()

@@ -1,4 +1,4 @@
-//! `[reload]`: changes of the configuration while the process works.
+//! `[reload]`: changes of the configuration in a running process.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

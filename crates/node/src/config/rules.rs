@@ -1,4 +1,4 @@
-//! Checks what no single setting can say of itself.
+//! Checks that settings fit together.
 
 use std::collections::BTreeSet;
 use std::slice;
@@ -18,8 +18,8 @@ pub(super) mod limits;
 pub(super) mod pools;
 mod server;
 
-/// Checks settings that go together, and what they name outside of the configuration. A rule about tables that were `misread` is
-/// left out: what it would say could follow from that alone.
+/// Checks combinations of settings, and the files that they name. Skips rules about `misread` tables, whose violations could be
+/// consequences.
 pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<BrokenRule> {
     let rules: [(&[&str], Rule); 23] = [
         (&["node", "cluster"], cluster::roles),
@@ -57,12 +57,11 @@ pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<Broken
 
 type Rule = fn(&Settings, &mut Broken);
 
-/// The rules that are broken.
 #[derive(Default)]
 struct Broken(Vec<BrokenRule>);
 
 impl Broken {
-    /// The setting to change, and why.
+    /// Adds a broken rule: the setting to change, and why.
     fn add(&mut self, setting: impl Into<String>, reason: impl Into<String>) {
         self.0.push(BrokenRule {
             setting: setting.into(),
@@ -78,7 +77,8 @@ pub(super) struct BrokenRule {
 }
 
 impl BrokenRule {
-    /// Whether it may follow from a mistake at or below its setting. A pool's own setting stands for the pool's name.
+    /// Whether the violation may be a consequence of a mistake at or below its setting. A setting of a pool counts as the pool's
+    /// name.
     pub(super) fn may_follow_from(&self, mistake: &SettingPath) -> bool {
         let mistake = mistake.to_string();
         let below = mistake.strip_prefix(&self.setting);
@@ -86,13 +86,13 @@ impl BrokenRule {
             && below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
     }
 
-    /// With the place where the setting was set.
+    /// Adds the place of the setting.
     pub(super) fn finding(self, layers: &Layers) -> Finding {
         Finding::of_setting(self.setting, self.reason, layers)
     }
 }
 
-/// Its shape alone: where a configuration is checked, the files of the machine that it is for need not be.
+/// Checks only the shape, because the certificate files may be missing where an operator checks a configuration.
 fn tls(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     for (table, port) in [
@@ -108,7 +108,7 @@ fn tls(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// The rules themselves: where a configuration is checked, the file of the machine that it is for need not be.
+/// Checks only the rules, because their file may be missing where an operator checks a configuration.
 fn policy(settings: &Settings, broken: &mut Broken) {
     let policy = &settings.policy;
     if policy.reread.get().is_zero() {

@@ -1,4 +1,4 @@
-//! Where the secrets of a configuration are.
+//! The location of a configured secret.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use shoal_ports::read_file;
 
 use super::Secret;
 
-/// Shorter secrets could be guessed.
+/// Minimum bytes of a secret, against guessing.
 const LEAST_BYTES: usize = 16;
-/// Bytes of a file with a secret at most.
+/// Maximum bytes of a file with a secret.
 const LONGEST: u64 = 64 << 10;
 
 /// Where a secret is.
@@ -24,10 +24,11 @@ pub enum SecretSource {
 }
 
 impl SecretSource {
-    /// Reads the secret; it comes with the words for where it is.
+    /// Reads the secret, and returns it with a description of its location.
     ///
     /// # Errors
-    /// One sentence, when the file cannot be read, or the secret is too short.
+    ///
+    /// Returns one sentence if the file cannot be read or the secret is too short.
     pub fn read(&self) -> Result<(Vec<u8>, String), String> {
         let (secret, place) = match self {
             Self::File(path) => {
@@ -50,7 +51,8 @@ impl SecretSource {
     /// Reads a secret that is a bearer token.
     ///
     /// # Errors
-    /// As for [`read`](Self::read), and when its text cannot be a token.
+    ///
+    /// As for [`read`](Self::read), and if the text cannot be a token.
     pub fn read_token(&self) -> Result<Secret, String> {
         let (token, place) = self.read()?;
         match String::from_utf8(token) {

@@ -1,4 +1,4 @@
-//! `[session]`: the life of a legacy session.
+//! `[session]`: the lifetime of legacy sessions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

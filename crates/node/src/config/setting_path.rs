@@ -1,4 +1,4 @@
-//! Where a setting stands: the keys and positions that lead to it.
+//! The path of a setting: keys and list positions.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use serde_path_to_error::Segment;
 /// One step down into the settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
-    /// Into a table.
+    /// A key of a table.
     Key(String),
-    /// Into a list, from 0.
+    /// A position in a list, from 0.
     Index(usize),
 }
 
@@ -18,7 +18,7 @@ pub(super) enum Step {
 pub(super) struct SettingPath(pub(super) Vec<Step>);
 
 impl SettingPath {
-    /// Reads `auth.tokens[1].name`. A part that is no position is a key.
+    /// Parses a path such as `auth.tokens[1].name`. Parts that are no position are keys.
     pub(super) fn parse(text: &str) -> Self {
         let mut steps = Vec::new();
         for part in text.split('.') {
@@ -30,7 +30,7 @@ impl SettingPath {
         Self(steps)
     }
 
-    /// The path at which a setting could not be read.
+    /// The path of a setting that could not be read.
     pub(super) fn of_error(path: &serde_path_to_error::Path) -> Self {
         let steps = path.iter().map_while(|segment| match segment {
             Segment::Map { key } => Some(Step::Key(key.clone())),
@@ -55,7 +55,7 @@ impl SettingPath {
         Self(steps)
     }
 
-    /// The keys down to the first list: a list comes from one source as a whole.
+    /// The keys down to the first list. A list comes from one source as a whole.
     pub(super) fn keys(&self) -> Vec<String> {
         let keys = self.0.iter().map_while(|step| match step {
             Step::Key(key) => Some(key.clone()),
@@ -64,7 +64,7 @@ impl SettingPath {
         keys.collect()
     }
 
-    /// The name of the table that a setting belongs to.
+    /// The name of the setting's table.
     pub(super) fn table(&self) -> Option<&str> {
         match self.0.first() {
             Some(Step::Key(key)) => Some(key),

@@ -1,4 +1,4 @@
-//! `[shutdown]`: how long each step of an orderly end may take.
+//! `[shutdown]`: time limits of the steps of a shutdown.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! The variables that OpenTelemetry knows, as settings: they say what holds where no file, no variable of
-//! Shoal's own and no flag says otherwise.
+//! Turns OpenTelemetry's standard variables into settings. The file, Shoal's own variables and flags
+//! override them.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use toml::Value;
 
 use super::environment::Variable;
 
-/// What the names of these variables begin with.
+/// The prefix of these variables.
 pub(super) const PREFIX: &str = "OTEL_";
 
 const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 
-/// The settings that they make; what is more exact comes later. Empty ones count as unset, as the
-/// specification has it, and those for single signals make no setting.
+/// The settings from these variables, with more specific ones later. Empty variables count as unset
+/// (OpenTelemetry specification), and variables for single signals are ignored.
 ///
-/// A value that Shoal cannot use is handed on as it is, so that the refusal names the variable.
+/// An unusable value is passed on, so that the error names the variable.
 pub(super) fn settings(variables: &BTreeMap<String, String>) -> Vec<Variable> {
     let text = |name: &str| Some(variables.get(name)?.trim()).filter(|text| !text.is_empty());
     let mut settings = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn settings(variables: &BTreeMap<String, String>) -> Vec<Variable> {
         set(SAMPLER, &["traces", key], value);
     }
     let name = "OTEL_TRACES_SAMPLER_ARG";
-    // To any other sampler it means nothing.
+    // Other samplers ignore this argument.
     let takes_share = sampler.is_none_or(|sampler| sampler.ends_with("traceidratio"));
     if let Some(share) = text(name).filter(|_| takes_share) {
         let share = share.parse().map_or_else(|_| share.into(), Value::Float);
@@ -85,13 +85,13 @@ fn sampling(sampler: &str) -> Vec<(&'static str, Value)> {
     let ratio = match own {
         "always_on" | "traceidratio" => 1.0,
         "always_off" => 0.0,
-        // No sampler of ours, as the refusal will say.
+        // An unsupported sampler. The error will say so.
         _ => return vec![("parent", sampler.into())],
     };
     vec![("parent", parent.into()), ("ratio", ratio.into())]
 }
 
-/// `key=value,key=value`, with percent signs for what such a list cannot hold.
+/// Parses `key=value,key=value` with percent-encoding.
 fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     text.split(',').filter_map(|pair| {
         let (key, value) = pair.split_once('=')?;

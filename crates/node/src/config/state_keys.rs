@@ -1,4 +1,4 @@
-//! `[state_keys]`: the secrets that seal what a request carries through its client.
+//! `[state_keys]`: the secrets that seal `requestState`, which clients carry.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,8 @@ impl StateKeys {
     /// Reads the secrets.
     ///
     /// # Errors
-    /// One sentence, when a file cannot be read or a secret is too short.
+    ///
+    /// Returns one sentence if a file cannot be read or a secret is too short.
     pub fn key_ring(&self) -> Result<KeyRing, String> {
         if self.keys.is_empty() {
             return Ok(KeyRing::new(vec![SealKey::random()]));

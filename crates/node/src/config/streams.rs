@@ -1,4 +1,4 @@
-//! `[streams]`: SSE streams, and how long they can be resumed.
+//! `[streams]`: SSE streams and their resumption.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Layers, messages and redaction, from the outside: what an operator types and reads.
+//! Tests of layers, messages and redaction, through what an operator types and reads.
 
 mod changes;
 mod layering;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use super::{Environment, Flag, Loaded, Preset, Settings, load, value};
 
-/// An operator's input, under construction.
+/// Builds an operator's input.
 #[derive(Default)]
 struct Operator {
     program: Vec<Preset>,

@@ -1,10 +1,11 @@
-//! What can be used and is dangerous all the same: `config check` prints it, a serving process logs it.
+//! Warnings about valid but dangerous settings. `config check` prints them, and a serving process logs
+//! them.
 
 use super::finding::Finding;
 use super::layers::Layers;
 use super::{AuthMode, Pool, Role, Settings};
 
-/// What an operator should know of these settings, with the places where they were set.
+/// Returns the warnings, with the places of the settings.
 pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     let rules: [(&str, Rule); 9] = [
         ("server.listen", anonymous),
@@ -26,7 +27,7 @@ pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
 
 type Rule = fn(&Settings) -> Option<String>;
 
-/// Any page in a caller's browser is then the caller.
+/// Warns about open origins, which let any page in a caller's browser act as the caller.
 fn any_origin(settings: &Settings) -> Option<String> {
     let origins = &settings.server.allowed_origins;
     origins.iter().any(|origin| origin == "*").then(|| {
@@ -36,7 +37,8 @@ fn any_origin(settings: &Settings) -> Option<String> {
     })
 }
 
-/// What a name may be is what keeps rebinding out, where no other check does.
+/// Warns about open hosts. Without authentication, the host check is the only protection against DNS
+/// rebinding.
 fn any_host(settings: &Settings) -> Option<String> {
     let server = &settings.server;
     let any = server.allowed_hosts.iter().any(|host| host == "*");
@@ -66,7 +68,7 @@ fn anonymous(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Whoever is on the way can make tokens.
+/// Warns about issuers over plain HTTP, because anyone on the path can forge tokens.
 fn plain_issuers(settings: &Settings) -> Option<String> {
     let plain = settings
         .auth
@@ -83,7 +85,7 @@ fn plain_issuers(settings: &Settings) -> Option<String> {
     })
 }
 
-/// What one edge seals another must open.
+/// Warns about random state keys, because other edges cannot open what this one seals.
 fn own_keys(settings: &Settings) -> Option<String> {
     let shared = !settings.node.store.is_memory();
     let own = settings.node.is(Role::Edge) && settings.state_keys.keys.is_empty();
@@ -94,7 +96,7 @@ fn own_keys(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Whoever can join is believed.
+/// Warns about an open cluster port, because the cluster trusts every process that joins.
 fn open_cluster(settings: &Settings) -> Option<String> {
     let address = settings.cluster.listen?;
     let tls = settings.cluster.tls.files().ok().flatten();
@@ -113,11 +115,11 @@ fn open_cluster(settings: &Settings) -> Option<String> {
     })
 }
 
-/// One principal's slow calls can keep all others out.
+/// Warns about missing per-principal limits, because one principal's slow calls can use all places.
 fn unshared_places(settings: &Settings) -> Option<String> {
     let several = match settings.auth.mode {
         AuthMode::None => false,
-        // The file may name other principals at any time.
+        // The file may name further principals at any time.
         AuthMode::Tokens => settings.auth.tokens.len() > 1 || settings.auth.tokens_file.is_some(),
         AuthMode::OAuth => true,
     };
@@ -133,7 +135,7 @@ fn unshared_places(settings: &Settings) -> Option<String> {
     })
 }
 
-/// What an earlier release knew.
+/// Warns about a setting of an earlier release.
 fn dozing(settings: &Settings) -> Option<String> {
     let named = settings.session.doze_after.is_some();
     named.then(|| {

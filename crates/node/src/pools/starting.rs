@@ -1,4 +1,4 @@
-//! A form of a pool that is not ready yet.
+//! A form of a pool that is still starting.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Pool;
 
-/// What is to run a pool; a cheap handle.
+/// The future form of a pool. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct StartingForm(Arc<Parts>);
 
@@ -35,7 +35,7 @@ impl StartingForm {
         &self.0.backends
     }
 
-    /// Waits until it can run calls: of several equal servers, one is enough. Cancellation safe.
+    /// Waits until the form can run calls. Of several equal servers, one is enough. Cancel safe.
     pub(super) async fn ready(&self) {
         let ready = self.0.backends.iter().map(|backend| {
             let mut state = backend.state();
@@ -48,7 +48,6 @@ impl StartingForm {
         select_all(ready).await;
     }
 
-    /// Why it is not ready.
     pub(super) fn detail(&self) -> String {
         let states = self.0.backends.iter().map(|backend| backend.state());
         let mut details = states.filter_map(|state| state.borrow().detail.clone());
@@ -57,7 +56,7 @@ impl StartingForm {
             .unwrap_or_else(|| "it is starting".to_owned())
     }
 
-    /// It is not wanted any more.
+    /// Marks the form as no longer wanted.
     pub(super) fn give_up(&self) {
         self.0.given_up.cancel();
     }

@@ -1,4 +1,4 @@
-//! Where a process's configuration comes from, so that it can be read again.
+//! Reads and rereads a process's configuration.
 
 use std::path::{Path, PathBuf};
 
@@ -7,26 +7,26 @@ use shoal_ports::FileWatch;
 use crate::config::{self, Environment, Flag, Loaded, Preset, discovered};
 use crate::exit::Failure;
 
-/// Whether a process can do what its settings say; it may add what is missing.
+/// Checks that a process can use its settings. May add missing ones.
 type Accept = Box<dyn Fn(&mut Loaded) -> Result<(), Failure> + Send + Sync>;
 
 type Load = fn(&[Preset], Option<&Path>, &Environment, &[Flag]) -> Result<Loaded, config::Error>;
 
-/// Reads a process's configuration: what its program, environment and command line say, which stays, and its file.
+/// Reads a process's configuration: the fixed sources (program, environment, command line) and the file.
 pub struct ConfigReader {
     program: Vec<Preset>,
     file: Option<PathBuf>,
     environment: Environment,
     flags: Vec<Flag>,
     accept: Accept,
-    /// From before the file was read.
+    /// The watch, from before the file was read.
     watch: Option<FileWatch>,
-    /// Of the file with pools that others find. It is settled at the start where that is.
+    /// The watch of `discovery.file`, whose path is fixed at the start.
     discovered: Option<FileWatch>,
 }
 
 impl ConfigReader {
-    /// Reads what these say, as [`config::load`] does. What `accept` refuses cannot be used either.
+    /// Creates a reader of these sources, as for [`config::load`]. `accept` may refuse settings.
     pub fn new(
         program: &[Preset],
         file: Option<&Path>,
@@ -47,30 +47,31 @@ impl ConfigReader {
         reader
     }
 
-    /// Sees what has changed in the file since the reader was made, if there is one. There is one watch.
+    /// Takes the only watch, which sees all changes of the file since the reader was created.
     pub(super) fn take_watch(&mut self) -> Option<FileWatch> {
         self.watch.take()
     }
 
-    /// The same of the file with pools that others find.
+    /// Takes the watch of `discovery.file`.
     pub(super) fn take_discovered(&mut self) -> Option<FileWatch> {
         self.discovered.take()
     }
 
-    /// The file, if there is one.
+    /// Returns the configuration file, if any.
     pub fn file(&self) -> Option<&Path> {
         let named = self.file.as_deref();
         named.or(self.environment.config_file.as_deref())
     }
 
-    /// Reads the configuration for the start. An error in `discovery.file` does not keep a process from its own pools.
+    /// Reads the configuration at the start. Errors in `discovery.file` do not affect the process's own pools.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    ///
+    /// Returns why it is unusable.
     pub fn load(&mut self) -> Result<Loaded, Failure> {
         let mut loaded = self.load_by(config::load)?;
         let file = loaded.settings.discovery.file.as_deref();
-        // From before it is read.
+        // The watch begins before the file is read.
         self.discovered = file.map(FileWatch::new);
         if let Err(whole) = discovered::add(&mut loaded) {
             loaded.left_out = vec![*whole];
@@ -78,10 +79,11 @@ impl ConfigReader {
         self.accepted(loaded)
     }
 
-    /// Reads the configuration as it is now, while the process works.
+    /// Rereads the configuration in a running process.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    ///
+    /// Returns why it is unusable.
     pub(super) fn load_again(&self) -> Result<Loaded, Failure> {
         let mut loaded = self.load_by(config::load_again)?;
         discovered::add(&mut loaded).map_err(|whole| config::Error::of(*whole))?;

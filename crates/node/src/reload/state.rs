@@ -1,4 +1,4 @@
-//! How the configuration is, for operators.
+//! The state of the configuration, for operators.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,17 +22,16 @@ pub struct ConfigurationReport {
     pub waiting: Vec<String>,
 }
 
-/// What is known of the configuration.
+/// The state of the configuration.
 pub(crate) struct ConfigurationState {
     known: Mutex<ConfigurationReport>,
-    /// What was known to take effect at the next start before.
+    /// The settings last reported as waiting for a restart.
     told: Mutex<Vec<String>>,
-    /// The pools that others found.
     discovered: Mutex<BTreeSet<String>>,
 }
 
 impl ConfigurationState {
-    /// It has just been read for the first time.
+    /// Creates the state after the first read.
     pub(crate) fn new() -> Self {
         let known = ConfigurationReport {
             taken_at: now(),
@@ -53,7 +52,7 @@ impl ConfigurationState {
         *self.discovered.lock() = pools;
     }
 
-    /// The pools that others found. A process does its part without them.
+    /// The discovered pools. The process is ready without them.
     pub(crate) fn discovered(&self) -> BTreeSet<String> {
         self.discovered.lock().clone()
     }
@@ -69,7 +68,7 @@ impl ConfigurationState {
         self.known.lock().refused = Some(reason);
     }
 
-    /// Whether these settings were not told of before.
+    /// Whether these settings were not reported before.
     pub(super) fn is_news(&self, at_next_start: &[String]) -> bool {
         let mut told = self.told.lock();
         let is_news = *told != at_next_start;

@@ -1,4 +1,4 @@
-//! Tests of reloads that are refused.
+//! Tests of refused reloads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::{policies, roles};
 const ALLOW: &str = "[[rules]]\nname = 'all'\neffect = 'allow'\n";
 const DENY: &str = "[[rules]]\nname = 'none'\neffect = 'deny'\n";
 const QUOTA: &str = "[[quotas]]\nname = 'few'\nper = 'all'\nrate = '1/h'\n";
-/// Nothing is wrong with its settings, but there is no program that brings its server.
+/// Valid settings, but no program provides the server.
 const IMPOSSIBLE: &str = "[pools.impossible]\nbackend = 'handler'\n";
 
 #[tokio::test]

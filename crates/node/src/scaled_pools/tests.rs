@@ -1,4 +1,4 @@
-//! Tests of what the store keeps of pools that may have no worker.
+//! Tests of the stored offers of pools that may have no worker.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use super::{ASK_AGAIN, LARGEST, REMEMBERED, ScaledPools};
 use crate::config::{Backend, Pool, Settings};
 
-/// Counts the warnings of a thread.
 #[derive(Clone, Default)]
 struct Warnings(Arc<AtomicUsize>);
 
@@ -55,7 +54,6 @@ fn memory() -> Arc<dyn Membership> {
     store.into_store().membership
 }
 
-/// A pool that may have no worker.
 fn scaled() -> PoolConfig {
     let pool = Pool {
         scale_to_zero: Some(ScaleToZero::default()),
@@ -64,7 +62,7 @@ fn scaled() -> PoolConfig {
     pool.to_dispatch()
 }
 
-/// With such a pool, of which nothing is known.
+/// A dispatcher with such a pool, whose offer is unknown.
 fn dispatch() -> Dispatch {
     let config = Config {
         pools: BTreeMap::from([("scaled".to_owned(), scaled())]),
@@ -99,7 +97,6 @@ async fn a_write_that_failed_is_tried_again_soon() {
     follows.abort();
 }
 
-/// Removes the pool, or adds it again.
 fn configure(dispatch: &Dispatch, pool: Option<PoolConfig>) {
     dispatch.configure(BTreeMap::from([("scaled".to_owned(), pool)]));
 }
@@ -170,12 +167,12 @@ async fn what_was_only_recalled_replaces_nothing_and_is_kept() {
     remember("old").await;
     let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
     assert_eq!(dispatch.to_remember().len(), 1);
-    // Another node has heard something newer.
+    // Another node stored something newer.
     remember("new").await;
     pools.write().await;
     assert!(!pools.failing);
     assert_eq!(remembered().await, Some(encoded("new")));
-    // A store that has lost it.
+    // The store has lost the pool.
     store.forget_catalog("scaled").await.unwrap();
     let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
     pools.write().await;

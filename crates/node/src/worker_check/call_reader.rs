@@ -1,5 +1,3 @@
-//! One reader of one call.
-
 use serde_json::Value;
 use shoal_rpc::proto::types::v1::call_failure::Failure;
 use shoal_rpc::proto::types::v1::call_outcome::Outcome;
@@ -12,20 +10,20 @@ use shoal_rpc::proto::worker::v1::{Answer, AnswerTaken, Attach, Cancel, Event, S
 use super::check_failure::{Checked, expect, failed};
 use super::link::{Link, flight_of, kind};
 
-/// What each event costs beside its payload.
+/// The cost of each event in addition to its payload, in bytes.
 const WEIGHT: u64 = 256;
 
-/// A reader of a call, and what it knows.
+/// A reader of a call.
 pub(super) struct CallReader {
     pub(super) number: u64,
-    /// The number of the last event that it has.
+    /// The number of the last read event.
     pub(super) read: u64,
-    /// What the worker calls it.
+    /// The worker's number for this reader.
     pub(super) reader: u64,
 }
 
 impl Link {
-    /// Has a call run.
+    /// Starts a call.
     pub(super) async fn start(&mut self, call: &Call) -> Checked<CallReader> {
         let flight = self.open(0);
         let call = Some(call.clone());
@@ -37,7 +35,7 @@ impl Link {
         Ok(flight)
     }
 
-    /// Reads a call from after an event; as the reader of this name, or as a new one (0).
+    /// Reads a call after an event, as this reader or as a new one (0).
     pub(super) async fn attach(
         &mut self,
         call: &Call,
@@ -57,7 +55,7 @@ impl Link {
         Ok(flight)
     }
 
-    /// A new flight.
+    /// Opens a flight: one reading of a call over this link.
     pub(super) fn open(&mut self, read: u64) -> CallReader {
         self.flights += 1;
         CallReader {
@@ -67,7 +65,7 @@ impl Link {
         }
     }
 
-    /// The next thing that the worker says of a flight.
+    /// Reads the next frame of a flight.
     pub(super) async fn said(&mut self, flight: &mut CallReader, expected: &str) -> Checked<Frame> {
         let is_it = |frame: &Frame| flight_of(frame) == Some(flight.number);
         let frame = loop {
@@ -96,13 +94,13 @@ impl Link {
         Ok(frame)
     }
 
-    /// Lets the worker send more.
+    /// Grants the worker credit.
     pub(super) async fn grant(&self, flight: &CallReader, bytes: u64) -> Checked {
         let flight = flight.number;
         self.say(Said::Credit(Credit { flight, bytes })).await
     }
 
-    /// The next event of a flight.
+    /// Reads the next event of a flight.
     pub(super) async fn event(
         &mut self,
         flight: &mut CallReader,
@@ -117,7 +115,7 @@ impl Link {
         }
     }
 
-    /// Reads a flight to the call's end.
+    /// Reads a flight to the end of the call.
     pub(super) async fn outcome(&mut self, flight: &mut CallReader) -> Checked<Outcome> {
         loop {
             let event = self.event(flight, "the call's end").await?;
@@ -130,7 +128,7 @@ impl Link {
         }
     }
 
-    /// Reads a flight to the call's end, which is a result, and returns that.
+    /// Reads a flight to the end of the call, and returns its result.
     pub(super) async fn result(&mut self, flight: &mut CallReader) -> Checked<Value> {
         match self.outcome(flight).await? {
             Outcome::Result(result) => match serde_json::from_slice(&result) {
@@ -141,7 +139,7 @@ impl Link {
         }
     }
 
-    /// Reads a flight to the call's end and returns the text of its result.
+    /// Reads a flight to the end of the call, and returns the text of its result.
     pub(super) async fn text(&mut self, flight: &mut CallReader) -> Checked<String> {
         let result = self.result(flight).await?;
         match result["content"][0]["text"].as_str() {
@@ -150,7 +148,7 @@ impl Link {
         }
     }
 
-    /// Holds the worker to a refusal.
+    /// Expects the worker to refuse a call.
     pub(super) async fn refusal(
         &mut self,
         flight: &mut CallReader,
@@ -167,7 +165,7 @@ impl Link {
         }
     }
 
-    /// The next question of a call.
+    /// Reads the next question of a call to its client.
     pub(super) async fn question(&mut self, flight: &mut CallReader) -> Checked<Ask> {
         loop {
             let expected = "a request to the client";
@@ -179,7 +177,7 @@ impl Link {
         }
     }
 
-    /// The next request of a call to its session.
+    /// Reads the next request of a call to its session.
     pub(super) async fn wish(&mut self, flight: &mut CallReader) -> Checked<(u64, state::Request)> {
         let expected = "a request for the session's state";
         loop {
@@ -194,7 +192,6 @@ impl Link {
         }
     }
 
-    /// Answers a request of a call.
     pub(super) async fn answer(
         &mut self,
         flight: &CallReader,
@@ -213,7 +210,7 @@ impl Link {
         self.say(Said::Answer(answer)).await
     }
 
-    /// What the worker says of an answer; events that come before are dropped.
+    /// Reads the worker's reply to an answer, and drops earlier events.
     pub(super) async fn taken(&mut self, flight: &mut CallReader) -> Checked<AnswerTaken> {
         let expected = "an acknowledgement of the answer (answer_taken)";
         loop {
@@ -229,7 +226,6 @@ impl Link {
         }
     }
 
-    /// Has a call told to stop.
     pub(super) async fn cancel(&self, flight: &CallReader) -> Checked {
         let reason = "the check says so".to_owned();
         let flight = flight.number;
@@ -237,7 +233,7 @@ impl Link {
     }
 }
 
-/// What an event costs its sender.
+/// The credit that an event uses, in bytes.
 pub(super) fn cost(event: &Event) -> u64 {
     let payload = match &event.kind {
         Some(Kind::Notification(said)) => said.params.as_ref().map_or(0, |params| params.len()),

@@ -1,4 +1,4 @@
-//! The calls that are made.
+//! The calls of the checks.
 
 use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::{Call, Caller, Durability, Ledger, LogLevel};
@@ -6,13 +6,13 @@ use uuid::Uuid;
 
 use super::link::Link;
 
-/// What every progress notification carries.
+/// The progress token of every call.
 pub(super) const TOKEN: &str = "\"check\"";
-/// How long a call may take that is not to be cut.
+/// The time limit of calls that should not reach it.
 const TIMEOUT_MS: u64 = 60_000;
 
 impl Link {
-    /// A call of a tool that must not run twice, by a client with a session that declares everything.
+    /// A call that is not safe to repeat, from a client with a session and all capabilities.
     pub(super) fn call(&self, tool: &str, arguments: Value) -> Call {
         let params = json!({
             "name": tool,
@@ -42,7 +42,7 @@ impl Link {
         }
     }
 
-    /// The same, as a call that is safe to repeat, by a client without a session.
+    /// A call that is safe to repeat, from a client without a session.
     pub(super) fn repeatable(&self, tool: &str, arguments: Value) -> Call {
         let mut call = self.call(tool, arguments);
         call.durability = Durability::Repeatable.into();
@@ -55,13 +55,13 @@ impl Link {
         call
     }
 
-    /// A call that takes so many steps, each of which it reports.
+    /// A call that reports progress in each of its steps.
     pub(super) fn job(&self, steps: u32, interval_ms: u32) -> Call {
         let arguments = json!({ "steps": steps, "interval_ms": interval_ms });
         self.call("long_job", arguments)
     }
 
-    /// What is known of the worker's ledger, if it keeps one.
+    /// The worker's ledger, if it keeps one.
     pub(super) fn ledger(&self) -> Option<Ledger> {
         let known = self.load.as_ref().and_then(|load| load.ledger);
         Some(Ledger {

@@ -2,24 +2,23 @@
 
 use std::fmt::Display;
 
-/// Why a check did not pass.
 #[derive(Debug)]
 pub(super) enum CheckFailure {
-    /// The worker does something else than it should.
+    /// The worker violated the contract.
     Failed {
-        /// What the contract asks for.
+        /// The requirement of the contract.
         expected: String,
-        /// What the worker did.
+        /// The worker's behaviour.
         seen: String,
     },
-    /// It does not apply to this worker.
+    /// The check does not apply to this worker.
     Skipped(String),
 }
 
-/// What comes of a check, or of a part of one.
+/// The result of a check or of its part.
 pub(super) type Checked<T = ()> = Result<T, CheckFailure>;
 
-/// The worker does something else than it should.
+/// Fails the check.
 pub(super) fn failed<T>(expected: impl Display, seen: impl Display) -> Checked<T> {
     Err(CheckFailure::Failed {
         expected: expected.to_string(),
@@ -27,7 +26,7 @@ pub(super) fn failed<T>(expected: impl Display, seen: impl Display) -> Checked<T
     })
 }
 
-/// Holds the worker to something.
+/// Fails the check unless a condition holds.
 pub(super) fn expect(holds: bool, expected: impl Display, seen: impl Display) -> Checked {
     match holds {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! What is checked, in order. A check goes on with the link of the one before, if that has passed.
+//! The checks in order. A check reuses the link of the previous one, if that passed.
 
 mod asking;
 mod ending;
@@ -13,19 +13,17 @@ use futures::future::BoxFuture;
 use super::check_failure::Checked;
 use super::listener::WorkerListener;
 
-/// One check.
 pub(super) struct Check {
-    /// Its name, one word.
+    /// The name, in one word.
     pub(super) name: &'static str,
-    /// What the contract asks for.
+    /// The requirement of the contract.
     pub(super) about: &'static str,
-    /// Tools that the worker must offer for it.
+    /// The tools that the worker must offer.
     pub(super) tools: &'static [&'static str],
-    /// Carries it out.
     pub(super) run: for<'a> fn(&'a mut WorkerListener) -> BoxFuture<'a, Checked>,
 }
 
-/// One line for each check: its function, the tools that it needs, what it is about.
+/// Declares each check in one line: its function, the required tools and the requirement.
 macro_rules! checks {
     ($($group:ident::$name:ident [$($tool:literal)*] $about:literal;)*) => {
         &[$(Check {
@@ -37,7 +35,6 @@ macro_rules! checks {
     };
 }
 
-/// All of them.
 pub(super) const CHECKS: &[Check] = checks! {
     joining::hello [] "the hello names the worker, its versions and its incarnation";
     joining::announce [] "the worker announces its pool and a catalog of JSON objects";

@@ -1,4 +1,4 @@
-//! One link to the worker, as a node speaks on it.
+//! The node's side of one link to the worker.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -15,50 +15,49 @@ use tonic::{Status, Streaming};
 
 use super::check_failure::{Checked, expect, failed};
 
-/// The longest message that either side may send.
+/// Maximum bytes of a message in either direction.
 pub(super) const LONGEST_MESSAGE: usize = 128 * 1024;
-/// A frame to the worker that is longer goes in fragments of half of this.
+/// Longer frames to the worker are sent in fragments of half this size.
 const LONGEST_WHOLE: usize = 64 * 1024;
-/// Frames that may be under way in fragments at a time.
+/// Maximum frames in fragments at a time.
 const LANES: usize = 8;
 
-/// A link that has arrived.
+/// A link that the worker has opened.
 pub(super) struct Incoming {
     pub(super) say: mpsc::Sender<Result<NodeFrame, Status>>,
     pub(super) heard: Streaming<WorkerFrame>,
 }
 
-/// How a link begins.
+/// The parameters of a new link.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Setting {
-    /// What this side takes.
+    /// The limits of this side.
     pub(super) limits: Limits,
-    /// Whether to speak the oldest version that the worker speaks.
+    /// Whether to use the worker's oldest version.
     pub(super) oldest: bool,
 }
 
-/// One link.
 pub(super) struct Link {
     say: mpsc::Sender<Result<NodeFrame, Status>>,
     heard: Streaming<WorkerFrame>,
     batch: VecDeque<WorkerFrame>,
     parts: HashMap<u64, Vec<u8>>,
-    /// Frames of flights that nobody has asked for yet.
+    /// Frames of flights that no check has read yet.
     pub(super) kept: VecDeque<Frame>,
-    /// What the worker said of itself at the beginning.
+    /// The worker's hello.
     pub(super) hello: Hello,
-    /// The newest of what it said since.
+    /// The worker's newest announcement.
     pub(super) announce: Option<Announce>,
     pub(super) load: Option<Load>,
     pub(super) patience: Duration,
     /// The number of the last flight.
     pub(super) flights: u64,
-    /// Whether credit is granted for every event that is read.
+    /// Whether reading an event grants new credit.
     pub(super) grants: bool,
 }
 
 impl Link {
-    /// Hears the hello of a link and welcomes it.
+    /// Reads the hello of a link, and answers with a welcome.
     pub(super) async fn welcome(
         incoming: Incoming,
         setting: Setting,
@@ -83,7 +82,7 @@ impl Link {
             other => return failed("a hello, the first frame of a worker", kind(&other)),
         };
         let versions = link.hello.versions.unwrap_or_default();
-        // The newest of this release.
+        // The newest version of this release.
         let newest = LinkConfig::default().max_version;
         let (lowest, highest) = (versions.lowest, versions.highest);
         expect(
@@ -113,7 +112,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Says something, in fragments if it is long.
+    /// Sends a message, in fragments if it is long.
     pub(super) async fn say(&self, said: Said) -> Checked {
         let flight = match &said {
             Said::Start(start) => start.flight,
@@ -138,7 +137,7 @@ impl Link {
         Ok(())
     }
 
-    /// Says several things in one batch.
+    /// Sends several messages in one batch.
     pub(super) async fn say_all(&self, said: Vec<Said>) -> Checked {
         let frames = said.into_iter().map(|said| NodeFrame { frame: Some(said) });
         let batch = node_frame::Batch {
@@ -148,7 +147,7 @@ impl Link {
         self.send(NodeFrame { frame }).await
     }
 
-    /// Sends a frame as it is.
+    /// Sends a frame unchanged.
     pub(super) async fn send(&self, frame: NodeFrame) -> Checked {
         let sending = timeout(self.patience, self.say.send(Ok(frame))).await;
         match sending {
@@ -158,7 +157,7 @@ impl Link {
         }
     }
 
-    /// The next frame that the link does not deal with itself, or `None` when the worker has ended its half.
+    /// Reads the next frame for a check, or `None` when the worker has ended its half.
     pub(super) async fn next(&mut self, expected: &str) -> Checked<Option<Frame>> {
         loop {
             let (frame, batched) = match self.batch.pop_front() {
@@ -179,7 +178,7 @@ impl Link {
         }
     }
 
-    /// The next frame that the link does not deal with itself.
+    /// Reads the next frame for a check.
     pub(super) async fn frame(&mut self, expected: &str) -> Checked<Frame> {
         match self.next(expected).await? {
             Some(frame) => Ok(frame),
@@ -187,7 +186,7 @@ impl Link {
         }
     }
 
-    /// Does what the link itself has to do, and notes what the worker says of itself.
+    /// Handles frames of the link itself, and records the worker's announcements.
     async fn take(&mut self, frame: WorkerFrame, batched: bool) -> Checked<Option<Frame>> {
         let Some(frame) = frame.frame else {
             return Ok(None);
@@ -230,7 +229,7 @@ impl Link {
         Ok(None)
     }
 
-    /// Reads on until the worker has announced what is wanted.
+    /// Reads until the worker has made the expected announcement.
     pub(super) async fn announced(
         &mut self,
         wanted: impl Fn(&Announce) -> bool,
@@ -243,7 +242,7 @@ impl Link {
         }
     }
 
-    /// Reads one message and keeps what is of flights.
+    /// Reads one message, and keeps frames of flights.
     pub(super) async fn read(&mut self, expected: &str) -> Checked {
         let heard = match timeout(self.patience, self.heard.message()).await {
             Ok(Ok(Some(frame))) => frame,
@@ -260,7 +259,7 @@ impl Link {
         Ok(())
     }
 
-    /// Asks whether the worker is alive; what it says before it answers is kept.
+    /// Pings the worker, and keeps the frames before its answer.
     pub(super) async fn ping(&mut self) -> Checked {
         let nonce = 0x5ca1_ab1e;
         self.say(Said::Ping(Ping { nonce })).await?;
@@ -274,7 +273,7 @@ impl Link {
         }
     }
 
-    /// Ends the link, as a node does that leaves, and waits until the worker has ended its half.
+    /// Closes the link like a leaving node, and waits until the worker has ended its half.
     pub(super) async fn close(mut self) -> Checked {
         let reason = "the check is over".to_owned();
         self.say(Said::Close(Close { reason })).await?;
@@ -286,7 +285,7 @@ impl Link {
     }
 }
 
-/// The flight that a frame belongs to.
+/// The flight of a frame.
 pub(super) fn flight_of(frame: &Frame) -> Option<u64> {
     match frame {
         Frame::Accepted(said) => Some(said.flight),
@@ -298,7 +297,7 @@ pub(super) fn flight_of(frame: &Frame) -> Option<u64> {
     }
 }
 
-/// What a frame is, in short.
+/// A short description of a frame.
 pub(super) fn kind(frame: &Frame) -> String {
     let text = format!("{frame:?}");
     let short: String = text.chars().take(300).collect();

@@ -1,4 +1,4 @@
-//! The link that a check has, and leaves to the next one.
+//! The link of a check, reused by the next check.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use parking_lot::Mutex;
 use super::check_failure::Checked;
 use super::link::Link;
 
-/// Where a check leaves its link.
+/// The place for a link between two checks.
 pub(super) type Spare = Arc<Mutex<Option<Link>>>;
 
-/// A link. Dropping it leaves it to the next check, if it is one that goes on.
+/// A link that is passed to the next check on drop, if it may be reused.
 pub(super) struct LinkInUse {
-    /// Always there, until it is dropped.
+    /// Present until the drop.
     link: Option<Link>,
     spare: Option<Spare>,
 }
 
 impl LinkInUse {
-    /// A link that is left to `spare`, or ends.
+    /// Creates a link that is returned to `spare`, or ends.
     pub(super) fn new(link: Link, spare: Option<&Spare>) -> Self {
         Self {
             link: Some(link),
@@ -27,12 +27,12 @@ impl LinkInUse {
         }
     }
 
-    /// Ends the link as a node does that is gone.
+    /// Cuts the link like a lost node.
     pub(super) fn hang_up(mut self) {
         self.spare = None;
     }
 
-    /// Ends the link as a node does that leaves, and waits until the worker has ended its half.
+    /// Closes the link like a leaving node, and waits until the worker has ended its half.
     pub(super) async fn close(mut self) -> Checked {
         match self.link.take() {
             Some(link) => link.close().await,

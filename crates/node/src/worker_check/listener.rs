@@ -1,4 +1,4 @@
-//! Where the worker under check joins, and the command that starts it.
+//! The address that the worker under check joins, and the command that starts it.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -23,25 +23,24 @@ use super::link_in_use::{LinkInUse, Spare};
 use crate::cli::{Output, WorkerCheck};
 use crate::exit::{Code, Failure};
 
-/// Frames to the worker that may wait.
+/// Maximum frames that wait for the worker.
 const WAITING: usize = 64;
-/// How much longer than anything else the worker may take to start, and to leave.
+/// Factor on the patience for the worker's start and end.
 const LONG: u32 = 6;
 
-/// Where links of the worker arrive.
+/// Accepts the worker's links.
 pub(super) struct WorkerListener {
-    /// Where that is.
     pub(super) address: String,
-    /// How long a thing may take that is waited for.
+    /// Time limit of each wait.
     pub(super) patience: Duration,
     links: mpsc::Receiver<Incoming>,
-    /// The link that the last check has left.
+    /// The link of the previous check.
     spare: Spare,
-    /// The worker, if it was started here.
+    /// The worker's process, if the check started it.
     pub(super) process: Option<Child>,
 }
 
-/// What is known of the worker from its first words.
+/// The worker's first announcements.
 pub(super) struct Met {
     pub(super) worker: String,
     pub(super) pool: String,
@@ -68,10 +67,11 @@ impl WorkerLink for Service {
 }
 
 impl WorkerListener {
-    /// Listens, and starts the worker if its command is known.
+    /// Listens, and starts the worker if its command is set.
     ///
     /// # Errors
-    /// An address that cannot be listened on, or a command that cannot be run.
+    ///
+    /// Fails if the address cannot be used or the command cannot be started.
     pub(super) async fn start(command: &WorkerCheck) -> Result<Self, Failure> {
         let listening = Self::listen(&command.listen.to_string(), command.timeout).await;
         let mut listener = listening.context("cannot listen for the worker (--listen)")?;
@@ -89,7 +89,7 @@ impl WorkerListener {
             .args(filled)
             .env("SHOAL_JOIN", &listener.address)
             .stdin(Stdio::null())
-            // Standard output is the report's.
+            // Standard output is reserved for the report.
             .stdout(Stdio::null())
             .kill_on_drop(true)
             .spawn();
@@ -98,7 +98,6 @@ impl WorkerListener {
         Ok(listener)
     }
 
-    /// Listens at an address.
     pub(super) async fn listen(address: &str, patience: Duration) -> anyhow::Result<Self> {
         let socket = TcpListener::bind(address).await?;
         let address = socket.local_addr()?.to_string();
@@ -118,10 +117,11 @@ impl WorkerListener {
         })
     }
 
-    /// Waits for the worker's first link and learns what it offers.
+    /// Waits for the worker's first link, and learns its tools.
     ///
     /// # Errors
-    /// When none joins, or it ends before.
+    ///
+    /// Fails if no worker joins, or its process ends first.
     pub(super) async fn meet(&mut self) -> Result<Met, Failure> {
         let meeting = timeout(self.patience * LONG, async {
             let mut link = self.link().await?;
@@ -147,8 +147,8 @@ impl WorkerListener {
         }
     }
 
-    /// A link, with the newest version that the worker speaks: the last one, unless that was hung up. A worker may pause for seconds
-    /// before it dials again after a link that was short.
+    /// Returns a link with the worker's newest version: the previous one, unless it was cut. After a short link, a worker may
+    /// pause for seconds before it dials again.
     pub(super) async fn link(&mut self) -> Checked<LinkInUse> {
         let spare = self.spare.lock().take();
         if let Some(mut link) = spare {
@@ -161,14 +161,14 @@ impl WorkerListener {
         Ok(LinkInUse::new(link, Some(&self.spare)))
     }
 
-    /// A new link, which ends with its check. The one before must have been dropped.
+    /// Returns a new link for one check. The previous one must have been dropped.
     pub(super) async fn link_with(&mut self, setting: Setting) -> Checked<LinkInUse> {
         self.hang_up();
         let link = self.new_link(setting).await?;
         Ok(LinkInUse::new(link, None))
     }
 
-    /// Ends the link that the last check has left.
+    /// Cuts the link of the previous check.
     pub(super) fn hang_up(&mut self) {
         self.spare.lock().take();
     }
@@ -190,7 +190,7 @@ impl WorkerListener {
         Link::welcome(incoming, setting, &self.address, self.patience).await
     }
 
-    /// A link with these limits of this side.
+    /// Returns a new link with these limits of this side.
     pub(super) async fn limited(&mut self, limits: Limits) -> Checked<LinkInUse> {
         let setting = Setting {
             limits,
@@ -199,15 +199,15 @@ impl WorkerListener {
         self.link_with(setting).await
     }
 
-    /// How long the worker may take to leave.
+    /// Time limit for the worker to leave.
     pub(super) fn long(&self) -> Duration {
         self.patience * LONG
     }
 
-    /// Ends the worker, if it was started here.
+    /// Ends the worker's process, if the check started it.
     pub(super) async fn stop(&mut self) {
         if let Some(child) = &mut self.process {
-            // It may have ended.
+            // The process may have ended already.
             let _ = child.kill().await;
         }
     }

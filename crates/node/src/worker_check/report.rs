@@ -1,4 +1,4 @@
-//! What came of the checks, for people and for programs.
+//! The results of the checks, for people and programs.
 
 use serde::Serialize;
 
@@ -7,12 +7,10 @@ use super::checks::Check;
 use super::listener::Met;
 use crate::print::plain;
 
-/// What came of the checks so far.
+/// The results so far.
 #[derive(Serialize)]
 pub(super) struct Report {
-    /// The worker's name.
     worker: String,
-    /// Its pool.
     pool: String,
     passed: usize,
     failed: usize,
@@ -22,11 +20,11 @@ pub(super) struct Report {
     tools: Vec<String>,
 }
 
-/// What came of one check.
+/// The result of one check.
 #[derive(Serialize)]
 struct Entry {
     name: &'static str,
-    /// What the contract asks for, in short.
+    /// The requirement of the contract, in short.
     about: &'static str,
     #[serde(flatten)]
     outcome: Outcome,
@@ -74,12 +72,11 @@ impl Report {
         });
     }
 
-    /// How many failed.
     pub(super) fn failed(&self) -> usize {
         self.failed
     }
 
-    /// What came of the newest check, on one line.
+    /// The result of the newest check, in one line.
     pub(super) fn last_line(&self) -> String {
         let Some(Entry { name, outcome, .. }) = self.checks.last() else {
             return String::new();
@@ -94,7 +91,7 @@ impl Report {
         }
     }
 
-    /// The last line.
+    /// The summary line.
     pub(super) fn summary(&self) -> String {
         let Self {
             passed,

@@ -26,7 +26,7 @@ use crate::upstream::{
 
 /// The reason for a call that waited too long for a process.
 const BUSY: &str = "all processes of the server are busy";
-/// Minimum interval between two checks of an idle process.
+/// Minimum of `session_idle`, so that checks of idle processes stay rare.
 const SHORTEST_IDLE: Duration = Duration::from_millis(10);
 
 /// The shared processes of a backend, opened in one way.
@@ -59,7 +59,7 @@ struct State {
 struct Process {
     connection: Arc<Connection>,
     occupants: Occupants,
-    /// Whether the owner of its lists is known.
+    /// Whether `own_lists` follows its lists.
     is_followed: bool,
 }
 

@@ -1,5 +1,3 @@
-//! Shows how clients connect: the endpoint, and the configuration of each known client.
-
 use std::sync::Arc;
 
 use axum::Router;
@@ -30,7 +28,7 @@ struct Shown {
 }
 
 impl ClientEndpoint {
-    /// The endpoint is `auth.resource`, or else `listener`.
+    /// Uses `auth.resource` as the endpoint, or else `listener`.
     pub fn new(settings: &Settings, listener: Option<String>) -> Self {
         let named = Some(settings.auth.resource.clone()).filter(|named| !named.is_empty());
         Self {

@@ -1,4 +1,4 @@
-//! Says why a setting cannot have a value, and how to write what is probably meant.
+//! Explains why a value does not fit a setting, and how to write what is probably meant.
 
 use serde_json::Value as Schema;
 use toml::Value;
@@ -8,10 +8,10 @@ use super::super::setting_path::{SettingPath, Step};
 use super::super::{holds_secrets, listen_address};
 use super::suggestions::nearest;
 
-/// Characters of a value that are shown.
+/// Maximum characters of a value in messages.
 const LONGEST: usize = 60;
 
-/// Why the setting cannot have the value, or `None` if it can.
+/// Returns why the value does not fit, if it does not.
 pub(super) fn of(schema: &Schema, value: &Value, path: &SettingPath) -> Option<String> {
     let choices = choices(schema);
     match (value, kind(schema)) {
@@ -27,7 +27,7 @@ pub(super) fn of(schema: &Schema, value: &Value, path: &SettingPath) -> Option<S
     }
 }
 
-/// What a setting takes.
+/// The kind of value that a setting accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -36,7 +36,7 @@ enum Kind {
     Truth,
     List,
     Table,
-    /// A table with one key, which says what there is.
+    /// A table whose one key names the kind of its value.
     Tagged,
 }
 
@@ -87,7 +87,7 @@ fn no_choice(schema: &Schema, text: &str, choices: &[String]) -> String {
     )
 }
 
-/// The keys of the tables that it may be.
+/// The possible keys of such a table.
 fn tags(schema: &Schema) -> Vec<String> {
     variants(schema).into_iter().flat_map(super::keys).collect()
 }
@@ -109,7 +109,7 @@ fn out_of_range(schema: &Schema, number: i64) -> Option<String> {
     (number > most).then(|| format!("{number} is more than {most}"))
 }
 
-/// What to write instead.
+/// The advice in the message.
 fn advise(schema: &Schema, value: &Value, kind: Kind, path: &SettingPath) -> String {
     let found = found(schema, value, path);
     let example = schema["examples"][0].as_str();
@@ -168,12 +168,12 @@ fn advise(schema: &Schema, value: &Value, kind: Kind, path: &SettingPath) -> Str
     }
 }
 
-/// Whether a text of this kind is a time.
+/// Whether a text with this example is a time.
 fn is_time(example: &str) -> bool {
     example.ends_with('s')
 }
 
-/// The value as it may be shown.
+/// The value, or a placeholder for secrets.
 fn found(schema: &Schema, value: &Value, path: &SettingPath) -> String {
     match value {
         Value::Table(_) => "a table".to_owned(),
@@ -183,7 +183,7 @@ fn found(schema: &Schema, value: &Value, path: &SettingPath) -> String {
     }
 }
 
-/// Whether what stands here, or below, is not for everybody's eyes.
+/// Whether the schema marks this value, or one below it, as secret.
 fn is_secret(schema: &Schema) -> bool {
     let below = |schema: &Schema| match schema {
         Schema::Object(members) => members.values().any(is_secret),
@@ -200,7 +200,7 @@ fn secret(value: &Value) -> String {
     }
 }
 
-/// A value as messages may show it: no secret, and not at length.
+/// Formats a value for messages: shortened, with secrets replaced.
 pub(crate) fn shown(value: &Value, path: &SettingPath) -> String {
     match value {
         value if holds_secrets(&path.keys()) => secret(value),

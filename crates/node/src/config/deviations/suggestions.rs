@@ -1,14 +1,14 @@
-//! Which setting may be meant by a name that is none.
+//! Suggests settings for an unknown name.
 
 use serde_json::Value as Schema;
 
 use super::super::reference::{ANY, collect};
 use super::super::setting_path::SettingPath;
 
-/// Settings that are named as candidates.
+/// Maximum suggestions.
 const MOST: usize = 3;
 
-/// What other programs call it, and what it is called here.
+/// Names in other programs, and Shoal's settings for them.
 const ELSEWHERE: [(&str, &str); 12] = [
     ("port", "server.listen"),
     ("host", "server.listen"),
@@ -24,7 +24,7 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("servers", "pools"),
 ];
 
-/// Every setting that there is.
+/// The keys of every setting.
 pub(super) struct Suggestions(Vec<Vec<String>>);
 
 impl Suggestions {
@@ -34,7 +34,8 @@ impl Suggestions {
         Self(all)
     }
 
-    /// The keys of the settings that may be meant by `key`, the last of `path`, beside which there are those that are `known`.
+    /// The keys of the settings that may be meant by `key`, the last part of `path`. `known` are the settings of the same
+    /// table.
     pub(super) fn for_unknown(
         &self,
         path: &SettingPath,
@@ -60,13 +61,13 @@ impl Suggestions {
         if in_list {
             return Vec::new();
         }
-        // The same name somewhere else: below first, then anywhere.
+        // The same name elsewhere: below this table first, then anywhere.
         let same = self
             .0
             .iter()
             .filter(|setting| setting.last().is_some_and(|last| plain(last) == plain(key)));
         let same: Vec<Vec<String>> = same.map(|setting| as_in(setting, &keys)).collect();
-        // Which pool is meant cannot be told.
+        // The pool that is meant is unknown.
         let same: Vec<Vec<String>> = same
             .into_iter()
             .filter(|it| !it.iter().any(|key| key == ANY))
@@ -79,7 +80,7 @@ impl Suggestions {
     }
 }
 
-/// The names that operators have chosen in `keys`, in place of any.
+/// Replaces the placeholders in a setting by the names that operators chose in `keys`.
 fn as_in(setting: &[String], keys: &[String]) -> Vec<String> {
     let mut same = true;
     let parts = setting.iter().enumerate().map(|(at, part)| {
@@ -91,13 +92,13 @@ fn as_in(setting: &[String], keys: &[String]) -> Vec<String> {
     parts.collect()
 }
 
-/// The name that is most like `key`, if any is.
+/// The most similar known name, if any is similar.
 pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     let key = plain(key);
     let near = known.iter().map(|name| {
         let name_plain = plain(name);
         let distance = strsim::damerau_levenshtein(&key, &name_plain);
-        // A plural, or a part of the name, is meant by its beginning.
+        // A common beginning matches plurals and abbreviations.
         let begins = key.len() > 3
             && name_plain.len() > 3
             && (name_plain.starts_with(&key) || key.starts_with(&name_plain));
@@ -108,7 +109,7 @@ pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     (distance <= enough).then_some(name.as_str())
 }
 
-/// A name without what styles differ in: `allowedHosts` and `allowed-hosts` are `allowed_hosts`.
+/// Normalizes a name: `allowedHosts` and `allowed-hosts` become `allowed_hosts`.
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()

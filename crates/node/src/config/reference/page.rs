@@ -52,15 +52,15 @@ shoal: the configuration has 3 errors
 ```
 ";
 
-/// The fewest rows that are replaced by a link to equal ones.
+/// Minimum equal rows that are replaced by a link.
 const FEWEST_SHARED: usize = 3;
-/// The same within a table of the configuration.
+/// Minimum equal rows within a table of the configuration.
 const FEWEST_SHARED_NEAR: usize = 2;
 
-/// All that there is to say of a setting whose name is that of the setting before it, and `_per_principal`.
+/// The description of a setting that repeats the previous one with `_per_principal`.
 const PER_PRINCIPAL: &str = "The same per principal.";
 
-/// The whole page.
+/// Returns the whole page.
 pub fn markdown() -> String {
     let mut page = Page {
         text: HEAD.to_owned(),
@@ -78,12 +78,12 @@ pub fn markdown() -> String {
 
 struct Page {
     text: String,
-    /// The sections, and the rows of each.
+    /// The sections so far, with their rows.
     sections: Vec<(String, HashSet<String>)>,
 }
 
 impl Page {
-    /// One table, then the tables in it.
+    /// Writes a table, then the tables in it.
     fn section(&mut self, path: &[&str], schema: &Value) {
         if let Some(each) = schema
             .get("additionalProperties")
@@ -115,7 +115,7 @@ impl Page {
         }
     }
 
-    /// The heading, what the section is for, and its settings: those of an earlier section by a link.
+    /// Writes the heading, the description and the settings. Links to an earlier section with the same settings.
     fn table(&mut self, title: &str, text: String, schema: &Value) {
         let _ = write!(self.text, "\n## `{title}`\n\n{text}\n");
         let rows = rows(schema);
@@ -137,7 +137,7 @@ impl Page {
         self.sections.push((title.to_owned(), rows));
     }
 
-    /// The section that has the most of these rows, if it has enough of them.
+    /// The section with the most of these rows, if it has enough.
     fn nearest(
         &self,
         title: &str,
@@ -152,7 +152,7 @@ impl Page {
         };
         let common =
             |known: &HashSet<String>| rows.iter().filter(|(_, row)| known.contains(row)).count();
-        // The first of several.
+        // On a tie, the first section wins.
         let best = self
             .sections
             .iter()
@@ -166,7 +166,8 @@ impl Page {
     }
 }
 
-/// The settings of a table with their rows. A table in it has a section of its own; a deprecated setting has none.
+/// The settings of a table and their rows, without deprecated settings and without tables, which have their own
+/// sections.
 fn rows(schema: &Value) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let settings: Vec<_> = members(schema)
@@ -192,7 +193,7 @@ fn rows(schema: &Value) -> Vec<(String, String)> {
     rows
 }
 
-/// What a link to a heading ends with.
+/// Returns the anchor of a heading.
 fn anchor(title: &str) -> String {
     let kept = title
         .chars()
@@ -200,14 +201,14 @@ fn anchor(title: &str) -> String {
     kept.collect::<String>().to_lowercase()
 }
 
-/// Whether it is a table of settings: one that is always there, or may be left out.
+/// Whether the value is a table of settings, perhaps optional.
 fn has_section(schema: &Value) -> bool {
     let kind = &schema["type"];
     let is_object = kind == "object" || *kind == serde_json::json!(["object", "null"]);
     is_object && schema.get("properties").is_some()
 }
 
-/// Whether it is a table of such tables, by names that are the operator's.
+/// Whether the value is a table of such tables, under the operator's names.
 fn holds_sections(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(has_section)
 }
@@ -217,7 +218,7 @@ fn is_required(schema: &Value, name: &str) -> bool {
     names.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
-/// The setting, and below it its default.
+/// The cell with the setting and its default.
 fn cell(name: &str, schema: &Value, required: bool) -> String {
     let default = match default_of(schema) {
         Some(default) => format!("<br>`{default}`"),
@@ -227,7 +228,7 @@ fn cell(name: &str, schema: &Value, required: bool) -> String {
     format!("`{name}`{default}")
 }
 
-/// What each choice of an enumeration means.
+/// The meaning of each choice of an enumeration.
 fn meanings(schema: &Value) -> String {
     let named: Vec<String> = variants(schema)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Checks who may call, and who may operate.
+//! Checks the authentication of callers and operators.
 
 use shoal_ports::Principal;
 

@@ -1,4 +1,4 @@
-//! Checks the roles of a node, and how it reaches the other processes of its cluster.
+//! Checks the roles of a node, and its connections to the cluster.
 
 use super::{Broken, Role, Settings};
 

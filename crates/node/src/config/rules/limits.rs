@@ -1,8 +1,8 @@
-//! Checks numbers and times: most must not be 0, and some not be less than others.
+//! Checks numbers and times: most must be positive, and some have an order.
 
 use super::{Broken, Settings};
 
-/// Those of these settings, by their names, of which something is so.
+/// The names of the listed settings that fulfil a condition.
 macro_rules! those {
     ($settings:ident: [$($($part:ident).+),+ $(,)?], |$value:ident| $is:expr) => {
         [$((stringify!($($part).+), { let $value = &$settings.$($part).+; $is })),+]
@@ -11,7 +11,7 @@ macro_rules! those {
     };
 }
 
-/// Counts that must not be 0 and times that must not be, where they are not as they must be.
+/// Adds the settings that must be positive and are not.
 pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
     for setting in counts(settings, |is_zero| is_zero) {
         broken.add(setting, "must be at least 1");
@@ -21,7 +21,7 @@ pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// The counts that must not be 0, which `is` picks by whether they are.
+/// The settings that must be positive counts. `is` selects them by whether they are positive.
 pub(in super::super) fn counts(
     settings: &Settings,
     is: impl Fn(bool) -> bool,
@@ -58,7 +58,7 @@ pub(in super::super) fn counts(
     .collect()
 }
 
-/// The times that must not be 0, likewise.
+/// The settings that must be positive times, selected in the same way.
 pub(in super::super) fn times(settings: &Settings, is: impl Fn(bool) -> bool) -> Vec<&'static str> {
     those!(
         settings: [

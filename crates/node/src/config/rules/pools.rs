@@ -1,15 +1,15 @@
-//! Checks pools: their names, what they call what they offer, and their backends.
+//! Checks the names, prefixes and backends of pools.
 
 use std::collections::BTreeMap;
 
 use super::super::Pool;
 use super::{Backend, Broken, Settings};
 
-/// Characters of a name (2025-11-25 and later, Tools, Tool Names).
+/// Maximum characters of a tool's name (2025-11-25 and later, Tools, Tool Names).
 const LONGEST_NAME: usize = 128;
-/// Leaves room for the backend's own names.
+/// Maximum characters of a prefix. Leaves room for the backend's own names.
 const LONGEST_PREFIX: usize = 64;
-/// Characters of a pool's name: a label of DNS, in which certificates name pools.
+/// Maximum characters of a pool's name, because certificates contain pools as DNS labels.
 const LONGEST_POOL: usize = 63;
 
 pub(super) fn pools(settings: &Settings, broken: &mut Broken) {
@@ -41,7 +41,8 @@ pub(super) fn pool(name: &str, pool: &Pool, broken: &mut Broken) {
 /// Checks the name of a pool.
 ///
 /// # Errors
-/// What a name is made of.
+///
+/// Returns what a name may consist of.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     let is_name = (1..=LONGEST_POOL).contains(&name.len())
@@ -150,7 +151,7 @@ fn backend(backend: &Backend, wrong: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// Why a command line in place of a program cannot be started. There are programs whose paths have spaces.
+/// Explains that a program is set to a whole command line. Paths of programs may contain spaces.
 fn whole_line(command: &str, args: &[String]) -> Option<String> {
     let mut words = command.split_whitespace();
     let program = words.next()?;

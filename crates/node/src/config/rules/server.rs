@@ -1,4 +1,4 @@
-//! Checks what `[server]` says of addresses, paths and names.
+//! Checks the addresses, paths and names in `[server]`.
 
 use shoal_edge::HttpSsePaths;
 
@@ -20,7 +20,7 @@ pub(super) fn path(settings: &Settings, broken: &mut Broken) {
     );
 }
 
-/// Each path has one thing to serve.
+/// Checks that paths are distinct.
 pub(super) fn own_paths(settings: &Settings, broken: &mut Broken) {
     let (path, fixed) = (&settings.server.path, HttpSsePaths::default());
     if !settings.server.http_sse || (*path != fixed.stream && *path != fixed.messages) {
@@ -35,7 +35,7 @@ pub(super) fn own_paths(settings: &Settings, broken: &mut Broken) {
     );
 }
 
-/// Clients and operators connect to different ports.
+/// Checks that clients and operators use different ports.
 pub(super) fn addresses(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     let same = server.listen == server.admin && server.admin.port() != 0;
@@ -51,7 +51,8 @@ pub(super) fn addresses(settings: &Settings, broken: &mut Broken) {
     );
 }
 
-/// Names that no header can have would keep out whom they are to let in.
+/// Checks names that no header can contain, because they would exclude the clients that they are
+/// meant for.
 pub(super) fn names(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     let hosts = [
@@ -85,7 +86,7 @@ pub(super) fn names(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// Whether `*` is to stand for a part of a name. Names are compared as a whole.
+/// Whether `*` stands for a part of a name. Shoal compares whole names.
 fn is_pattern(name: &str) -> bool {
     name != "*" && name.contains('*')
 }
@@ -96,7 +97,7 @@ fn no_pattern(name: &str) -> String {
     )
 }
 
-/// A host with or without port, or `*`.
+/// Whether the name is a host with an optional port, or `*`.
 fn is_host(name: &str) -> bool {
     let unfit = |byte: u8| byte.is_ascii_whitespace() || b"/?#@".contains(&byte);
     !name.is_empty() && !name.bytes().any(unfit)

@@ -1,4 +1,4 @@
-//! What a configuration that is read again changes.
+//! Tests of the changes that a reload makes.
 
 use super::super::changes::{PoolChange, at_next_start, changed_pools, pool_change};
 use super::{Operator, operator};
@@ -44,7 +44,7 @@ fn a_pool_is_changed_no_more_than_it_has_to_be() {
         ..nothing
     };
     assert_eq!(change(POOL, POOL), None);
-    // Another way to say what is the default.
+    // Another spelling of the default.
     assert_eq!(change(POOL, &with("queue_age = '5000ms'")), None);
     for line in [
         "prefix = 'x_'",

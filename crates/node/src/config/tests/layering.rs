@@ -1,4 +1,4 @@
-//! Which source wins.
+//! Tests of the order of sources.
 
 use std::time::Duration;
 

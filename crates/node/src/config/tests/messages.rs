@@ -1,9 +1,9 @@
-//! What an operator reads when something is wrong: which setting, who set it, what is allowed.
+//! Tests of error messages: the setting, its source and the allowed values.
 
 use super::operator;
 use crate::cli::Serve;
 
-/// Asserts that the message has every part.
+/// Asserts that the message contains every part.
 #[track_caller]
 fn says(message: &str, parts: &[&str]) {
     for part in parts {
@@ -68,7 +68,8 @@ fn a_value_that_a_setting_cannot_have() {
         ("SHOAL_SERVER", "1", ["", "", ""]),
     ] {
         if name == "SHOAL_SERVER" {
-            // No variable of ours: see `what_kubernetes_makes_for_a_service_called_shoal_is_left_alone`.
+            // Not a variable of Shoal: see
+            // `what_kubernetes_makes_for_a_service_called_shoal_is_left_alone`.
             assert!(operator().variable(name, value).load().is_ok());
             continue;
         }
@@ -239,7 +240,8 @@ fn tokens_and_their_mode_go_together() {
         &both.variable("SHOAL_AUTH__TOKENS", &twice).refusal(),
         &["\"alice\"", "\"bob\"", "same token"],
     );
-    // The console's calls have the one name; the other stands for everybody, whose share is the whole node.
+    // The console's calls use the first name. The second name stands for all callers together, whose share
+    // is the whole node.
     for name in ["shoal-console", "anonymous"] {
         let taken = format!("[{{ name = '{name}', sha256 = '{hash}' }}]");
         let both = operator().variable("SHOAL_AUTH__MODE", "tokens");

@@ -1,8 +1,8 @@
-//! Mistakes that platform engineers make, each with what it is answered: the place, the setting, and what to write instead.
+//! Typical mistakes of platform engineers, and the place, setting and advice in each message.
 
 use super::{Operator, operator};
 
-/// Words of the language that Shoal is written in, and of its libraries.
+/// Words of Rust and its libraries, which messages must not contain.
 const FOREIGN: [&str; 17] = [
     "usize",
     "u32",
@@ -23,11 +23,10 @@ const FOREIGN: [&str; 17] = [
     "string \"",
 ];
 
-/// What is wrong, and what the message must have.
+/// A mistake, and the parts of its message.
 type Mistake = (&'static str, &'static [&'static str]);
 
 const IN_FILE: &[Mistake] = &[
-    // Names.
     (
         "[sever]\nlisten = '127.0.0.1:1'\n",
         &[":1:2: sever: there is no such setting; did you mean server?"],
@@ -102,7 +101,6 @@ const IN_FILE: &[Mistake] = &[
         "[limits]\nmax_connections = 5\n",
         &[":2:1: limits.max_connections: ", "limits.connections"],
     ),
-    // Kinds of values.
     (
         "[server]\nlisten = true\n",
         &[":2:10: server.listen: true stands where text in quotes is needed"],
@@ -246,7 +244,7 @@ const IN_FILE: &[Mistake] = &[
         "[limits]\nbody_bytes = 99999999999999999999\n",
         &[":2:14: this is not TOML: this number is too large"],
     ),
-    // What only goes wrong together, or outside.
+    // Values that are wrong only together, or because of the environment.
     (
         "[server]\nlisten = '0.0.0.0:8080'\n",
         &[":2:1: server.listen: ", "auth.mode = \"tokens\""],
@@ -286,7 +284,7 @@ const IN_FILE: &[Mistake] = &[
         "[node]\nroles = ['worker']\n[pools.a]\nbackend = 'demo'\n",
         &[":2:1: node.roles: ", "--join"],
     ),
-    // No TOML.
+    // Invalid TOML.
     (
         "[server\nlisten = '127.0.0.1:1'\n",
         &[":1:8: this is not TOML: "],
@@ -370,7 +368,7 @@ fn in_file(text: &str) -> Operator {
     operator().file(text)
 }
 
-/// What every message keeps.
+/// Asserts the rules for every message.
 #[track_caller]
 fn expect(message: &str, what: &str, parts: &[&str]) {
     for part in parts {
@@ -379,7 +377,7 @@ fn expect(message: &str, what: &str, parts: &[&str]) {
             "{part:?} is not in the answer to\n{what}\n{message}"
         );
     }
-    // The file's path is made at random, and may contain "f64".
+    // The random path of the file may contain "f64".
     let words = message.split(' ');
     let said: Vec<&str> = words.filter(|word| !word.contains("/shoal-")).collect();
     let said = said.join(" ");
@@ -406,7 +404,7 @@ fn each_mistake_in_a_file_is_answered_with_its_place_and_what_to_write() {
     }
 }
 
-/// What cannot be read is left out, and its table may then break a rule.
+/// Removing an unreadable value may make its table break a rule.
 #[test]
 fn a_value_that_cannot_be_read_is_told_of_once() {
     for mistake in [
@@ -417,7 +415,7 @@ fn a_value_that_cannot_be_read_is_told_of_once() {
         let message = in_file(&format!("[pools.a.backend.openapi]\n{mistake}\n")).refusal();
         assert!(!message.contains("2 errors"), "{message}");
     }
-    // The name is another mistake.
+    // The name is a second mistake.
     let message = in_file("[pools.'My Tools']\nbackend = 'demo'\nprefix = 7357\n").refusal();
     assert!(message.contains("2 errors"), "{message}");
 }
@@ -460,7 +458,7 @@ fn all_mistakes_are_answered_at_once_in_the_order_of_the_file() {
         let found = message[at..].find(place);
         at += found.unwrap_or_else(|| panic!("{place:?} is missing, or not in order: {message}"));
     }
-    // What would follow from a mistake alone is not told.
+    // Consequences of a mistake are not reported.
     let typo = in_file(
         "[server]\nlisten = '0.0.0.0:1'\n[auth]\nmode = 'token'\n[[auth.tokens]]\nname = 'a'\nsha256 = 'x'\n",
     );

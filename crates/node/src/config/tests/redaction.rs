@@ -1,4 +1,4 @@
-//! Secrets stay out of everything that is printed.
+//! Tests that secrets are not printed.
 
 use super::operator;
 

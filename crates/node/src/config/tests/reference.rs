@@ -1,4 +1,4 @@
-//! What is generated from the settings' types.
+//! Tests of the generated reference and schema.
 
 use super::super::reference::{markdown, schema};
 use super::operator;

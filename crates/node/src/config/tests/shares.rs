@@ -1,4 +1,4 @@
-//! The table of what one principal may hold, and the settings that there are.
+//! Compares the table of per-principal limits with the settings.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,6 @@ use crate::config::Settings;
 
 const PAGE: &str = include_str!("../../../../../docs/guarantees.md");
 
-/// The settings of a table of the schema, dotted.
 fn settings(at: &str, schema: &Value, root: &Value, found: &mut BTreeSet<String>) {
     let schema = match schema["$ref"].as_str() {
         Some(to) => root.pointer(&to[1..]).unwrap(),

@@ -1,4 +1,4 @@
-//! What is told of the process, and the variables that every OpenTelemetry program knows.
+//! Tests of resource attributes, and of OpenTelemetry's standard variables.
 
 use shoal_ports::Period;
 use shoal_telemetry::config::{Compression, ParentSampling, Protocol, Telemetry, ToolRatio};

@@ -17,7 +17,7 @@ use crate::http::{Bound, HttpLimits, HttpServer};
 const ROWS: &str = include_str!("refusals.md");
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
 
-/// What is answered to each kind of request: its status, and the pieces of its message.
+/// The expected answers: the status, and parts of the message.
 fn rows() -> BTreeMap<&'static str, (u16, Vec<&'static str>)> {
     let rows = ROWS.lines().filter_map(|line| {
         let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
@@ -44,7 +44,7 @@ fn the_page_of_errors_has_every_status() {
     }
 }
 
-/// Serves a POST that reads its body, and one that does not.
+/// Serves one POST handler that reads its body, and one that does not.
 fn serve() -> (SocketAddr, HttpServer) {
     let router = Router::new()
         .route(
@@ -200,7 +200,7 @@ async fn a_long_target_is_refused_in_words() {
     assert!(answer.contains(message[0]), "{answer}");
 }
 
-/// One request to a proxy must not be served as two.
+/// A proxy's one request must not be served as two.
 #[tokio::test]
 async fn nothing_is_served_behind_a_request_in_doubt() {
     let (address, _server) = serve();
@@ -247,7 +247,7 @@ async fn nothing_is_served_behind_a_request_in_doubt() {
     }
 }
 
-/// A client that sends everything before it reads still gets the answer.
+/// A client that sends its whole request before it reads still gets the answer.
 #[tokio::test]
 async fn an_answer_before_the_end_of_its_request_arrives() {
     let (address, _server) = serve();

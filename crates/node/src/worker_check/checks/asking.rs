@@ -1,4 +1,4 @@
-//! What a call asks of its client and of its session.
+//! Checks of questions to the client and requests to the session.
 
 use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::Call;
@@ -45,7 +45,7 @@ pub(super) async fn question_again(listener: &mut WorkerListener) -> Checked {
     let mut flight = link.attach(&call, 0, 0).await?;
     let second = link.question(&mut flight).await?;
     expect(first == second, format!("{first:?}"), format!("{second:?}"))?;
-    // Said twice, as by a node that does not know whether the first has arrived.
+    // Sent twice, as by a node that did not get a reply.
     link.answer(&flight, first.ask, &form()).await?;
     let taken = link.taken(&mut flight).await?;
     expect(taken.open, "an answer that was taken", format!("{taken:?}"))?;
@@ -115,7 +115,7 @@ pub(super) async fn session_state_again(listener: &mut WorkerListener) -> Checke
     let (ask, first) = link.wish(&mut flight).await?;
     link.hang_up();
     let mut link = listener.link().await?;
-    // After the event, whose answer may be lost with the node that gave it.
+    // Attaches after the event, because its answer may be lost with the node that gave it.
     let mut again = link.attach(&call, flight.read, 0).await?;
     let (same, second) = link.wish(&mut again).await?;
     let right = ask == same && first == second;

@@ -1,4 +1,4 @@
-//! How calls end before their tools do, and how a worker leaves.
+//! Checks of calls that end before their tools, and of leaving workers.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -66,7 +66,7 @@ pub(super) async fn deserted(listener: &mut WorkerListener) -> Checked {
     link.event(&mut flight, "progress").await?;
     link.hang_up();
     let mut link = listener.link().await?;
-    // Nobody attaches; the load tells when it has ended.
+    // No reader attaches. The load shows the end of the call.
     let ends = async {
         while link.load.is_none_or(|load| load.running > 0) {
             link.read("a load without the call that nobody reads")
@@ -127,7 +127,7 @@ pub(super) async fn drain(listener: &mut WorkerListener) -> Checked {
     }
 }
 
-/// Holds a call to ending as cancelled.
+/// Expects a call to end as cancelled.
 pub(super) async fn cancelled(link: &mut Link, flight: &mut CallReader) -> Checked {
     match link.outcome(flight).await? {
         Outcome::Failure(CallFailure {

@@ -1,4 +1,4 @@
-//! Long frames, and readers that do not read.
+//! Checks of long frames, and of readers that stop reading.
 
 use serde_json::json;
 use shoal_rpc::proto::types::v1::Limits;
@@ -12,7 +12,7 @@ use crate::worker_check::listener::WorkerListener;
 
 /// Longer than any message, and shorter than any frame.
 const LONG: usize = 300_000;
-/// What is granted at a time: little more than one event of progress costs.
+/// The credit of one grant: little more than the cost of one progress event.
 const CREDIT: u64 = 500;
 
 pub(super) async fn fragments(listener: &mut WorkerListener) -> Checked {
@@ -52,7 +52,7 @@ pub(super) async fn credit(listener: &mut WorkerListener) -> Checked {
         if credit > 0 {
             continue;
         }
-        // Another flight is not held up, and nothing of this one comes meanwhile.
+        // Another flight continues, while this one sends nothing.
         let other = link.call("echo", json!({ "text": "past" }));
         let mut other = link.start(&other).await?;
         let text = link.text(&mut other).await?;

@@ -1,4 +1,4 @@
-//! How a worker joins, and how it comes back.
+//! Checks of joining and rejoining.
 
 use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::Node;
@@ -131,7 +131,7 @@ pub(super) async fn nodes(listener: &mut WorkerListener) -> Checked {
         "the same name and incarnation on every link",
         format!("{:?}", second.hello),
     )?;
-    // It goes again, and need not be dialled any more.
+    // The second node leaves the list, so the worker no longer dials it.
     link.say(Said::Nodes(Nodes { nodes: vec![first] })).await?;
     second.close().await
 }

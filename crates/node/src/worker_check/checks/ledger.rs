@@ -1,4 +1,4 @@
-//! That no call is run twice, whatever is said twice or late.
+//! Checks that repeated and late messages do not run a call twice.
 
 use serde_json::json;
 use shoal_rpc::proto::types::v1::call_failure::Failure;
@@ -27,7 +27,7 @@ pub(super) async fn same_call(listener: &mut WorkerListener) -> Checked {
     let before = count(&mut link).await?;
     let call = counting(&link);
     let mut flights = [link.start(&call).await?, link.start(&call).await?];
-    // The second start takes the call over; the first may be told that.
+    // The second start takes the call over. The worker may report that to the first.
     let first = link.text(&mut flights[1]).await?;
     let mut again = link.start(&call).await?;
     let second = link.text(&mut again).await?;
@@ -112,7 +112,7 @@ fn counting(link: &Link) -> Call {
     link.call("increment_counter", json!({}))
 }
 
-/// Counts, by a call of its own.
+/// Reads the counter with a call.
 async fn count(link: &mut Link) -> Checked<i64> {
     let call = counting(link);
     let mut flight = link.start(&call).await?;

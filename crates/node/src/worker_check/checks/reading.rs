@@ -1,4 +1,4 @@
-//! Readers that come, go and come back.
+//! Checks of readers that come, go and return.
 
 use serde_json::json;
 use shoal_rpc::proto::types::v1::call_failure::Failure;
@@ -11,7 +11,7 @@ use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::{Link, kind};
 use crate::worker_check::listener::WorkerListener;
 
-/// What a job of so many steps says at its end.
+/// The final text of a job with this many steps.
 fn done(steps: u32) -> String {
     format!("done after {steps} steps")
 }
@@ -32,7 +32,7 @@ pub(super) async fn attach_after(listener: &mut WorkerListener) -> Checked {
     let call = link.job(4, 1);
     let mut flight = link.start(&call).await?;
     link.outcome(&mut flight).await?;
-    // Its number is checked as it is read.
+    // The read checks the event's number.
     let mut late = link.attach(&call, 3, 0).await?;
     let text = link.text(&mut late).await?;
     expect(text == done(4), done(4), text)?;
@@ -87,7 +87,7 @@ pub(super) async fn replaced_reader_returns(listener: &mut WorkerListener) -> Ch
     expect(text == done(20), done(20), text)
 }
 
-/// Holds the worker to telling a reader that it was replaced; events may come before.
+/// Expects the worker to tell a reader about its replacement. Events may come first.
 async fn lost(link: &mut Link, flight: &mut CallReader) -> Checked {
     let expected = "lost, replaced";
     loop {
@@ -110,7 +110,7 @@ pub(super) async fn detach(listener: &mut WorkerListener) -> Checked {
     };
     link.say(Said::Detach(detach)).await?;
     link.cancel(&flight).await?;
-    // Nobody else has attached, so the cancel holds.
+    // No other reader has attached, so the cancellation is valid.
     let mut reader = link.attach(&call, flight.read, 0).await?;
     super::ending::cancelled(&mut link, &mut reader).await
 }

@@ -1,4 +1,4 @@
-//! Calls that are run, and what they say.
+//! Checks of running calls and their events.
 
 use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::LogLevel;
@@ -142,7 +142,7 @@ pub(super) async fn reader_name(listener: &mut WorkerListener) -> Checked {
     link.outcome(&mut flight).await.map(drop)
 }
 
-/// All notifications of a call to its end.
+/// Reads all notifications of a call.
 async fn heard(link: &mut Link, flight: &mut CallReader) -> Checked<Vec<Notification>> {
     let mut heard = Vec::new();
     loop {
