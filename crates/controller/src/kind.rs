@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// A Service with the label.
     Service,
-    /// An `MCPServer` of the Kubernetes SIG's mcp-lifecycle-operator.
+    /// `MCPServer` of the Kubernetes SIG's mcp-lifecycle-operator.
     McpLifecycleOperator,
-    /// An `MCPServer` of Stacklok's ToolHive.
+    /// `MCPServer` of Stacklok's ToolHive.
     Toolhive,
 }
 

@@ -129,7 +129,7 @@ impl Pools {
 
     /// Joins all workers, present and future, to other nodes.
     pub(crate) fn join(&self, joins: &Arc<WorkerJoins>) {
-        // A node has one `WorkerJoins`.
+        // A node calls this once.
         let _ = self.0.joins.set(Arc::downgrade(joins));
         for pool in self.0.state.lock().running.values_mut() {
             for worker in &mut pool.workers {

@@ -156,7 +156,7 @@ impl ScaledPools {
             if before.is_some_and(|(_, at)| at.elapsed() < REMIND) {
                 continue;
             }
-            // Another node may have stored something newer since.
+            // Later writes do not replace, because another node may have stored something newer.
             let replaces = replaces && before.is_none();
             let bytes = encode_catalog(&catalog);
             if bytes.len() > LARGEST {

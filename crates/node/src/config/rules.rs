@@ -77,8 +77,8 @@ pub(super) struct BrokenRule {
 }
 
 impl BrokenRule {
-    /// Whether the violation may be a consequence of a mistake at or below its setting. A setting of a pool counts as the pool's
-    /// name.
+    /// Whether the violation may be a consequence of a mistake at or below its setting. A rule on
+    /// `pools.<name>` itself concerns the pool's name, so it is no consequence.
     pub(super) fn may_follow_from(&self, mistake: &SettingPath) -> bool {
         let mistake = mistake.to_string();
         let below = mistake.strip_prefix(&self.setting);

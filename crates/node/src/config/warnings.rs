@@ -37,8 +37,7 @@ fn any_origin(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about open hosts. Without authentication, the host check is the only protection against DNS
-/// rebinding.
+/// Warns about open hosts on loopback, where the host check is the protection against DNS rebinding.
 fn any_host(settings: &Settings) -> Option<String> {
     let server = &settings.server;
     let any = server.allowed_hosts.iter().any(|host| host == "*");

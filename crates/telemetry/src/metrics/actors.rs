@@ -4,15 +4,15 @@ use super::area::area;
 use super::labels::{KIND, labels};
 
 area! {
-    /// Actors.
+    /// The metrics of actors.
     ActorMetrics {
-        /// How many actors run, by kind.
+        /// Observes how many actors run, by kind.
         pub observe_alive: UpDownCounter(u64) [kind: ActorKind]
             = "shoal.actor.alive", "{actor}", "Running actors.";
-        /// How many messages wait, by the kind of actor.
+        /// Observes how many messages wait in mailboxes, by kind of actor.
         pub observe_mailbox: UpDownCounter(u64) [kind: ActorKind]
             = "shoal.actor.mailbox", "{message}", "Messages that wait in mailboxes.";
-        /// An actor ended in failure.
+        /// Counts an actor that failed.
         pub failed: Counter [kind: ActorKind]
             = "shoal.actor.failures", "{actor}", "Failed actors.";
     }
@@ -23,7 +23,7 @@ labels! {
     ActorKind: KIND {
         /// A session.
         Session = "session",
-        /// A pool of calls at a worker.
+        /// A pool's queue of calls.
         Pool = "pool",
     }
 }

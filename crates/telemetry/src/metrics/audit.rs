@@ -6,12 +6,12 @@ use super::labels::labels;
 const SINK: &str = "shoal.audit.sink";
 
 area! {
-    /// The audit trail.
+    /// The metrics of the audit trail.
     AuditMetrics {
-        /// An event is on its way.
+        /// Counts a recorded event.
         pub(crate) recorded: Counter [sink: AuditSink]
             = "shoal.audit.events", "{event}", "Audit events recorded.";
-        /// Counts events that were lost.
+        /// Counts lost events.
         pub(crate) lost: Sum [sink: AuditSink]
             = "shoal.audit.lost", "{event}",
             "Audit events that the file lost. For the collector, see `shoal.telemetry.dropped`.";

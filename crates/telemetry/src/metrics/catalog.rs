@@ -5,12 +5,12 @@ use super::known::Pool;
 use super::labels::{KIND, labels};
 
 area! {
-    /// The offers of the pools.
+    /// The metrics of the catalog.
     CatalogMetrics {
-        /// How many entries there are, by pool and kind.
+        /// Observes how many entries pools offer, by pool and kind.
         pub observe_entries: UpDownCounter(u64) [pool: Pool, kind: EntryKind]
             = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and templates of a pool.";
-        /// How many names are hidden because another pool offers them.
+        /// Observes how many names are hidden because another pool offers them.
         pub observe_conflicts: UpDownCounter(u64) []
             = "shoal.catalog.conflicts", "{entry}",
             "Names that several pools offer; Shoal hides all but one.";

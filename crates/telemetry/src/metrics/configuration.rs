@@ -4,12 +4,13 @@ use super::area::area;
 use super::labels::{OUTCOME, labels};
 
 area! {
-    /// Reading the configuration again.
+    /// The metrics of the configuration file.
     ConfigurationMetrics {
-        /// The configuration was read again.
+        /// Counts a reload.
         pub reloaded: Counter [outcome: ReloadOutcome]
             = "shoal.config.reloads", "{reload}", "Reloads of the configuration file.";
-        /// When the configuration was last found usable, in seconds since the epoch; `None` once nobody knows.
+        /// Observes when the configuration was last found usable, in seconds since the epoch; `None` if
+        /// unknown.
         pub observe_last_success: Gauge(Option<u64>) []
             = "shoal.config.last_success", "s",
             "Unix time of the last usable configuration, at start or reload.";

@@ -4,22 +4,23 @@ use super::area::area;
 use super::labels::{OUTCOME, REASON, labels};
 
 area! {
-    /// Discovered servers.
+    /// The metrics of discovered servers.
     DiscoveryMetrics {
-        /// How many pools there are.
+        /// Observes how many pools the controller created.
         pub observe_pools: UpDownCounter(u64) []
             = "shoal.discovery.pools", "{pool}", "Pools that the controller made of Kubernetes objects.";
-        /// How many objects are refused, by reason.
+        /// Observes how many objects are refused, by reason.
         pub observe_refused: UpDownCounter(u64) [reason: DiscoveryRefusal]
             = "shoal.discovery.refused", "{object}", "Kubernetes objects that the controller refuses.";
-        /// Whether this controller writes.
+        /// Observes whether this controller holds the Lease.
         pub observe_leader: Gauge(bool) []
             = "shoal.discovery.leader", "{controller}", "1 if this controller holds the Lease, else 0.";
-        /// When the pools were last found published or were published, in seconds since the epoch; `None` before the first time.
+        /// Observes when the pools were last found up to date or published, in seconds since the epoch; `None` before the first
+        /// time.
         pub observe_last_success: Gauge(Option<u64>) []
             = "shoal.discovery.last_success", "s",
             "Unix time at which this leader last saw all pools published.";
-        /// The leader compared the pools with what is published.
+        /// Counts a comparison of the plan with the published pools.
         pub reconciled: Counter [outcome: ReconcileOutcome]
             = "shoal.discovery.reconciles", "{reconcile}",
             "The leader's comparisons with published pools.";

@@ -28,31 +28,31 @@ const REQUEST_ATTRIBUTES: &[Attribute] = &[
 ];
 
 area! {
-    /// HTTP and event streams.
+    /// The metrics of HTTP and event streams.
     HttpMetrics {
         requests: Histogram(HTTP_SECONDS) [in REQUEST_ATTRIBUTES]
             = "http.server.request.duration", "s", "HTTP requests, until the answer's headers are sent.";
-        /// How many requests are under way.
+        /// Observes how many requests are in progress.
         pub observe_active: UpDownCounter(u64) []
             = "http.server.active_requests", "{request}", "HTTP requests in progress.";
-        /// How many bytes large requests hold.
+        /// Observes how many bytes large requests hold.
         pub observe_bodies: UpDownCounter(u64) []
             = "shoal.http.bodies.size", "By", "Bytes of large requests that wait for their answer.";
-        /// How many bytes of answers wait to be read.
+        /// Observes how many bytes of answers wait for their readers.
         pub observe_answers: UpDownCounter(u64) []
             = "shoal.http.answers.size", "By",
             "Bytes of large answers and stream events that clients have yet to read.";
-        /// An answer was given up.
+        /// Counts an answer that was given up.
         pub given_up: Counter [reason: GivenUp]
             = "shoal.http.answers.given_up", "{answer}",
             "Answers and streams that Shoal ended because their clients did not read.";
-        /// Bytes went through.
+        /// Counts bytes of bodies and streams.
         pub bytes: Sum [direction: Direction, body: Body]
             = "shoal.http.io", "By", "Bytes of HTTP bodies and event streams.";
-        /// Events were written to clients.
+        /// Counts events that were written to clients.
         pub events: Sum []
             = "shoal.http.events", "{event}", "Server-sent events written to clients.";
-        /// A request was refused.
+        /// Counts a refused request.
         pub refused: Counter [reason: RefusalReason]
             = "shoal.http.refused", "{request}",
             "Requests refused before a session or tool.";

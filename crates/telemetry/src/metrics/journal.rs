@@ -5,20 +5,20 @@ use super::definition::SHORT_SECONDS;
 use super::labels::{OUTCOME, labels};
 
 area! {
-    /// Running calls.
+    /// The metrics of journaled calls.
     JournalMetrics {
-        /// How many calls are written down as running.
+        /// Observes how many journaled calls run.
         pub observe_running: UpDownCounter(u64) []
             = "shoal.journal.running", "{call}",
             "Journaled calls that run in this node's sessions.";
-        /// A hold is over.
+        /// Counts a hold that ended.
         pub held: Counter [outcome: HoldOutcome]
             = "shoal.journal.holds", "{call}",
             "Held calls: dispatched before they were journaled.";
-        /// Writing a call down is over.
+        /// Records how long a journal write took.
         pub begun: Histogram(SHORT_SECONDS) [outcome: BeginOutcome]
             = "shoal.journal.begin.duration", "s", "Journal writes before dispatch.";
-        /// Finding a running call again is over.
+        /// Counts an attempt to reattach to a running call.
         pub attached: Counter [outcome: AttachOutcome]
             = "shoal.journal.attaches", "{attach}", "Attempts to reattach to a running call.";
     }
@@ -27,11 +27,11 @@ area! {
 labels! {
     /// How a hold ended.
     HoldOutcome: OUTCOME {
-        /// With an answer, so that nothing was stored.
+        /// Answered before the journal write.
         Answered = "answered",
         /// The call took too long, produced an event or has a large result, and is journaled.
         Outlasted = "outlasted",
-        /// The client has left.
+        /// The client disconnected.
         Left = "left",
     }
 }
@@ -57,13 +57,13 @@ labels! {
 labels! {
     /// The outcome of reattaching to a running call.
     AttachOutcome: OUTCOME {
-        /// Its events continue.
+        /// The call's events continue.
         Attached = "attached",
-        /// Its worker is gone.
+        /// The worker is gone.
         WorkerGone = "worker_gone",
         /// The worker does not know the call.
         Unknown = "unknown",
-        /// The outcome is unknown, which its client is told.
+        /// The outcome is unknown, and the client gets that error.
         Lost = "lost",
         /// Anything else.
         Failed = "failed",

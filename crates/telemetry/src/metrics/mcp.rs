@@ -50,7 +50,7 @@ const SESSION_ATTRIBUTES: &[Attribute] = &[
 ];
 
 area! {
-    /// Requests and sessions by the conventions.
+    /// The metrics of the MCP conventions.
     McpMetrics {
         server_operation: Histogram(MCP_SECONDS) [in OPERATION_ATTRIBUTES]
             = "mcp.server.operation.duration", "s",

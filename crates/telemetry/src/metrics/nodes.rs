@@ -9,17 +9,18 @@ use super::definition::SHORT_SECONDS;
 use super::labels::{OUTCOME, ROLE, STATE, labels};
 
 area! {
-    /// Nodes and leases.
+    /// The metrics of nodes and leases.
     NodeMetrics {
-        /// How many nodes this one sees, by role and state; a node with several roles counts in each.
+        /// Observes how many nodes this one sees, by role and state. A node with several roles counts
+        /// in each.
         pub observe_nodes: UpDownCounter(u64) [role: Role, state: NodeState]
             = "shoal.node.seen", "{node}", "Nodes that this node sees, including itself.";
-        /// Whether this node wants traffic; `None` once there is no such node.
+        /// Observes whether this node wants traffic; `None` after the node has ended.
         pub observe_ready: Gauge(Option<bool>) []
             = "shoal.node.ready", "{node}", "1 if this node wants traffic, else 0.";
         roles: Gauge(u64) [role: Role]
             = "shoal.node.roles", "{node}", "Always 1, for each role of this node.";
-        /// By how much the clocks of peers differ; `None` while none is known.
+        /// Observes the clock difference to peers; `None` while it is unknown.
         pub observe_clock_skew: Gauge(Option<Duration>) []
             = "shoal.clock.skew", "s",
             "Lower bound of the largest clock difference to a linked process.";
@@ -27,14 +28,14 @@ area! {
             = "shoal.lease.held", "{lease}", "1 if this node may own sessions, else 0.";
         lease_left: Gauge(Duration) []
             = "shoal.lease.remaining", "s", "Remaining time of this node's lease.";
-        /// A renewal is over.
+        /// Records how long a lease renewal took.
         pub renewed: Histogram(SHORT_SECONDS) [outcome: LeaseOutcome]
             = "shoal.lease.renewal.duration", "s", "Lease renewals.";
-        /// The lease ended before it could be renewed.
+        /// Counts a lease that ended before its renewal.
         pub lapsed: Counter []
             = "shoal.lease.lapses", "{lease}",
             "Leases that expired; other nodes took the sessions.";
-        /// A request was delivered again.
+        /// Counts a request that was delivered again.
         pub redelivered: Counter []
             = "shoal.route.redelivered", "{request}",
             "Requests delivered again after a change of owner.";

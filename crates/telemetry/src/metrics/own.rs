@@ -6,19 +6,19 @@ use super::labels::{OUTCOME, REASON, labels};
 const SIGNAL: &str = "shoal.telemetry.signal";
 
 area! {
-    /// Telemetry itself.
+    /// The metrics of telemetry itself.
     OwnMetrics {
-        /// So many did not reach the collector.
+        /// Counts data that did not reach the collector.
         pub(crate) dropped: Sum [signal: Signal, reason: DropReason]
             = "shoal.telemetry.dropped", "{item}",
             "Spans, log lines and data points lost or rejected by the collector.";
-        /// An export is over.
+        /// Counts an export.
         pub(crate) exported: Counter [signal: Signal, outcome: ExportOutcome]
             = "shoal.telemetry.exports", "{export}", "Exports to the collector.";
-        /// A line was left out.
+        /// Counts a log line that was left out as a repetition.
         pub(crate) suppressed: Counter []
             = "shoal.log.suppressed", "{line}", "Repeated log lines left out.";
-        /// A line was dropped.
+        /// Counts a dropped log line.
         pub(crate) line_dropped: Counter []
             = "shoal.log.dropped", "{line}",
             "Log lines lost because the reader of standard error stopped.";

@@ -5,18 +5,18 @@ use super::configuration::ReloadOutcome;
 use super::labels::{OUTCOME, labels};
 
 area! {
-    /// Policy.
+    /// The metrics of policy.
     PolicyMetrics {
-        /// A request was allowed or denied.
+        /// Counts a decision.
         pub decided: Counter [outcome: PolicyOutcome]
             = "shoal.policy.decisions", "{request}", "Policy decisions on requests, without filtered lists.";
-        /// A person was asked whether a tool may be called, and this came of it.
+        /// Counts a question to a user before a call.
         pub approved: Counter [outcome: ApprovalOutcome]
             = "shoal.policy.approvals", "{question}", "Questions to users before a call.";
-        /// A rule's condition could not be evaluated.
+        /// Counts a condition that failed to evaluate.
         pub failed: Counter []
             = "shoal.policy.failures", "{failure}", "Policy conditions that failed to evaluate; they fail closed.";
-        /// The file with the rules was read again.
+        /// Counts a read of a changed policy file.
         pub reloaded: Counter [outcome: ReloadOutcome]
             = "shoal.policy.reloads", "{reload}", "Reads of a changed policy file.";
     }
@@ -29,23 +29,23 @@ labels! {
         Allowed = "allowed",
         /// Denied.
         Denied = "denied",
-        /// Allowed if a person agrees.
+        /// Allowed if the user agrees.
         Asked = "asked",
     }
 }
 
 labels! {
-    /// The outcome of asking a person.
+    /// The outcome of asking the user.
     ApprovalOutcome: OUTCOME {
-        /// The person agreed.
+        /// The user agreed.
         Accepted = "accepted",
-        /// The person declined.
+        /// The user declined.
         Declined = "declined",
-        /// The person did not choose, or the call was cancelled.
+        /// The user did not choose, or the call was cancelled.
         Cancelled = "cancelled",
         /// No answer came in time.
         TimedOut = "timed_out",
-        /// The client cannot ask a person, or answered with an error.
+        /// The client cannot ask the user, or answered with an error.
         Unable = "unable",
     }
 }

@@ -14,49 +14,49 @@ pub use values::{
 };
 
 area! {
-    /// Pools, their workers and their queues.
+    /// The metrics of pools.
     PoolMetrics {
-        /// How many calls run, by pool.
+        /// Observes how many calls run, by pool.
         pub observe_in_flight: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.in_flight", "{call}", "Calls of this node that run at the pool's workers.";
-        /// How many calls wait, by pool.
+        /// Observes how many calls wait for a free worker, by pool.
         pub observe_queued: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.queued", "{call}", "Calls that wait for a free worker.";
-        /// How many calls wait for a pool without workers to have one, by pool.
+        /// Observes how many calls wait for a first worker, by pool.
         pub observe_awaiting: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.awaiting", "{call}",
             "Calls that wait for a pool scaled to zero.";
-        /// How many calls could run at once, by pool.
+        /// Observes how many calls can run at once, by pool.
         pub observe_capacity: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.capacity", "{call}", "Calls that the pool can run at once.";
-        /// How long the call that waits longest has waited, by pool.
+        /// Observes the age of the oldest waiting call, by pool.
         pub observe_queue_age: Gauge(Duration) [pool: Pool]
             = "shoal.pool.queue.age", "s", "Age of the oldest waiting call.";
-        /// How many workers there are, by pool and state.
+        /// Observes how many workers this node knows, by pool and state.
         pub observe_workers: UpDownCounter(u64) [pool: Pool, state: WorkerState]
             = "shoal.pool.workers", "{worker}", "Workers that this node knows.";
-        /// How many circuit breakers there are, by pool and state.
+        /// Observes how many circuit breakers there are, by pool and state.
         pub observe_circuits: UpDownCounter(u64) [pool: Pool, state: CircuitState]
             = "shoal.pool.circuits", "{worker}", "Workers, by state of their circuit breaker.";
-        /// A call no longer waits for a worker.
+        /// Records how long a call waited for a worker.
         pub waited: Histogram(WAIT_SECONDS) [pool: Pool, outcome: QueueOutcome]
             = "shoal.pool.queue.duration", "s",
             "Wait for a free worker.";
-        /// A call is over.
+        /// Records how long a call took.
         pub called: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
             = "shoal.pool.call.duration", "s",
             "Calls from dispatch to result, all attempts included.";
-        /// A call was turned away.
+        /// Counts a call that was refused before it started.
         pub shed: Counter [pool: Pool, reason: ShedReason]
             = "shoal.pool.sheds", "{call}", "Calls refused before they started.";
-        /// A call was sent once more.
+        /// Counts a call that was sent again.
         pub retried: Counter [pool: Pool, reason: RetryReason]
             = "shoal.pool.retries", "{attempt}", "Calls sent to a worker again.";
-        /// The circuit breaker of a worker opened.
+        /// Counts a circuit breaker that opened.
         pub circuit_opened: Counter [pool: Pool]
             = "shoal.pool.circuit.opened", "{opening}",
             "Times that a worker's circuit breaker opened.";
-        /// A running call was looked for at its worker.
+        /// Counts an attempt to reattach to a running call at its worker.
         pub attached: Counter [pool: Pool, outcome: AttachOutcome]
             = "shoal.pool.attaches", "{attempt}",
             "Attempts to reattach to a running call.";

@@ -9,7 +9,7 @@ use super::labels::{Pair, label};
 const VERSION: &str = "service.version";
 
 area! {
-    /// This process.
+    /// The metrics of this process.
     ProcessMetrics {
         uptime: Gauge(Duration) []
             = "process.uptime", "s", "Run time of the process.";

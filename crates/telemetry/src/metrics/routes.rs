@@ -4,25 +4,25 @@ use super::area::area;
 use super::definition::WAIT_SECONDS;
 
 area! {
-    /// Routes to the owners.
+    /// The metrics of routes to session owners.
     RouteMetrics {
-        /// A request or stream goes on at an owner, after a wait.
+        /// Records how long a request or stream waited for an owner.
         pub waited: Histogram(WAIT_SECONDS) []
             = "shoal.route.wait.duration", "s",
             "Wait of requests and streams for a session's new owner.";
-        /// A stream goes on.
+        /// Counts a stream that continues after its owner or connection changed.
         pub reattached: Counter []
             = "shoal.route.reattached", "{stream}",
             "Streams that continued after their owner or connection changed.";
-        /// A stream cannot go on.
+        /// Counts a stream that cannot continue.
         pub lost_stream: Counter []
             = "shoal.route.lost_streams", "{stream}",
             "Streams that ended; their clients must reconnect.";
-        /// Something went by way of another node.
+        /// Counts a request that another node relayed.
         pub relayed: Counter []
             = "shoal.route.relayed", "{request}",
             "Requests and streams that another node relayed.";
-        /// No owner was found in time.
+        /// Counts a request that found no owner in time.
         pub given_up: Counter []
             = "shoal.route.given_up", "{request}",
             "Requests and streams that found no owner in time.";

@@ -5,20 +5,20 @@ use super::http::Direction;
 use super::labels::{KIND, labels};
 
 area! {
-    /// Links between processes.
+    /// The metrics of links between processes.
     RpcMetrics {
-        /// How many links are up, by kind.
+        /// Observes how many links are up, by kind.
         pub observe_links: UpDownCounter(u64) [kind: LinkKind]
             = "shoal.rpc.links", "{link}", "Links that are up.";
-        /// A link came up.
+        /// Counts a link that came up.
         pub connected: Counter [kind: LinkKind]
             = "shoal.rpc.connects", "{link}", "Links established.";
-        /// A link broke.
+        /// Counts a link that broke.
         pub disconnected: Counter [kind: LinkKind]
             = "shoal.rpc.disconnects", "{link}", "Links that broke.";
         frames: Counter [kind: LinkKind, direction: Direction]
             = "shoal.rpc.frames", "{frame}", "Messages on links.";
-        /// The credit of something that goes over a link is used up.
+        /// Counts a flow on a link that ran out of credit.
         pub stalled: Counter [kind: LinkKind]
             = "shoal.rpc.stalls", "{stall}",
             "Times that a call or stream had to wait for its reader.";
@@ -30,9 +30,9 @@ area! {
 labels! {
     /// The kind of a link.
     LinkKind: KIND {
-        /// An edge and a session owner.
+        /// Between an edge and a session owner.
         Gateway = "gateway",
-        /// A node and a worker.
+        /// Between a node and a worker.
         Worker = "worker",
     }
 }

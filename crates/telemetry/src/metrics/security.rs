@@ -9,18 +9,19 @@ const METHOD: &str = "shoal.auth.method";
 const QUOTA: &str = "shoal.quota";
 
 area! {
-    /// Authentication and quotas.
+    /// The metrics of authentication and quotas.
     SecurityMetrics {
-        /// The caller was asked for; `method` is a way to authenticate such as `bearer`, `oauth` or `anonymous`.
+        /// Counts a request that needed authentication. `method` is for example `bearer`, `oauth` or
+        /// `anonymous`.
         pub authenticated: Counter [method: AuthMethod, outcome: AuthOutcome, reason: AuthReason]
             = "shoal.auth.attempts", "{request}", "Requests that needed authentication.";
-        /// An authorization server was asked for something.
+        /// Counts a request to an authorization server.
         pub asked_server: Counter [kind: AuthServerRequest, outcome: AuthServerOutcome]
             = "shoal.auth.server.requests", "{request}", "Requests to authorization servers.";
-        /// A request was counted.
+        /// Counts a request against a quota.
         pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
             = "shoal.quota.checks", "{request}", "Requests counted against a quota.";
-        /// More of a quota was asked for, for requests to come.
+        /// Counts a part of a quota that an edge took from the store or returned.
         pub quota_lease: Counter [quota: Quota, outcome: QuotaLeaseOutcome]
             = "shoal.quota.leases", "{lease}", "Parts of a quota that an edge took from the store or returned.";
     }
@@ -90,11 +91,11 @@ labels! {
 labels! {
     /// The outcome of asking the store for more of a quota.
     QuotaLeaseOutcome: OUTCOME {
-        /// Some was left.
+        /// The store granted a part.
         Taken = "taken",
-        /// It is used up.
+        /// The quota is used up.
         Empty = "empty",
-        /// The store is away, and the edge counts its own share.
+        /// The store is unreachable, and the edge counts its own share.
         Local = "local",
         /// The unused part was returned.
         Returned = "returned",

@@ -5,29 +5,29 @@ use super::definition::WAIT_SECONDS;
 use super::labels::{OUTCOME, REASON, STATE, labels};
 
 area! {
-    /// Legacy sessions.
+    /// The metrics of legacy sessions.
     SessionMetrics {
-        /// How many sessions this node holds in each state.
+        /// Observes how many sessions this node holds, by state.
         pub observe_held: UpDownCounter(u64) [state: SessionState]
             = "shoal.session.held", "{session}", "Sessions that this node owns.";
-        /// A session began. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records how long it lived.
+        /// Counts a new session. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records the lifetime.
         pub created: Counter []
             = "shoal.session.created", "{session}", "Sessions created.";
-        /// A session ended.
+        /// Counts a session that ended.
         pub ended: Counter [reason: EndReason]
             = "shoal.session.ended", "{session}", "Sessions ended.";
-        /// An idle session was let go of.
+        /// Counts an idle session that was passivated.
         pub passivated: Counter []
             = "shoal.session.passivations", "{session}",
             "Idle sessions moved from memory to the store.";
-        /// This node asked to become the owner.
+        /// Counts an attempt to become the owner of a session.
         pub claimed: Counter [reason: ClaimReason, outcome: ClaimOutcome]
             = "shoal.session.claims", "{claim}", "Attempts to become a session's owner.";
-        /// A take-over is over.
+        /// Records how long a take-over took.
         pub taken_over: Histogram(WAIT_SECONDS) [outcome: TakeOver]
             = "shoal.session.takeover.duration", "s",
             "Takeover of a lost node's session, until its calls resume.";
-        /// A hand-over is over.
+        /// Counts a hand-over.
         pub handed_over: Counter [outcome: HandOverOutcome]
             = "shoal.session.handovers", "{session}", "Sessions handed over while draining.";
     }
@@ -62,13 +62,13 @@ labels! {
     ClaimReason: REASON {
         /// A new session.
         Created = "created",
-        /// A message for a passivated session.
+        /// A message arrived for a passivated session.
         Woken = "woken",
-        /// The owner's lease has ended, or the owner gave the session away.
+        /// The owner's lease has ended, or the owner released the session.
         TakenOver = "taken_over",
-        /// The owner's lease lives, but this node has evidence that the owner is gone.
+        /// The owner's lease lasts, but this node has evidence that the owner is gone.
         Evidence = "evidence",
-        /// This node drains, and wakes the session only to give it away.
+        /// This node is draining, and wakes the session only to release it.
         HandedOver = "handed_over",
     }
 }
@@ -94,7 +94,7 @@ labels! {
         Done = "done",
         /// Another node was first.
         Lost = "lost",
-        /// It failed; the next message tries again.
+        /// It failed, and the next message tries again.
         Failed = "failed",
     }
 }

@@ -5,18 +5,19 @@ use super::definition::{Attribute, SHORT_SECONDS};
 use super::labels::{OPERATION, OUTCOME, Pair, label, labels};
 
 area! {
-    /// Redis.
+    /// The metrics of the store.
     StoreMetrics {
-        /// An operation is over; `operation` is port and method, such as `journal.begin`.
+        /// Records how long an operation took. `operation` is the port and method, for example
+        /// `journal.begin`.
         pub operated: Histogram(SHORT_SECONDS) [operation: StoreOperation, outcome: StoreOutcome]
             = "shoal.store.operation.duration", "s", "Store operations, all attempts included.";
-        /// Whether the store answers.
+        /// Observes whether the store answers.
         pub observe_connected: Gauge(bool) []
             = "shoal.store.connected", "{connection}", "1 if the store answers, else 0.";
-        /// How many commands wait for their reply.
+        /// Observes how many commands wait for their reply.
         pub observe_in_flight: UpDownCounter(u64) []
             = "shoal.store.in_flight", "{command}", "Commands in flight to the store.";
-        /// A connection was opened again.
+        /// Counts a reconnection.
         pub reconnected: Counter []
             = "shoal.store.reconnects", "{connection}", "Reconnections to the store.";
     }

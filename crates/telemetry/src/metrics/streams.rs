@@ -7,28 +7,28 @@ use super::definition::SHORT_SECONDS;
 use super::labels::{KIND, OUTCOME, labels};
 
 area! {
-    /// Streams and the event log.
+    /// The metrics of streams and the event log.
     StreamMetrics {
-        /// How many streams of each kind clients listen to.
+        /// Observes how many streams clients listen to, by kind.
         pub observe_open: UpDownCounter(u64) [kind: StreamKind]
             = "shoal.stream.open", "{stream}", "Open client streams.";
-        /// A client came back.
+        /// Counts a resumed stream.
         pub resumed: Counter [outcome: ResumeOutcome]
             = "shoal.stream.resumes", "{resume}", "Clients that resumed with a `Last-Event-ID`.";
-        /// How many bytes are in the log.
+        /// Observes the size of the log in bytes.
         pub observe_log_bytes: UpDownCounter(u64) []
             = "shoal.event_log.size", "By",
             "Bytes of logged events of this node's active sessions.";
         events: Sum []
             = "shoal.event_log.appended", "{event}", "Events written to the event log.";
-        /// Events of so many bytes were written.
+        /// Counts bytes of written events.
         pub appended_bytes: Sum []
             = "shoal.event_log.appended.size", "By", "Bytes of these events.";
-        /// A connection that does not read was cut.
+        /// Counts a connection that was cut because its client does not read.
         pub cut: Counter []
             = "shoal.stream.cut", "{stream}",
             "Connections cut for not reading; clients can resume.";
-        /// Messages were handed to a listener without being logged.
+        /// Counts messages that went to a listener without the log.
         pub passed: Sum []
             = "shoal.stream.passed", "{message}",
             "Messages that bypassed the event log, such as list changes.";
@@ -47,7 +47,7 @@ labels! {
         Session = "session",
         /// A modern subscription.
         Subscription = "subscription",
-        /// Both ways of a WebSocket.
+        /// Both directions of a WebSocket.
         WebSocket = "websocket",
     }
 }
@@ -61,7 +61,7 @@ labels! {
         Replayed = "replayed",
         /// The log has lost the missed events.
         HistoryGone = "history_gone",
-        /// The stream is over, and its end was read.
+        /// The stream had ended, and the client had read its end.
         Ended = "ended",
         /// The log could not be read.
         Failed = "failed",

@@ -4,15 +4,15 @@ use super::area::area;
 use super::labels::{OUTCOME, labels};
 
 area! {
-    /// Tasks.
+    /// The metrics of tasks.
     TaskMetrics {
-        /// A call outlasted the time after which calls become tasks.
+        /// Counts a call that was to become a task.
         pub created: Counter [outcome: TaskOutcome]
             = "shoal.task.created", "{task}", "Calls that were to become tasks.";
-        /// A task whose node is gone goes on at this one, though nobody has asked for it.
+        /// Counts a task that this node took over from a lost node, without a request for it.
         pub adopted: Counter []
             = "shoal.task.adopted", "{task}", "Tasks taken over from lost nodes.";
-        /// The call of a task has ended, and how it ended is kept.
+        /// Counts a task that ended.
         pub ended: Counter [outcome: TaskStatus]
             = "shoal.task.ended", "{task}", "Tasks ended.";
     }

@@ -7,18 +7,19 @@ use super::area::area;
 use super::labels::{KIND, OUTCOME, labels};
 
 area! {
-    /// TLS of this process.
+    /// The metrics of TLS.
     TlsMetrics {
         expiry: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.expiry", "s",
             "Unix time at which this process's certificate expires.";
         lifetime: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.lifetime", "s", "Total validity of that certificate.";
-        /// With how many other processes TLS cannot be agreed on; `None` without TLS between processes.
+        /// Observes how many processes of the cluster this one cannot agree on TLS with; `None` without
+        /// TLS between processes.
         pub observe_distrusted: Gauge(Option<u64>) []
             = "shoal.tls.distrusted", "{peer}",
             "Dialled processes with which TLS fails.";
-        /// Somebody came to agree on TLS.
+        /// Counts an incoming handshake.
         pub handshake: Counter [port: TlsPort, outcome: HandshakeOutcome]
             = "shoal.tls.handshakes", "{handshake}", "Incoming TLS handshakes.";
     }

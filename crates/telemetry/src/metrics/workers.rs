@@ -6,24 +6,24 @@ use super::known::Pool;
 use super::pools::{CountedOutcome, ShedReason};
 
 area! {
-    /// The workers of this process.
+    /// The metrics of this process's workers.
     WorkerMetrics {
-        /// How many calls run, by pool.
+        /// Observes how many calls run, by pool.
         pub observe_running: UpDownCounter(u64) [pool: Pool]
             = "shoal.worker.running", "{call}",
             "Calls that run in this process.";
-        /// A call that ran is over.
+        /// Records how long a call took.
         pub ran: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
             = "shoal.worker.call.duration", "s",
             "Calls at this process's backends, without their wait.";
-        /// A call was not admitted.
+        /// Counts a call that a worker refused.
         pub refused: Counter [pool: Pool, reason: ShedReason]
             = "shoal.worker.refused", "{call}", "Calls that this process's workers refused.";
-        /// How often the backend was restarted since the worker began, by pool.
+        /// Observes how often the backend restarted, by pool.
         pub observe_restarts: Observed(u64) [pool: Pool]
             = "shoal.worker.backend.restarts", "{restart}",
             "Restarts of the server behind a pool.";
-        /// A service answered something else than its OpenAPI document says.
+        /// Counts an answer of a service that deviates from its OpenAPI document.
         pub unfit_answer: Counter []
             = "shoal.worker.openapi.unfit_answers", "{answer}",
             "OpenAPI answers that break the tool's `outputSchema`.";

@@ -21,7 +21,7 @@ pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// The settings that must be positive counts. `is` selects them by whether they are positive.
+/// The counts that must be positive. `is` selects them by whether they are 0.
 pub(in super::super) fn counts(
     settings: &Settings,
     is: impl Fn(bool) -> bool,
@@ -58,7 +58,7 @@ pub(in super::super) fn counts(
     .collect()
 }
 
-/// The settings that must be positive times, selected in the same way.
+/// The times that must be positive, selected in the same way.
 pub(in super::super) fn times(settings: &Settings, is: impl Fn(bool) -> bool) -> Vec<&'static str> {
     those!(
         settings: [

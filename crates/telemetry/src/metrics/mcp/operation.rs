@@ -39,7 +39,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns the failure of a call, if it failed. Searches the result.
+    /// Returns the failure of a call, if it failed. Searches the result for `isError`.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Option<Self> {
         match outcome {
