@@ -163,7 +163,7 @@ impl Fleet {
     /// Ends a session. Returns its owner, if there is one.
     ///
     /// # Errors
-    /// When some nodes did not answer and the others do not own the session.
+    /// Fails if the owner may be among the nodes that did not answer.
     pub async fn end_session(&self, session: &SessionId) -> Result<Option<NodeId>, InspectError> {
         let session = session.clone();
         let answers = self.ask(move |node| {
@@ -176,7 +176,7 @@ impl Fleet {
     /// Cancels a call. Returns its node, if there is one.
     ///
     /// # Errors
-    /// When some nodes did not answer and the others do not run the call.
+    /// Fails if the call may run on a node that did not answer.
     pub async fn cancel_call(
         &self,
         call: CallId,

@@ -251,7 +251,7 @@ impl Controller {
         }
     }
 
-    /// Refuses the pools that have no token or no room, and returns the texts of the others.
+    /// Refuses the pools without a token or room, and returns the texts of the others.
     fn finish(&self, plan: &mut Plan<'_>, tokens: &Tokens) -> Texts {
         plan.without(&tokens.missing);
         let texts = texts(plan, &tokens.known, &self.config.directory);

@@ -43,7 +43,7 @@ pub(crate) struct Refusal {
 
 #[derive(Debug)]
 pub(crate) enum NoPool {
-    /// It is no server, or Kubernetes is deleting it.
+    /// The object is no server, or Kubernetes is deleting it.
     NoServer,
     Waiting,
     Refused(Refusal),

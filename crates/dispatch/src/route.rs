@@ -58,7 +58,7 @@ pub(crate) fn route(
         edit.remove_all(&["task"]);
     }
     if of_mcp && revision.era() == Era::Legacy {
-        // Legacy clients do not know rounds, so their states are not Shoal's.
+        // The state belongs to the legacy client, which knows no rounds.
         edit.remove_all(&["inputResponses", "requestState"]);
     }
     // Methods other than tool calls only read.

@@ -97,7 +97,7 @@ pub(crate) struct Came {
 impl Came {
     pub(crate) fn of(edge: &EdgeState, head: &Parts) -> Self {
         let session = head.headers.get(&crate::names::SESSION_ID);
-        // Lossy, so that a client cannot hide its name with bytes that are not ASCII.
+        // Lossy, so that bytes outside ASCII cannot hide a client's name.
         let agent = head.headers.get(header::USER_AGENT);
         Self {
             address: edge.config.trusted_proxies.address_of(head),

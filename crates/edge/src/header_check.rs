@@ -64,7 +64,7 @@ fn expect_single(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether known clients set the header twice. It affects neither framing nor authentication.
+/// Whether known clients set the header twice, and it is irrelevant to framing and authentication.
 fn may_be_repeated(name: &HeaderName) -> bool {
     [
         &names::PROTOCOL_VERSION,

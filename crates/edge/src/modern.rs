@@ -39,8 +39,8 @@ pub(crate) async fn serve(
         Body::Single(Message::Request(request)) => {
             serve_request(visit, version, meta, request, form, permit).await
         }
-        // The protocol defines no notifications to a server, but clients post them and would not
-        // read an error.
+        // The protocol defines no notifications to a server. Clients post them all the same, and
+        // ignore errors.
         Body::Single(Message::Notification(said)) => {
             let revision = check::notification_version(version, &meta)?;
             if let Some(request) = extension::as_request(said) {

@@ -58,8 +58,8 @@ impl Hub {
         })
     }
 
-    /// Adds a listener, and removes URIs from `filter` that no backend watches or that the caller
-    /// may not read. Afterwards, no news is missed. Cancel safe.
+    /// Adds a listener, and removes unwatched and forbidden URIs from `filter`. Afterwards, the
+    /// listener gets all news. Cancel safe.
     pub(crate) async fn join(
         self: &Arc<Self>,
         caller: &Caller,

@@ -26,8 +26,7 @@ use crate::streamable::Streamable;
 use crate::visit::Visit;
 use crate::websocket::WebSocket;
 
-/// A transport between clients and this node. It is not used as an object, so dispatching does not
-/// allocate.
+/// A transport between clients and this node. Static dispatch avoids allocations.
 pub(crate) trait ClientTransport {
     /// Returns where the transport serves a request of its own. A disabled transport claims
     /// requests only to say so.

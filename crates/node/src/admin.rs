@@ -26,7 +26,7 @@ pub use front::Front;
 pub trait Observed: Send + Sync + 'static {
     /// Whether the node wants traffic, and why not.
     fn readiness(&self) -> Readiness;
-    /// What the node does now.
+    /// Returns the current state of the node.
     fn report(&self) -> StatusReport;
 }
 

@@ -141,7 +141,7 @@ pub async fn run(
         shutdown::end_parts(node).await;
     }
     drop((bridge, outbox));
-    // Do not wait for a client that does not read.
+    // A client that stopped reading must not delay the end.
     let written = tokio::task::spawn_blocking(move || writer.join());
     let _ = tokio::time::timeout(patience, written).await;
     ended

@@ -221,7 +221,7 @@ pub enum CallFailure {
         /// The cause.
         reason: String,
     },
-    /// The call was not executed: this node may not know its target yet.
+    /// The call was not executed, because this node may still be learning its target.
     #[error("the call was not executed: {reason}; it is safe to send it again in {} s", retry_after.as_secs().max(1))]
     NotReady {
         /// The missing knowledge.

@@ -51,7 +51,7 @@ pub trait Directory: Send + Sync + 'static {
 
     /// Enters a claim and its record again after [`StoreError::Forgotten`].
     ///
-    /// Engines that cannot lose data need not implement this.
+    /// Only engines that can lose data implement this.
     ///
     /// # Errors
     /// `Stale` if there is a newer claim; `NotFound`.

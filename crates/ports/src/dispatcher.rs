@@ -110,8 +110,8 @@ pub trait Dispatcher: Send + Sync + 'static {
         true
     }
 
-    /// Picks another worker, not in `tried`, after the previous one certainly did not execute the call. `None` if there
-    /// is no other, or enough were tried.
+    /// Picks a worker outside `tried` after the previous one certainly did not execute the call. `None` if no worker is
+    /// left, or enough were tried.
     fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding>;
 
     /// Starts a planned call, or attaches if its worker knows it. A given [`worker`](Call::worker) is the only choice.

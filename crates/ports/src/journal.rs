@@ -50,7 +50,7 @@ pub trait Journal: Send + Sync + 'static {
     /// Enters an open stream and its calls again after [`StoreError::Forgotten`]. Stored events stay, unless later ones
     /// are lost: then the stream begins with `newest`.
     ///
-    /// Engines that cannot lose data need not implement this.
+    /// Only engines that can lose data implement this.
     ///
     /// # Errors
     /// `Stale` for a former owner; `Forgotten` if the claim must be restored first.

@@ -30,7 +30,7 @@ pub enum Kind {
 /// Whether an operation may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Retry {
-    /// It would fail again.
+    /// A retry would fail again.
     Never,
     /// The operation has not begun.
     Safe,

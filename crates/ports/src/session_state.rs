@@ -91,8 +91,8 @@ pub fn no_session() -> RpcError {
     )
 }
 
-/// The error for a value that was not kept. Tools may pass it on, so its code must not mean that a call was not
-/// executed.
+/// The error for a value that was not kept. Its code must be safe for tools to pass on, so it leaves open whether a
+/// call was executed.
 pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("the value was not kept: {reason}; try again later");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":false}"#))

@@ -17,7 +17,7 @@ use crate::{
 /// [acknowledged](Self::acknowledge), or repeatable, delivered and without questions. It runs each call once.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
-    /// The worker's state, and its changes. A worker that cannot take calls has no catalog. A reconnected one announces
+    /// The worker's state, and its changes. A worker has a catalog while it can take calls. A reconnected one announces
     /// itself again.
     fn announcement(&self) -> watch::Receiver<Announcement>;
 

@@ -136,16 +136,16 @@ pub struct KeyRing(Vec<SealKey>);
 /// Why a state was refused, for logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedState {
-    /// It was altered, or is foreign.
+    /// The state was altered, or is foreign.
     #[error("it does not verify")]
     Forged,
-    /// It has expired.
+    /// The state has expired.
     #[error("it has expired")]
     Expired,
     /// Another principal sent it.
     #[error("it belongs to another principal")]
     OtherPrincipal,
-    /// It came with another request.
+    /// The state came with another request.
     #[error("it belongs to another request")]
     OtherRequest,
 }

@@ -101,7 +101,7 @@ fn most_memory() -> u64 {
         / 1024
 }
 
-/// What clients would refuse in a tool.
+/// Collects errors in a tool that clients would refuse.
 fn check(tool: &Value, wrong: &mut Vec<Value>) {
     let name = tool["name"].as_str().unwrap_or_default();
     if !is_legal(name, "_-") {
@@ -138,7 +138,7 @@ fn is_legal(name: &str, others: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(fits)
 }
 
-/// What the APIs of Claude and OpenAI refuse in the schema of a tool's arguments, but for names of properties.
+/// Returns the part of an input schema that the APIs of Claude and OpenAI refuse, apart from property names.
 fn refused_by_models(schema: &Value) -> Option<String> {
     if schema["type"] != "object" {
         return Some("the root is no object".to_owned());

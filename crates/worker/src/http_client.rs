@@ -86,7 +86,7 @@ pub(crate) enum Unanswered {
     NotSent(String),
     /// A part of the request may have reached the server.
     Lost(String),
-    /// Nothing was sent, because the caller has no token.
+    /// The caller has no token, so nothing was sent.
     NoToken(NoToken),
 }
 

@@ -289,7 +289,7 @@ async fn a_full_cluster_says_so_at_once() {
     assert_eq!(edge.answer(&to).await.unwrap(), "a", "one has room");
 }
 
-/// The later owner's refusal must not say that the call was not executed.
+/// The later owner's refusal must leave open whether the call was executed.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
     let soon = Duration::from_secs(1);

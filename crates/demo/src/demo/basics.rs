@@ -63,7 +63,7 @@ impl DemoServer {
         text
     }
 
-    // Like most tools, it declares no hints, so it must not be called twice.
+    // Like most tools, it declares no hints, so Shoal treats it as unsafe to repeat.
     /// Returns its argument after 20 milliseconds.
     #[tool]
     async fn echo_slowly(

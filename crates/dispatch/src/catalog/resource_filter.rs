@@ -44,8 +44,8 @@ impl ResourceFilter {
         self.is_open() || ResourceUri::read(uri).is_some_and(|read| self.admits_read(uri, &read))
     }
 
-    /// Admits a URI of the backend. If it cannot be normalised, it is compared as written, because
-    /// no client chose it.
+    /// Admits a URI of the backend. A URI that cannot be normalised is compared as written, which
+    /// is safe because the backend chose it.
     pub(super) fn admits_listed(&self, uri: &str) -> bool {
         match ResourceUri::read(uri) {
             Some(read) => self.admits_read(uri, &read),

@@ -331,7 +331,7 @@ async fn the_parking_lot_is_bounded() {
     assert!(
         matches!(failure, CallFailure::Overloaded { reason, .. } if reason.contains("principal"))
     );
-    // The call must not be repeated and has begun, so "not executed" would be wrong.
+    // The call is unsafe to repeat and has begun, so "not executed" would be wrong.
     let failure = setting.failure(ask()).await;
     assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
     setting.result(ask().from("bob")).await;

@@ -1,4 +1,4 @@
-//! A client that does not read cannot fill the memory.
+//! Tests that clients which stop reading cannot fill the memory.
 
 use std::time::Duration;
 

@@ -124,7 +124,7 @@ impl<S: RequestService> Protocols<S> {
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
         // Boxed: the task would reserve room for both protocols.
         let ended = if http2 {
-            // `GOAWAY` loses no requests, so the shutdown need not wait.
+            // `GOAWAY` preserves requests, so the shutdown can continue at once.
             drop(idling);
             let streams = Streams::new(self.write_timeout, writing.clone());
             let service = service_fn(|request| {

@@ -42,7 +42,7 @@ pub(super) struct BodyError(pub(super) String);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
-    /// Nothing reached the server, so a retry is safe.
+    /// The request did not reach the server, so a retry is safe.
     #[error("the server cannot be reached: {0}")]
     NotSent(String),
     /// The request may have reached the server.

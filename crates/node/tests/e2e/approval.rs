@@ -86,7 +86,7 @@ async fn a_legacy_client_asks_on_the_stream_of_the_call() {
         assert_eq!(counted(&server).await, count);
         assert!(events.next().await.is_none());
     }
-    // Other tools need no approval; a client that cannot ask gets an error.
+    // Other tools need no approval. A client without elicitation gets an error.
     let echo = call(5, "echo", json!({ "text": "x" }));
     assert_eq!(text(&response(client.post(&echo).await).await), "x");
     let unable = Client::open(&server, "2025-06-18", json!({})).await;
@@ -161,7 +161,7 @@ async fn after_a_no_the_same_state_begins_nothing() {
         };
         let refused = ask(&with(no)).await;
         assert_eq!(refused["result"]["isError"], true, "{no} {refused}");
-        // Neither at once nor later.
+        // A refused call stays refused.
         for action in ["accept", no, "accept"] {
             let late = ask(&with(action)).await;
             match action {

@@ -15,7 +15,7 @@ use crate::reload::redis;
 use crate::reload::setting::{ConfigFile, until};
 use crate::websocket::{Client, stream_to};
 
-/// No token returns during a test, and no edge takes two at once.
+/// Tokens return too slowly for a test, and each edge takes them one by one.
 const TEN: &str = "per = 'principal'\nrate = '1/h'\nburst = 10";
 
 fn demo(name: &str, quota: &str) -> String {

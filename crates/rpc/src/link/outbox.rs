@@ -25,7 +25,7 @@ pub(crate) enum Pushed {
     Queued,
     /// The outbox is full, and the frame was not sent.
     Full,
-    /// The outbox accepts no frames, and the frame was not sent.
+    /// The outbox is closed, so the frame was not sent.
     Dropped,
 }
 

@@ -27,7 +27,7 @@ struct Dialled {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Last {
-    /// The peer was not reached, or no certificate was judged.
+    /// The peer was unreachable, or judged no certificate.
     Unknown,
     Agreed,
     Refused(String),

@@ -197,8 +197,8 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Carries out a client's answer or cancellation. If the call cannot be reached, asks the store for the owner,
-    /// because no write shows that the session is lost.
+    /// Carries out a client's answer or cancellation. If the call is unreachable, asks the store for the owner,
+    /// because only writes would show that the session is lost.
     async fn steer(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -291,9 +291,9 @@ impl Node {
 /// An earlier delivery of the same body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// It began no calls.
+    /// The delivery began no calls.
     Never,
-    /// It may have begun calls, of which there is no trace.
+    /// The delivery may have begun calls without leaving a trace.
     Perhaps,
 }
 

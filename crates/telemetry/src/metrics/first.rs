@@ -1,5 +1,5 @@
-//! Creates the series of a counter at 0 when the process starts. Prometheus does not count the first value as an
-//! increase, so the first lapse of a process would raise no alert.
+//! Creates the series of a counter at 0 when the process starts. Prometheus counts increases only from a known
+//! value, so without the 0 the first lapse of a process would raise no alert.
 
 use opentelemetry::KeyValue;
 

@@ -89,7 +89,7 @@ impl Tally {
         tally
     }
 
-    /// Whether there are no failures and no broken promises.
+    /// Whether all promises were kept and nothing failed.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.failures.is_empty() && self.reinitialised.is_empty() && self.violations.is_empty()

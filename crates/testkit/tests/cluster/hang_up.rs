@@ -1,4 +1,4 @@
-//! Clients that do not wait for their answers, and edges that do not wait for their nodes.
+//! Tests of clients and edges that disconnect before their answers arrive.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -39,7 +39,8 @@ impl State {
         self.posts.remove(at.expect("it is on its way"));
     }
 
-    /// Nothing was sent to a worker, so the edge tries another node, unless the session does not exist.
+    /// Returns a request that no worker has to its edge, which tries another node. Refuses it if the
+    /// session was deleted.
     pub(crate) fn send_back(&mut self, setup: &Setup, post: Post) {
         if self.store.deleted {
             return self.refuse(setup, post);

@@ -84,7 +84,7 @@ pub(crate) enum Fault {
     AcceptedBeforeLog,
     /// Over HTTP+SSE, a repetition of an ended call is not looked up on the standalone stream.
     OneStreamUnread,
-    /// The log is not consulted for repetitions or for calls that the worker no longer knows.
+    /// Repetitions, and calls that the worker has forgotten, are handled without the log.
     NoLookUp,
     /// A worker's refusal, or that it no longer knows the call, is believed without consulting the log.
     WorkerBelieved,

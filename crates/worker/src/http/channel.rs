@@ -147,7 +147,7 @@ impl Channel {
             // The end of the request's stream cancels a modern call.
             (Some(Method::Cancelled), None) if self.era() == Era::Modern => {}
             (method, None) => {
-                // A server that does not read answers to its own requests gets no further messages, so connections stay
+                // A server that stops reading answers to its own requests gets no further messages, so connections stay
                 // bounded.
                 let Ok(place) = self.telling.clone().acquire_owned().await else {
                     return;

@@ -95,7 +95,7 @@ pub(super) struct Plan {
     pub(super) granted: Vec<(WaiterId, SlotId, bool)>,
     /// How many processes to start. Call [`Placement::started`] after each.
     pub(super) start: usize,
-    /// Processes to shut down: they run no calls and accept none.
+    /// Idle processes to shut down.
     pub(super) retired: Vec<SlotId>,
 }
 

@@ -65,15 +65,15 @@ pub(crate) struct Supervisor {
 }
 
 enum End {
-    /// It could not be opened. If it was never ready, waiting may be in vain.
+    /// The connection could not be opened. If it was never ready, waiting may be in vain.
     NotOpened(String, Prospect),
-    /// It was ready and ended, perhaps because of a call, so other calls do not wait.
+    /// The connection was ready and ended, perhaps because of a call, so other calls do not wait.
     Over(String),
     /// The pool retired it.
     Retired,
 }
 
-/// What a failed start says about the next.
+/// How likely the next start is to succeed after a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prospect {
     /// The next may succeed.

@@ -85,7 +85,7 @@ async fn call(
         }
     };
     let known = tools.fleet.tool(&name).await;
-    // Log before the call, because a lost answer does not prove that the tool did not run.
+    // Log before the call, because the tool may run even if its answer is lost.
     tracing::info!(
         tool = shown(&name, SHOWN_NAME),
         by = &*by.name,

@@ -11,7 +11,7 @@ use super::suggestions::nearest;
 /// Maximum characters of a value in messages.
 const LONGEST: usize = 60;
 
-/// Returns why the value does not fit, if it does not.
+/// Returns the reason if the value does not fit.
 pub(super) fn of(schema: &Schema, value: &Value, path: &SettingPath) -> Option<String> {
     let choices = choices(schema);
     match (value, kind(schema)) {

@@ -37,7 +37,7 @@ async fn said(address: SocketAddr, request: &str) -> String {
 async fn each_shape_has_one_reading() {
     let (address, _server) = serve();
     for (first, rest, begins, ends) in [
-        // Paths are neither decoded nor resolved.
+        // The server uses paths as sent, without decoding or resolving them.
         ("POST /mcp HTTP/1.1", "", "HTTP/1.1 200", "/mcp "),
         (
             "POST /mcp?x=%2f HTTP/1.1",

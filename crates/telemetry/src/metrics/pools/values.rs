@@ -60,7 +60,7 @@ labels! {
         Deadline = "deadline",
         /// The worker is lost, and the outcome is unknown.
         Lost = "lost",
-        /// It waits for the client's answer.
+        /// The call waits for the client's answer.
         Parked = "parked",
     }
 }

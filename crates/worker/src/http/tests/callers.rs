@@ -49,7 +49,7 @@ async fn headers_of_callers_are_passed_on_where_they_are_named() {
             let opening = seen(&server, "initialize").await;
             assert_eq!(opening["authorization"], "Bearer a");
         }
-        // Callers see neither another caller's headers nor Shoal's.
+        // Callers see only their own headers.
         let other = Client::named("b");
         let refused = running.call(&other, "echo", arguments).await;
         let told = error(refused).message;
