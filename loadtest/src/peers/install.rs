@@ -104,7 +104,7 @@ fn carry_out(mut step: Command, registry: Registry, home: &Path) -> Result<(), S
             Ok(Some(status)) => break status,
             Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
             ended => {
-                // It must not continue during the measurement.
+                // The installation must not continue during the measurement.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(match ended {

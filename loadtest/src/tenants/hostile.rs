@@ -20,9 +20,9 @@ use crate::mcp::tools::{call, echo};
 use crate::mcp::{Mode, modern};
 use crate::target::Target;
 
-/// An attempt that is not refused by then holds something.
+/// An attempt that the server has not refused by then holds a resource.
 const SETTLED: Duration = Duration::from_millis(100);
-/// The same for a large body, which waits briefly for room.
+/// The time limit for a large body, which waits briefly for room.
 const SETTLED_BODY: Duration = Duration::from_millis(1500);
 /// The server ends unread data sooner or later.
 const UNREAD: Duration = Duration::from_secs(10);

@@ -194,7 +194,7 @@ async fn a_websocket_is_no_way_around() {
         assert_eq!(refused["id"], id);
         expect_used_up(&refused, "some");
     }
-    // Of a WebSocket, the handshake and each message count; two opened the session.
+    // A WebSocket's handshake and each of its messages count. Two opened the session.
     let five = demo("doors", "per = 'address'\nrate = '1/h'\nburst = 5");
     let (_server, mut client) = open(&five).await;
     for id in 1..3 {

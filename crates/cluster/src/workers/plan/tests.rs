@@ -133,7 +133,7 @@ fn a_node_that_is_reached_by_two_addresses_has_one_link() {
     assert_eq!((plan.keep, plan.start.len()), (vec![false, true], 0));
     let plan = roll.revise(now, &[second.clone(), broken(&first)], None);
     assert_eq!(plan.keep, [true, false]);
-    // The same holds for the node's own address.
+    // A link to the node's own address is replaced in the same way.
     let own = linked("a:7000", "a", &["a"]);
     let plan = roll.revise(now, &[broken(&own), second], None);
     assert_eq!((plan.keep, plan.start.len()), (vec![false, true], 0));

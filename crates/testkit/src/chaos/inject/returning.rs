@@ -45,7 +45,7 @@ impl Injector<'_> {
         let (url, patience) = (self.cluster.url(), self.options.settle);
         let opened =
             try_join_all((0..CLIENTS).map(|_| Visitor::open(&http, url, patience))).await?;
-        // They expire together.
+        // All sessions are used at once, so they expire together.
         let used = opened
             .iter()
             .map(|(visitor, used)| visitor.use_session(*used));
