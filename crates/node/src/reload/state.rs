@@ -7,18 +7,18 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-/// How the configuration is.
+/// The state of the configuration, for operators.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConfigurationReport {
-    /// The file that is read again; `null` where there is none.
+    /// The file that reloads read; `null` without one.
     pub file: Option<PathBuf>,
-    /// When it was last found usable, in seconds since the epoch.
+    /// When the configuration was last found usable, in seconds since the epoch.
     pub taken_at: u64,
-    /// Why it was refused since then. What was taken before is in force.
+    /// Why later content was refused. The earlier configuration stays in force.
     pub refused: Option<String>,
-    /// Settings that have changed since the start, and take effect at the next one.
+    /// Changed settings that take effect at the next start.
     pub at_next_start: Vec<String>,
-    /// Pools that go on as they were because what is to run them is not ready, and why not.
+    /// Pools that keep their old form because the new one is not ready, with the reason.
     pub waiting: Vec<String>,
 }
 
