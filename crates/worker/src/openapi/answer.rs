@@ -1,4 +1,4 @@
-//! The service's answer as a tool's result.
+//! Turns the service's answer into a tool's result.
 
 mod fitted;
 
@@ -19,11 +19,11 @@ use super::document::beginning;
 use super::operation::CompiledOperation;
 use crate::http_client::{LATER, beginning_of, redirect_target, retry_after};
 
-/// Bytes of an answer that is no success.
+/// Maximum bytes read of an unsuccessful answer.
 const REFUSAL: usize = 64 * 1024;
-/// Characters of it that are passed on.
+/// Maximum characters of an unsuccessful answer in a result.
 const SHOWN: usize = 8 * 1024;
-/// Headers that an answer without a body is told by.
+/// Headers that describe an answer without a body.
 const TOLD: [http::HeaderName; 5] = [
     header::CONTENT_TYPE,
     header::CONTENT_LENGTH,
@@ -32,7 +32,7 @@ const TOLD: [http::HeaderName; 5] = [
     header::LOCATION,
 ];
 
-/// What follows the status of a `401`.
+/// Text after the status of a `401`.
 const NOT_ACCEPTED: &str = ": the service does not accept the credentials that Shoal calls it with; its operator may set security or headers";
 
 /// Reads an answer of at most `limit` bytes to a call of the tool `name`.
@@ -48,7 +48,7 @@ pub(super) async fn read(
         Some(failure) if repeat == Repeat::Safe => {
             return CallOutcome::Failed(failure);
         }
-        // On the service's word alone, only its client may send it again.
+        // The call may not run twice, so only the client may decide to send it again.
         Some(failure) => return CallOutcome::Error(failure.to_rpc()),
         None => {}
     }
@@ -76,12 +76,12 @@ pub(super) async fn read(
     CallOutcome::Result(success.result.to_json())
 }
 
-/// A result that tells what went wrong, for the model to act on.
+/// Makes an error result, which the model can act on.
 pub(super) fn wrong(why: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": why }], "isError": true }))
 }
 
-/// The service says that it has not done anything, and may do it later.
+/// Recognises a service that has not run the call and may run it later.
 fn busy(status: StatusCode, headers: &HeaderMap) -> Option<CallFailure> {
     let later = retry_after(headers);
     let what = match status {
@@ -134,14 +134,14 @@ fn success(
         } else {
             &bare
         };
-        // Not the URL: where the service is, and what its query holds, is nobody's business.
+        // The URI must not be the request's URL, which holds the service's address and its query.
         let resource = json!({ "uri": format!("openapi:{name}"), "mimeType": kind, "blob": data });
         json!({ "type": "resource", "resource": resource })
     };
     Success::content(content).without_structure(promised)
 }
 
-/// A result, while it is made.
+/// A result under construction.
 struct Success {
     result: RawObject,
     /// Whether the answer breaks the tool's `outputSchema`.
@@ -162,7 +162,7 @@ impl Success {
         Self::content(json!({ "type": "text", "text": text }))
     }
 
-    /// JSON as it came, and as much of it structured as the tool's schema takes.
+    /// Keeps the JSON as text, and as structured content as far as it fits the tool's schema.
     fn json(json: RawJson, promised: Option<&RawJson>) -> Self {
         let success = Self::text(json.as_str());
         let Some(schema) = promised else {
@@ -174,12 +174,12 @@ impl Success {
         let answer = json.read().unwrap_or_default();
         match structure(answer, schema, json.len()) {
             Some(structured) => success.with(Some((structured, true))),
-            // As it came: numbers keep all their digits.
+            // The original text keeps all digits of numbers.
             None => success.with(Some((json, false))),
         }
     }
 
-    /// A tool with an output schema must give structured content, whatever the service gave.
+    /// Adds empty structured content, which the protocol requires of a tool with an output schema.
     fn without_structure(self, promised: Option<&RawJson>) -> Self {
         self.with(promised.map(|_| (RawJson::from_static("{}"), true)))
     }
@@ -193,7 +193,7 @@ impl Success {
     }
 }
 
-/// What of an answer fits a tool's schema; `None` where all of it does.
+/// Returns the part of an answer that fits a tool's schema, or `None` if all of it fits.
 fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     let schema: Value = schema.read().unwrap_or_default();
     match fitted(answer, &schema, bytes) {
@@ -202,7 +202,8 @@ fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     }
 }
 
-/// Reads a `401` to a request with the operator's credentials. Returns the result, and the service's words, which are for the operator alone.
+/// Reads a `401` to a request with the operator's credentials. Returns the result, and the service's text, which only
+/// the operator may see.
 pub(super) async fn unauthorized(answer: Response) -> (RawJson, String) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     let body = beginning_of(answer, REFUSAL).await;
@@ -228,7 +229,7 @@ fn refusal(
     wrong(&format!("{status}{why}{between}{said}"))
 }
 
-/// The beginning of a refusal's body, if it is text.
+/// The beginning of a refusal's body if it is text, else its size.
 fn words(headers: &HeaderMap, body: &Bytes) -> String {
     let media = media_type(headers);
     let bare = essence(media);
@@ -257,7 +258,7 @@ fn is_text(media: &str) -> bool {
         )
 }
 
-/// Text in UTF-8, or in the other encoding that is still met.
+/// Decodes text in UTF-8 or ISO-8859-1.
 fn decoded(media: &str, body: &Bytes) -> String {
     let latin = media.to_ascii_lowercase().contains("charset=iso-8859-1");
     match latin {

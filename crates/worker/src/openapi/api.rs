@@ -1,4 +1,4 @@
-//! All operations of a document, by the names of their tools.
+//! All operations of a document as tools, by name.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,43 +20,43 @@ use super::security::Schemes;
 use super::size::ListSize;
 use super::source::DocumentSource;
 
-/// The methods whose operations are tools. Not `TRACE`: its answer would show the credentials of its request.
+/// The methods whose operations become tools. `TRACE` is missing because its answer would show credentials.
 const METHODS: [&str; 8] = [
     "get", "put", "post", "delete", "patch", "head", "options", "query",
 ];
-/// Methods that HTTP keeps for itself, or that would show credentials.
+/// `CONNECT` is HTTP's own, and the answer to `TRACE` would show credentials.
 const NO_TOOLS: [&str; 2] = ["CONNECT", "TRACE"];
 const NO_TRACE: &str =
     "a tool must not use this method: its answer could show the request's credentials";
-/// Characters of what the document says of itself.
+/// Maximum characters of the document's description.
 const ABOUT: usize = 4096;
-/// Bytes of the `outputSchema` of all tools, and of each where there are very many.
+/// Maximum bytes of the `outputSchema` of all tools together. Each tool gets at least `LEAST_OUTPUT`.
 const OUTPUTS: usize = 1024 * 1024;
 const LEAST_OUTPUT: usize = 2048;
-/// How long the operations of a document may take to become tools.
+/// Maximum time for making tools of a document's operations.
 const CONVERSION: Duration = Duration::from_secs(60);
 const TOO_LONG: &str = "the operations before it took too long to become tools; choose some with tools.allow, tags or paths";
-/// Operations that a message names.
+/// Maximum operations that a message names.
 const NAMED: usize = 5;
-/// Characters of what is said of an operation that is left out, and of its method and path.
+/// Maximum characters of the reason for leaving an operation out, and of its method and path.
 const REASON: usize = 400;
 const OPERATION: usize = 200;
 
-/// A document, compiled.
+/// A compiled document.
 pub(super) struct Api {
     pub(super) base: Url,
     pub(super) operations: HashMap<String, CompiledOperation>,
     pub(super) catalog: PoolCatalog,
-    /// What an operator should know: which operations are left out, and why.
+    /// The operations that are left out, with reasons, for the operator.
     pub(super) detail: Option<String>,
     pub(super) size: ListSize,
 }
 
 impl Api {
-    /// Compiles a document for the service at `base`, where that is configured.
+    /// Compiles a document for the service at `base`, or at the URL that the document names.
     ///
     /// # Errors
-    /// Why none of it can be used.
+    /// Why no operation of the document can be used.
     pub(super) fn compile(
         document: &Document,
         config: &OpenApiConfig,
@@ -100,34 +100,32 @@ impl Api {
     }
 }
 
-/// Makes tools of the operations of one document.
 struct Compiler<'a> {
     document: &'a Document,
     config: &'a OpenApiConfig,
     choice: &'a ToolChoice,
     source: &'a DocumentSource,
     base: Url,
-    /// Whether the operator says where the service is.
+    /// Whether the operator has set the service's URL.
     is_named: bool,
     schemes: Schemes,
     names: UniqueNames,
-    /// Operations for which nothing is configured that they ask for.
+    /// Operations that ask for credentials that are not configured.
     unauthorized: Vec<String>,
-    /// Operations that cannot be tools, and why.
+    /// Operations that cannot be tools, with reasons.
     left_out: Vec<String>,
     operations: HashMap<String, CompiledOperation>,
     catalog: PoolCatalog,
     size: ListSize,
-    /// Operations of the document.
+    /// Number of operations in the document.
     found: usize,
     patterns: Patterns,
-    /// Bytes that a tool's `outputSchema` may have.
+    /// Maximum bytes of a tool's `outputSchema`.
     output_bytes: usize,
     began: Instant,
 }
 
 impl Compiler<'_> {
-    /// All operations of one path.
     fn path(&mut self, path: &str, item: &Value) {
         for method in METHODS {
             if let Some(object) = item.get(method) {
@@ -215,7 +213,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// The tool of one operation, and its name; `None` where it is not chosen.
+    /// Compiles one operation to a named tool. Returns `None` if the operator's choice excludes the operation.
     fn operation(
         &mut self,
         method: &str,
@@ -224,7 +222,7 @@ impl Compiler<'_> {
         object: &Value,
     ) -> Result<Option<(String, CompiledOperation)>, String> {
         let object: OperationObject = self.document.read(object)?;
-        // An operation that is not chosen keeps its name from others: names do not depend on what is chosen.
+        // An operation that is not chosen still takes its name, so that names do not depend on the choice.
         let lower = method.to_ascii_lowercase();
         let name = self
             .names
@@ -261,7 +259,7 @@ impl Compiler<'_> {
         Ok(Some((name, operation)))
     }
 
-    /// Whether an operation with servers of its own is at the service that is called.
+    /// Checks that an operation with its own servers belongs to the service that is called.
     fn is_here(&self, item: &Value, object: &OperationObject) -> Result<(), String> {
         let of_path: Vec<ServerObject> = match item.get("servers") {
             Some(servers) => self.document.read(servers)?,
@@ -297,7 +295,7 @@ fn catalog(document: &Document, config: &OpenApiConfig) -> PoolCatalog {
     }
 }
 
-/// Bytes of a tool's `outputSchema`: all of them together are no larger than `OUTPUTS`, unless there are very many.
+/// Divides `OUTPUTS` among the document's operations: the bytes of each `outputSchema`.
 fn output_bytes(paths: Option<&Map<String, Value>>) -> usize {
     let items = paths.into_iter().flat_map(Map::values);
     let operations = items.map(|item| METHODS.iter().filter(|method| item.get(**method).is_some()));
@@ -305,7 +303,7 @@ fn output_bytes(paths: Option<&Map<String, Value>>) -> usize {
     (OUTPUTS / operations.max(1)).max(LEAST_OUTPUT)
 }
 
-/// The first of them, and how many more there are.
+/// Joins the first entries, and counts the rest.
 fn some_of(all: &[String]) -> Option<String> {
     let named = all
         .iter()

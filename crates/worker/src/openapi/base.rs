@@ -1,4 +1,4 @@
-//! Where the service is: what the operator says, else the document's `servers`.
+//! The base URL of the service: the operator's, else the document's `servers`.
 
 use reqwest::Url;
 
@@ -10,7 +10,7 @@ use crate::http_client::check_url;
 /// The base URL of a document's operations.
 ///
 /// # Errors
-/// When nobody says where the service is, or the document sends credentials elsewhere.
+/// When the service's URL is unknown, or the document would send credentials to another origin.
 pub(super) fn of_document(
     document: &Document,
     config: &OpenApiConfig,
@@ -23,7 +23,7 @@ pub(super) fn of_document(
         .unwrap_or_default();
     let base = match servers.first() {
         Some(server) => of_server(server, config, source)?,
-        // As if it were `/`.
+        // Without servers, OpenAPI's default is `/`.
         None => within(source, "/")?,
     };
     let DocumentSource::Url(from) = source else {
@@ -42,7 +42,7 @@ pub(super) fn of_document(
 /// The URL of one server.
 ///
 /// # Errors
-/// When it is none.
+/// When the server's URL is invalid.
 pub(super) fn of_server(
     server: &ServerObject,
     config: &OpenApiConfig,
@@ -73,11 +73,11 @@ pub(super) fn of_server(
     within(source, &url)
 }
 
-/// A URL that may be relative to that of the document.
+/// Resolves a URL relative to that of the document.
 fn within(source: &DocumentSource, url: &str) -> Result<Url, String> {
     let absolute = match source {
         DocumentSource::Url(from) => from.join(url).map(String::from),
-        // Only the document's own scheme would say more.
+        // A file has no scheme that the URL could inherit.
         DocumentSource::File(_) if url.starts_with("//") => Ok(format!("https:{url}")),
         DocumentSource::File(_) => Url::parse(url).map(String::from),
     };

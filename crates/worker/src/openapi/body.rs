@@ -1,4 +1,4 @@
-//! Bodies of requests: which kind an operation takes, and writing one.
+//! Chooses the kind of a request's body, and writes it.
 
 use std::collections::BTreeMap;
 
@@ -15,36 +15,33 @@ mod files;
 
 pub(super) use self::files::files;
 
-/// Where a file of unknown type is told from others.
+/// The media type of a file of unknown type.
 const OCTETS: &str = "application/octet-stream";
 
-/// How a body is written.
+/// The format of a body. The declaration order is the order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyKind {
     Json,
-    /// `multipart/form-data`
     Multipart,
-    /// `application/x-www-form-urlencoded`
     Form,
     Text,
-    /// Given as Base64.
+    /// Clients send the bytes as Base64.
     Bytes,
 }
 
-/// What an operation takes.
+/// Writes an operation's body.
 #[derive(Clone, Debug)]
 pub(super) struct BodyEncoder {
     kind: BodyKind,
-    /// Its `Content-Type`.
+    /// The `Content-Type`.
     media: String,
     encoding: BTreeMap<String, Encoding>,
-    /// Properties of a form that are files, given as Base64.
+    /// Form properties that are files, which clients send as Base64.
     files: Vec<String>,
     lists: DeepLists,
 }
 
 impl BodyKind {
-    /// That of a media type.
     pub(super) fn of(media: &str) -> Self {
         let bare = essence(media);
         match bare.as_str() {
@@ -64,7 +61,7 @@ impl BodyKind {
     }
 }
 
-/// The kind of body to be sent, of those that an operation takes: the one that says most of itself.
+/// Chooses the most expressive of the media types that an operation accepts.
 pub(super) fn choose(content: &Map<String, Value>) -> Option<(&str, BodyKind)> {
     let kinds = content
         .keys()
@@ -72,14 +69,13 @@ pub(super) fn choose(content: &Map<String, Value>) -> Option<(&str, BodyKind)> {
     kinds.min_by_key(|(_, kind)| *kind as u8)
 }
 
-/// A media type without its parameters.
+/// Removes the parameters of a media type.
 pub(super) fn essence(media: &str) -> String {
     let bare = media.split(';').next().unwrap_or_default();
     bare.trim().to_ascii_lowercase()
 }
 
 impl BodyEncoder {
-    /// For a body of this media type.
     pub(super) fn new(
         media: &str,
         kind: BodyKind,
@@ -101,20 +97,20 @@ impl BodyEncoder {
         }
     }
 
-    /// How lists within `deepObject` are written.
+    /// Sets how lists within `deepObject` are written.
     pub(super) fn write_lists_as(&mut self, lists: DeepLists) {
         self.lists = lists;
     }
 
-    /// Whether it is a form with parts, of which some may be files.
+    /// Whether the body is a form with parts, some of which may be files.
     pub(super) fn has_parts(&self) -> bool {
         self.kind == BodyKind::Multipart
     }
 
-    /// The body and its `Content-Type`.
+    /// Writes the body, and returns it with its `Content-Type`.
     ///
     /// # Errors
-    /// What is wrong with the value.
+    /// Says what is wrong with the value.
     pub(super) fn write(&self, value: &Value) -> Result<(String, Bytes), String> {
         let body = match self.kind {
             BodyKind::Json => value.to_string().into(),
@@ -122,7 +118,7 @@ impl BodyEncoder {
             BodyKind::Bytes => decoded("body", value)?.into(),
             BodyKind::Form => match value {
                 Value::Object(fields) => self.form(fields).into(),
-                // Without names it is a form already.
+                // A value without field names is taken as an encoded form.
                 other => plain(other).into(),
             },
             BodyKind::Multipart => {
@@ -151,7 +147,7 @@ impl BodyEncoder {
                 style || encoding.explode.is_some()
             };
             if value.is_object() && !encoding.is_some_and(says) {
-                // Its media type is JSON unless said.
+                // An object in a form is JSON by default.
                 pairs.push((percent_encoded(name), percent_encoded(&value.to_string())));
             } else {
                 let field = ParameterEncoder::of_field(name, encoding, self.lists);
@@ -178,7 +174,7 @@ impl BodyEncoder {
                     .encoding
                     .get(name)
                     .and_then(|encoding| encoding.content_type.as_deref());
-                // Of several that are allowed, the first; a pattern is no type.
+                // The first of several allowed types is used, except patterns.
                 let said = said.and_then(|said| {
                     said.split(',')
                         .map(str::trim)
@@ -218,7 +214,7 @@ fn decoded(name: &str, value: &Value) -> Result<Vec<u8>, String> {
     decoded.ok_or_else(|| format!("the argument {name:?} must be a string of Base64"))
 }
 
-/// A name as it may stand between quotes: as browsers write it.
+/// Escapes a name for use in quotes, as browsers do.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22")
         .replace('\r', "%0D")

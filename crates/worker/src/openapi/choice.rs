@@ -1,27 +1,26 @@
-//! Which operations of a document an operator has chosen, before anything is made of them.
+//! The operator's choice among the operations of a document.
 
 use shoal_ports::matches_pattern;
 
 use super::config::OpenApiConfig;
 
-/// Tools of a pool by name, as the pool's own rules choose them.
+/// Patterns that choose a pool's tools by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolChoice {
-    /// Patterns of which a name must match one; any name does if there is none.
+    /// Patterns of which a name must match one. An empty list allows every name.
     pub allow: Vec<String>,
-    /// Patterns of which a name must match none.
+    /// Patterns whose names are excluded.
     pub deny: Vec<String>,
 }
 
 impl ToolChoice {
-    /// Whether a tool is offered.
     pub(super) fn has(&self, name: &str) -> bool {
         let named = |patterns: &[String]| patterns.iter().any(|it| matches_pattern(it, name));
         (self.allow.is_empty() || named(&self.allow)) && !named(&self.deny)
     }
 }
 
-/// Whether an operation with these tags at this path is one of those that can be tools.
+/// Whether the operator's paths and tags choose this operation.
 pub(super) fn is_chosen(config: &OpenApiConfig, path: &str, tags: &[String]) -> bool {
     let (paths, wanted) = (&config.paths, &config.tags);
     let has_path = paths.is_empty() || paths.iter().any(|it| matches_pattern(it, path));

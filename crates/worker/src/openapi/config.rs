@@ -1,4 +1,4 @@
-//! What an operator can say about a service that an OpenAPI document describes.
+//! Settings of a service that an OpenAPI document describes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::http_client::{
     CallersWithoutToken, HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints,
 };
 
-/// What a base URL is called.
+/// The name of the service in messages about its URL.
 pub(super) const BASE: &str = "a service";
 
 settings! {
@@ -120,7 +120,7 @@ settings! {
 }
 
 impl OpenApiConfig {
-    /// A document by its file or URL, with the defaults for the rest.
+    /// A document by its file or URL, with defaults for all other settings.
     pub fn new(document: impl Into<String>) -> Self {
         Self {
             document: document.into(),
@@ -128,10 +128,10 @@ impl OpenApiConfig {
         }
     }
 
-    /// The base URLs that are named; `[None]` where the document says it.
+    /// The configured base URLs, or `[None]` if the document names the service.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// When a URL is invalid, or both settings have one.
     pub fn bases(&self) -> Result<Vec<Option<&str>>, String> {
         if self.base_url.is_empty() && self.base_urls.is_empty() {
             return Ok(vec![None]);
@@ -141,7 +141,7 @@ impl OpenApiConfig {
         Ok(named.into_iter().map(Some).collect())
     }
 
-    /// Checks what can be checked without the document and the service.
+    /// Checks the settings without reading the document.
     ///
     /// # Errors
     /// The setting, and what is wrong with it.
@@ -164,18 +164,18 @@ impl OpenApiConfig {
         self.client().check()
     }
 
-    /// Whether requests bring anything that is not everybody's to see.
+    /// Whether requests carry anything confidential.
     pub(super) fn has_credentials(&self) -> bool {
         self.has_headers() || !self.security.is_empty()
     }
 
-    /// Whether requests bring headers that the operator or the caller gives: they may be credentials.
+    /// Whether requests carry headers of the operator or of the caller, which may be credentials.
     pub(super) fn has_headers(&self) -> bool {
         let own = !self.headers.is_empty() || self.headers_file.is_some();
         own || !self.client().wanted().is_empty()
     }
 
-    /// The same for requests to whoever the document names: nothing of it is the service's alone.
+    /// The settings for requests to other origins that the document names, without the service's credentials.
     pub(super) fn without_credentials(&self) -> Self {
         Self {
             tls: HttpTls {
@@ -189,7 +189,6 @@ impl OpenApiConfig {
         }
     }
 
-    /// How the service is reached.
     pub(super) fn client(&self) -> HttpClientConfig {
         client_of!(self)
     }

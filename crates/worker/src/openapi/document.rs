@@ -1,4 +1,4 @@
-//! The document as it is written: its version, its references, its objects.
+//! A document as written: its version, its references and its objects.
 
 mod objects;
 mod parts;
@@ -19,32 +19,32 @@ pub(super) use self::objects::{
 };
 pub(super) use self::parts::{PartLocation, Parts};
 
-/// References that lead to one another are followed this far.
+/// Maximum length of a chain of references.
 const HOPS: usize = 16;
-/// Members that stay references when an object is read: schemas, which are named by them.
+/// Members that stay references when an object is read, because schemas are named by their references.
 const SCHEMAS: [&str; 2] = ["schema", "itemSchema"];
 
-/// A document of a version that is supported. Its schemas stay as they are: no type would keep all of JSON Schema.
+/// A document of a supported version. Schemas stay JSON values, because no Rust type would keep all of JSON Schema.
 pub(super) struct Document {
     root: Value,
     version: OpenApiVersion,
-    /// Why parts of it could not be read, by where they would be.
+    /// Reasons why parts could not be read, by their place in the document.
     missing: BTreeMap<String, String>,
 }
 
-/// How schemas are written.
+/// The version of a document, which decides how its schemas are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenApiVersion {
-    /// 3.0, and Swagger 2.0 as what it is read as: a dialect that differs from JSON Schema.
+    /// 3.0, a dialect that differs from JSON Schema. Swagger 2.0 is converted to it.
     V3_0,
     /// 3.1 and later: JSON Schema 2020-12.
     V3_1,
 }
 
-/// Reads a file of a document, JSON or YAML.
+/// Parses one file of a document, JSON or YAML.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Says what is wrong with the text.
 pub(super) fn read(text: &[u8]) -> Result<Value, String> {
     let mut root = yaml::read(text)?;
     tidy::without_nulls(&mut root);
@@ -52,10 +52,10 @@ pub(super) fn read(text: &[u8]) -> Result<Value, String> {
 }
 
 impl Document {
-    /// Reads a document that is one file.
+    /// Parses a document that consists of one file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Says what is wrong with the text.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         Self::of(Parts::new(
             read(text)?,
@@ -63,10 +63,10 @@ impl Document {
         ))
     }
 
-    /// A document of these parts.
+    /// Assembles a document from its parts.
     ///
     /// # Errors
-    /// When it is no document, or none of a version that is known.
+    /// When the text is not a document of a supported version.
     pub(super) fn of(parts: Parts) -> Result<Self, String> {
         let gathered = parts.finish();
         let mut document = Self {
@@ -80,20 +80,19 @@ impl Document {
         Ok(document)
     }
 
-    /// How its schemas are written.
     pub(super) fn version(&self) -> OpenApiVersion {
         self.version
     }
 
-    /// A member of the document.
+    /// A top-level member of the document.
     pub(super) fn member(&self, name: &str) -> Option<&Value> {
         self.resolve(self.root.get(name)?).ok()
     }
 
-    /// What is written at a reference into this document.
+    /// The value at a reference into this document.
     ///
     /// # Errors
-    /// Why there is nothing.
+    /// Why the reference cannot be followed.
     pub(super) fn at(&self, reference: &str) -> Result<&Value, String> {
         if let Some(why) = self.missing.get(reference) {
             return Err(format!(
@@ -113,10 +112,10 @@ impl Document {
         }
     }
 
-    /// An object, or what it refers to instead.
+    /// Returns the object itself, or the object that it refers to.
     ///
     /// # Errors
-    /// When that is nothing.
+    /// When the reference leads nowhere.
     pub(super) fn resolve<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value, String> {
         for _ in 0..HOPS {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
@@ -127,10 +126,10 @@ impl Document {
         Err("its references lead to one another without end".to_owned())
     }
 
-    /// Reads an object, or what it refers to instead. Its members may be references too.
+    /// Parses an object, or the object that it refers to. Members that are references are resolved too.
     ///
     /// # Errors
-    /// When it is no such object.
+    /// When the value is not such an object.
     pub(super) fn read<T: DeserializeOwned>(&self, value: &Value) -> Result<T, String> {
         let value = self.resolve(value)?;
         let value = match value.as_object() {
@@ -140,7 +139,7 @@ impl Document {
         T::deserialize(&*value).map_err(|error| error.to_string())
     }
 
-    /// A member that leads nowhere stays: whoever needs it is told so.
+    /// Replaces members that are references. One that leads nowhere stays, so that its reader reports it.
     fn with_members<'a>(&self, value: &'a Value, members: &Map<String, Value>) -> Cow<'a, Value> {
         let refers = |(key, value): &(&String, &Value)| {
             value.get("$ref").is_some_and(Value::is_string) && !SCHEMAS.contains(&key.as_str())
@@ -189,7 +188,7 @@ impl OpenApiVersion {
     }
 }
 
-/// What a scalar says: a YAML document may have a version without quotes, which is a number then.
+/// A scalar as text, because an unquoted version in YAML is a number.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -198,7 +197,7 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-/// The beginning of a text, with its lines.
+/// The first characters of a text.
 pub(super) fn beginning(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -1,4 +1,4 @@
-//! What `scripts/fuzz` gets at: there only with `--cfg fuzzing`.
+//! Entry point for `scripts/fuzz`, compiled only with `--cfg fuzzing`.
 
 use reqwest::Url;
 

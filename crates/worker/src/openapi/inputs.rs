@@ -1,4 +1,4 @@
-//! What a tool takes: the parameters and the body of its operation as one schema.
+//! Builds a tool's input schema from the parameters and the body of its operation.
 
 mod given;
 mod restored;
@@ -19,9 +19,10 @@ use super::style::ParameterEncoder;
 
 use self::restored::WireNames;
 
-/// The argument that is a whole body.
+/// The name of an argument that is a whole body.
 const BODY: &str = "body";
-/// Keywords of an object whose properties can stand among the parameters; any other one speaks of the object as a whole.
+/// Keywords of an object schema whose properties can become arguments of their own. Any other keyword concerns the
+/// object as a whole.
 const FLAT: [&str; 11] = [
     "additionalProperties",
     "default",
@@ -36,46 +37,46 @@ const FLAT: [&str; 11] = [
     "type",
 ];
 
-/// The arguments of a tool, and where they go.
+/// The arguments of a tool, and their places in the request.
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
-    /// `inputSchema`
+    /// The `inputSchema`, which the list of tools takes out.
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
-    /// The names of all arguments, if `schema` says that there are no others. The list of tools takes the schema out of here.
+    /// The names of all arguments, if `schema` allows no others.
     known: Option<HashSet<String>>,
-    /// The service's names of properties, where some are listed under others.
+    /// The service's property names, if some are listed under other names.
     wire_names: Option<WireNames>,
-    /// How much of the schema is listed, where that is not all.
+    /// How much of the schema is listed, if it is cut.
     pub(super) cut: Option<&'static str>,
 }
 
 /// An argument that is a parameter.
 #[derive(Clone, Debug)]
 pub(super) struct ParameterInput {
-    /// What the tool calls it.
+    /// The argument's name in the tool.
     pub(super) name: String,
     pub(super) location: ParameterLocation,
     pub(super) required: bool,
     pub(super) writer: ParameterEncoder,
 }
 
-/// The body, and what it is made of.
+/// An operation's body, and the arguments that make it.
 #[derive(Clone, Debug)]
 pub(super) struct BodyInput {
     pub(super) writer: BodyEncoder,
-    /// The argument that it is; else all that are no parameters are its properties.
+    /// The argument that is the whole body. If `None`, all arguments that are not parameters are the body's properties.
     pub(super) argument: Option<String>,
     pub(super) required: bool,
 }
 
-/// Why an operation cannot be a tool.
+/// The reason why an operation cannot be a tool.
 #[derive(Debug)]
 pub(super) enum Unsupported {
-    /// Its schema is too large.
+    /// The operation's schema is too large.
     TooLarge,
-    /// Something in it makes no sense.
+    /// The operation has an error.
     Wrong(String),
 }
 
@@ -91,7 +92,7 @@ impl From<String> for Unsupported {
     }
 }
 
-/// Puts parameters and a body together. The schema may have `limit` bytes; what has more is listed in less detail.
+/// Merges parameters and a body. A schema of more than `limit` bytes is listed in less detail.
 pub(super) fn of(
     document: &Document,
     parameters: &[Parameter],
@@ -152,13 +153,13 @@ struct InputsBuilder<'a> {
     schemas: Schemas<'a>,
     names: UniqueNames,
     properties: Map<String, Value>,
-    /// What names they may not have.
+    /// The `propertyNames` of the body's schema.
     property_names: Option<Value>,
     required: Vec<String>,
 }
 
 impl InputsBuilder<'_> {
-    /// What the arguments for parameters are called. A name that every client takes stays with the parameter that has it.
+    /// Names the arguments for parameters. A parameter whose own name is legal keeps it.
     fn argument_names(&mut self, parameters: &[Parameter]) -> Vec<String> {
         let mut order: Vec<(usize, &Parameter)> = parameters.iter().enumerate().collect();
         order.sort_by_key(|(_, parameter)| legal_name(&parameter.name) != parameter.name);
@@ -260,7 +261,7 @@ impl InputsBuilder<'_> {
         }))
     }
 
-    /// Whether the properties of a body can stand among the parameters.
+    /// Whether the properties of a body can become arguments beside the parameters.
     fn is_flat(&self, schema: &Value, required: bool) -> bool {
         let Some(members) = schema.as_object() else {
             return false;
@@ -271,17 +272,17 @@ impl InputsBuilder<'_> {
         let is_object = members.get("type").is_none_or(|kind| kind == "object");
         let plain =
             |keyword: &String| FLAT.contains(&keyword.as_str()) || keyword.starts_with("x-");
-        // If the body may be missing, what it requires is not required of the tool.
+        // The tool cannot require the properties of an optional body.
         let required_names = members.get("required").and_then(Value::as_array);
         let requires = required_names.is_some_and(|names| !names.is_empty());
         let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
-        // A body may also require what it does not describe.
+        // A body may also require properties that it does not describe.
         let required_names = required_names.into_iter().flatten();
         let free = aliases(&keys).iter().all(|name| self.names.is_free(name))
             && required_names
                 .filter_map(Value::as_str)
                 .all(|name| self.names.is_free(name));
-        // A property may be of any name, that of a parameter too.
+        // An open body may have a property with a parameter's name.
         let open = members
             .get("additionalProperties")
             .is_some_and(|other| *other != Value::Bool(false));
@@ -325,7 +326,7 @@ impl InputsBuilder<'_> {
         Ok(())
     }
 
-    /// The schema, and whether something is left out of it.
+    /// Returns the schema, and whether it is cut.
     fn finish(self, others: Value) -> Result<(Value, bool), Unsupported> {
         let mut schema = Map::new();
         schema.insert("type".into(), json!("object"));
@@ -347,7 +348,7 @@ impl InputsBuilder<'_> {
     }
 }
 
-/// A file, or several, as a client gives it.
+/// The schema of one or several files, which a client sends as Base64.
 fn as_base64(property: Value) -> Value {
     let description = property.get("description").and_then(Value::as_str);
     let description = format!("{} (Base64)", description.unwrap_or("A file"));

@@ -13,7 +13,7 @@ use super::document::{self, Document, PartLocation, Parts};
 use super::source::{DocumentSource, Unread, too_large};
 use crate::http_client::HttpClient;
 
-/// Parts that are fetched at once.
+/// Parts that are fetched at the same time.
 const AT_ONCE: usize = 8;
 
 /// A document, and the files that it was read from.
@@ -22,16 +22,16 @@ pub(super) struct Loaded {
     pub(super) files: Vec<ReadFile>,
 }
 
-/// A file, and when it was changed last before it was read.
+/// A file, and its modification time before it was read.
 pub(super) type ReadFile = (PathBuf, Option<SystemTime>);
 
-/// Where a document comes from, and how.
+/// Reads a document from its source.
 pub(super) struct Loader<'a> {
     pub(super) source: &'a DocumentSource,
     pub(super) config: &'a OpenApiConfig,
-    /// Goes to the document and what is beside it.
+    /// The client for the document and parts at its origin.
     pub(super) http: &'a HttpClient,
-    /// Goes to parts elsewhere, which the document names.
+    /// The client for parts at other origins.
     pub(super) others: &'a HttpClient,
     pub(super) base: Option<&'a Url>,
 }
@@ -40,7 +40,7 @@ impl Loader<'_> {
     /// Reads the document and its parts, of `document_bytes` together.
     ///
     /// # Errors
-    /// Why the document cannot be used. Parts that are missing make it incomplete only.
+    /// Why the document cannot be used. A missing part is no error: it leaves the document incomplete.
     pub(super) async fn load(&self) -> Result<Loaded, Unread> {
         let location = self.source.location();
         let mut files: Vec<ReadFile> = self.source.file(&location).into_iter().collect();
@@ -102,7 +102,7 @@ impl Loader<'_> {
     }
 }
 
-/// Works where it blocks no other task: a large document takes as long as seconds.
+/// Runs work on a blocking thread, because a large document takes seconds.
 pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Unread> {

@@ -1,4 +1,4 @@
-//! Names of tools and of their arguments, each of which is there once.
+//! Unique names of tools and of their arguments.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use shoal_protocol::{free_name, is_opaque_name, legal_name, name_digest, shorten
 pub(super) struct UniqueNames(HashSet<String>);
 
 impl UniqueNames {
-    /// The name of an operation's tool: its id, else its method and path.
+    /// Names an operation's tool by its id, else by its method and path.
     pub(super) fn tool(&mut self, id: Option<&str>, method: &str, path: &str) -> String {
         let id = id.filter(|id| !plain(id).is_empty() && !is_opaque_name(id));
         let wanted = match id {
@@ -28,7 +28,7 @@ impl UniqueNames {
         name
     }
 
-    /// The name of an argument; another one where it is taken, or where clients would refuse it.
+    /// Names an argument. The name changes if it is taken, or if clients would refuse it.
     pub(super) fn argument(&mut self, name: &str, place: &str) -> String {
         let name = legal_name(name);
         let name = match self.is_free(&name) {
@@ -41,13 +41,12 @@ impl UniqueNames {
         name
     }
 
-    /// Whether nobody has it.
     pub(super) fn is_free(&self, name: &str) -> bool {
         !self.0.contains(name)
     }
 }
 
-/// A name of the characters that all clients take.
+/// Replaces the characters that some clients refuse.
 fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     for c in name.chars() {

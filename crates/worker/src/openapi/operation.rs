@@ -1,4 +1,4 @@
-//! An operation of the document as a tool.
+//! Operations of the document as tools.
 
 use http::{HeaderValue, Method};
 use serde_json::{Map, Value, json};
@@ -15,15 +15,15 @@ use super::security::Credential;
 use super::text;
 use crate::http_client::is_settable;
 
-/// Characters of a title.
+/// Maximum characters of a title.
 const TITLE: usize = 200;
-/// Headers that are no parameters, whatever a document says.
+/// Headers that are not parameters, even if a document declares them.
 const NO_PARAMETERS: [&str; 2] = ["authorization", "cookie"];
 
 /// An operation, ready to be called.
 #[derive(Debug)]
 pub(super) struct CompiledOperation {
-    /// As it is listed.
+    /// The tool as listed.
     pub(super) tool: RawJson,
     pub(super) method: Method,
     pub(super) path: BoundPath,
@@ -32,24 +32,24 @@ pub(super) struct CompiledOperation {
     pub(super) credentials: Vec<Credential>,
     /// The tool's `outputSchema`, which every result must fit.
     pub(super) output: Option<RawJson>,
-    /// What is left out of its schemas because of their size.
+    /// The parts of the schemas that are left out because of their size.
     pub(super) cut: Vec<String>,
 }
 
-/// What is known of an operation before it is compiled.
+/// An operation before it is compiled.
 pub(super) struct OperationSource<'a> {
-    /// As it is sent.
+    /// The method's name as sent.
     pub(super) method: &'a str,
     pub(super) path: &'a str,
     pub(super) object: OperationObject,
-    /// The parameters of all operations of its path.
+    /// The parameters that all operations of the path share.
     pub(super) common: &'a [Value],
-    /// Parameters that are credentials.
+    /// Parameters that carry credentials.
     pub(super) keys: &'a [(ParameterLocation, &'a str)],
     pub(super) credentials: Vec<Credential>,
-    /// Those of the document that are known.
+    /// Regular expressions of the document that are already checked.
     pub(super) patterns: &'a Patterns,
-    /// Bytes of the `outputSchema`.
+    /// Maximum bytes of the `outputSchema`.
     pub(super) output_bytes: usize,
 }
 
@@ -106,7 +106,7 @@ impl CompiledOperation {
         }
         let told = text::of_operation(&object).unwrap_or_else(|| format!("{method} {path}"));
         tool.insert("description".into(), told.into());
-        // It may be large, and is needed in the list only.
+        // Only the list needs the schema, which may be large.
         tool.insert("inputSchema".into(), std::mem::take(&mut inputs.schema));
         if let Some(Ok(output)) = output.as_ref().map(RawJson::read::<Value>) {
             tool.insert("outputSchema".into(), output);
@@ -129,7 +129,7 @@ impl CompiledOperation {
     }
 }
 
-/// What a method says of its operation (RFC 9110, 9.2).
+/// Derives a tool's annotations from its method (RFC 9110, 9.2).
 fn hints(method: &str) -> Option<Value> {
     match method {
         "GET" | "HEAD" | "OPTIONS" | "QUERY" => Some(json!({ "readOnlyHint": true })),
@@ -139,7 +139,7 @@ fn hints(method: &str) -> Option<Value> {
     }
 }
 
-/// The parameters of an operation, and those of its path that it does not replace.
+/// Collects the parameters of an operation, and those of its path that the operation does not replace.
 fn declared(
     document: &Document,
     common: &[Value],
@@ -161,7 +161,7 @@ fn declared(
     Ok(parameters)
 }
 
-/// The parameters that a tool has: those that are declared and not set by others, and those that the path names.
+/// Selects a tool's parameters: the declared ones, except those that Shoal sets itself, and those that the path names.
 fn parameters(
     mut parameters: Vec<Parameter>,
     config: &OpenApiConfig,
@@ -221,7 +221,7 @@ fn parameters(
     parameters
 }
 
-/// In a form with parts, bytes are given as Base64, wherever they stand.
+/// Describes the bytes of a form with parts as Base64, at any depth.
 fn say_base64(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

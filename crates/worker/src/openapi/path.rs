@@ -1,4 +1,4 @@
-//! Paths as documents write them: with names of parameters, of several segments too, and with a query of their own.
+//! Paths of documents, whose parameters may span several segments, and which may have a query.
 
 mod expression;
 mod template;
@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 pub(super) use self::template::PathTemplate;
 
-/// What cannot stand in a path as it is.
+/// Characters that a path must encode.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -28,15 +28,15 @@ const PATH: &AsciiSet = &CONTROLS
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathPiece {
     Literal(String),
-    /// The parameter at this place among the tool's, and how many segments it may be.
+    /// The tool's parameter at this index, and the segments that it may span.
     Argument(usize, Segments),
 }
 
-/// A name and a value that stand in the query of each request.
+/// A name and a value that the query of each request has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueryPair {
     pub(super) name: String,
-    /// `None` where there is no `=`.
+    /// `None` if the pair has no `=`.
     pub(super) value: Option<Vec<PathPiece>>,
 }
 
@@ -47,27 +47,26 @@ pub(super) struct BoundPath {
     pub(super) query: Vec<QueryPair>,
 }
 
-/// How much of a path one value may be.
+/// The number of segments that one value may span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segments {
-    /// Part of one segment: a slash is encoded.
+    /// Part of one segment: slashes are encoded.
     One,
-    /// Any number of them.
     Several,
-    /// As many as this pattern has, as `google.api.http` writes it: `projects/*/locations/**`.
+    /// The segments of a pattern in the syntax of `google.api.http`: `projects/*/locations/**`.
     Like(String),
 }
 
 impl Segments {
-    /// Whether a slash stays one.
+    /// Whether slashes stay unencoded.
     pub(super) fn are_several(&self) -> bool {
         *self != Self::One
     }
 
-    /// Checks a value that is several segments: none of them leads elsewhere.
+    /// Checks that the segments of a value stay below the path.
     ///
     /// # Errors
-    /// What a value must be like.
+    /// The form that the value must have.
     pub(super) fn check(&self, written: &str) -> Result<(), String> {
         let segments: Vec<&str> = written.split('/').collect();
         let is_last = |at: usize| at > 0 && at + 1 == segments.len();
@@ -94,7 +93,7 @@ impl Segments {
 fn is_like(pattern: &[&str], segments: &[&str]) -> bool {
     match (pattern.split_first(), segments.split_first()) {
         (None, None) => true,
-        // It is the last one wherever it stands.
+        // `**` matches all remaining segments, even if the pattern goes on.
         (Some((&"**", _)), _) => segments.iter().all(|segment| !segment.is_empty()),
         (Some((&"*", pattern)), Some((segment, segments))) => {
             !segment.is_empty() && is_like(pattern, segments)
@@ -106,7 +105,7 @@ fn is_like(pattern: &[&str], segments: &[&str]) -> bool {
     }
 }
 
-/// Text of the document as it stands in a path.
+/// Encodes text of the document for a path.
 fn literal(text: &str) -> String {
     utf8_percent_encode(text, PATH).to_string()
 }

@@ -1,4 +1,4 @@
-//! What a document becomes, without its service.
+//! The tools of a document, made without its service.
 
 use reqwest::Url;
 use shoal_protocol::RawJson;
@@ -12,16 +12,16 @@ use super::source::DocumentSource;
 /// The tools of an OpenAPI document, as a pool would list them.
 #[derive(Debug)]
 pub struct DocumentPreview {
-    /// As they are listed.
+    /// The tools as listed.
     pub tools: Vec<RawJson>,
-    /// Each operation that is no tool, and why.
+    /// Each operation that is not a tool, with the reason.
     pub left_out: Vec<String>,
-    /// Each tool whose schemas are too large to be listed whole, and how much is listed.
+    /// Each tool whose schemas are cut, with the extent of the cut.
     pub cut: Vec<String>,
 }
 
 impl DocumentPreview {
-    /// Compiles the text of a document. Nothing is fetched: the service's address is a stand-in.
+    /// Compiles the text of a document. The service's address is a placeholder, and Shoal fetches nothing.
     ///
     /// # Errors
     /// Why no operation of the document can be used.

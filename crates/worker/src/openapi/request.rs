@@ -1,4 +1,4 @@
-//! A call's arguments as a request.
+//! Builds HTTP requests from the arguments of calls.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -14,10 +14,10 @@ use super::path::PathPiece;
 use super::security::CredentialLocation;
 use super::style::percent_encoded;
 
-/// What no cookie can hold as it is (RFC 6265, 4.1.1).
+/// Characters that a cookie cannot contain unencoded (RFC 6265, 4.1.1).
 const ENDS: [char; 6] = [' ', '"', ',', ';', '\\', '\t'];
 
-/// A request that is ready to be sent.
+/// A request, ready to be sent.
 #[derive(Debug)]
 pub(super) struct HttpRequest {
     pub(super) method: Method,
@@ -26,10 +26,10 @@ pub(super) struct HttpRequest {
     pub(super) body: Bytes,
 }
 
-/// Makes the request of a call. `credentials` are the values for those of the operation.
+/// Builds the request of a call. `credentials` are the values of the operation's credentials.
 ///
 /// # Errors
-/// What is wrong with the arguments, for whoever gave them.
+/// Says what is wrong with the arguments. The message is for the caller.
 pub(super) fn build(
     operation: &CompiledOperation,
     base: &Url,
@@ -45,7 +45,7 @@ pub(super) fn build(
     let mut url = base.clone();
     let path = path(operation, base, arguments)?;
     url.set_path(&path);
-    // What the URL's own rules would change leads elsewhere: `..`, for instance.
+    // Setting the path normalises it, so `..` in an argument would lead to another path.
     if url.path() != path {
         return Err("an argument of the path would lead to another path".to_owned());
     }
@@ -97,10 +97,10 @@ pub(super) fn build(
     })
 }
 
-/// Puts credentials into headers.
+/// Adds the credentials that headers carry.
 ///
 /// # Errors
-/// When one is such that no header can carry it.
+/// When a header cannot carry a credential.
 pub(super) fn authorize(
     headers: &mut HeaderMap,
     credentials: &[(CredentialLocation, String)],
@@ -117,7 +117,7 @@ pub(super) fn authorize(
     Ok(())
 }
 
-/// Lets the service's spans hang on the call's.
+/// Adds the trace context, so that the service's spans become children of the call's span.
 pub(super) fn trace(headers: &mut HeaderMap, parent: Option<&TraceContext>) {
     let Some(parent) = parent else {
         return;
@@ -127,14 +127,14 @@ pub(super) fn trace(headers: &mut HeaderMap, parent: Option<&TraceContext>) {
         ("traceparent", Some(parent.to_traceparent())),
         ("tracestate", state.map(str::to_owned)),
     ] {
-        // What no header can carry is only lost for the trace.
+        // A value that no header can carry is dropped: only the trace loses it.
         if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
             headers.insert(name, value);
         }
     }
 }
 
-/// An argument; `null` is none.
+/// Returns an argument's value; `null` counts as missing.
 fn given<'a>(arguments: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     arguments.get(name).filter(|value| !value.is_null())
 }
@@ -155,7 +155,7 @@ fn path(
                 let value = value
                     .transpose()
                     .map_err(|why| format!("the argument {:?} {why}", parameter.name))?;
-                // Without it the path is that of another operation.
+                // An empty segment would lead to another operation's path.
                 let value = value.filter(|value| !value.is_empty()).ok_or_else(|| {
                     format!("the argument {:?} must not be empty", parameter.name)
                 })?;
@@ -166,7 +166,7 @@ fn path(
     Ok(path)
 }
 
-/// The encoded `name=value` of the query: what the path says, and the parameters.
+/// The encoded `name=value` pairs of the query: those of the path, then those of the parameters.
 fn query(
     operation: &CompiledOperation,
     arguments: &Map<String, Value>,
@@ -179,7 +179,7 @@ fn query(
             written.push(pair.name.clone());
             continue;
         };
-        // A pair whose value is not given is not sent.
+        // A pair is left out if the caller gives no value for it.
         if let Some(value) = own_value(value, inputs, arguments) {
             written.push(format!("{}={value}", pair.name));
         }
@@ -230,7 +230,7 @@ fn own_value(
     pieces.collect()
 }
 
-/// The encoded `name=value` of a query or of cookies.
+/// The encoded `name=value` pairs of a query or of cookies.
 fn pairs(
     inputs: &Inputs,
     arguments: &Map<String, Value>,
@@ -265,7 +265,7 @@ fn pairs(
             let of_secret = secrets.iter().any(|(secret, _)| *secret == name);
             let of_path = fixed.contains(&name.as_str());
             if name != own && (of_other || of_secret || of_path) {
-                // An object's members are parameters here: they must not take the place of others.
+                // An object's members become parameters, so they must not replace other parameters.
                 return Err(format!(
                     "the argument {:?} must not have the member {name:?}",
                     parameter.name
@@ -307,7 +307,7 @@ fn body(
     }
 }
 
-/// The messages do not quote the value: it may be a secret.
+/// Sets a header. Its error messages do not quote the value, which may be a secret.
 fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
     let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
     let mut value = HeaderValue::from_str(value).map_err(|_| {

@@ -1,4 +1,4 @@
-//! What an operation answers when it succeeds, as its document says it.
+//! The successful responses that a document declares for an operation.
 
 use http::HeaderValue;
 use serde_json::{Map, Value, json};
@@ -7,22 +7,21 @@ use super::body::{BodyKind, essence};
 use super::document::{Document, MediaType, OperationObject};
 use super::schema::{OUTPUT, Patterns, SchemaDirection, Schemas};
 
-/// Media types that are asked for by name.
+/// Maximum media types in `Accept`.
 const ACCEPTED: usize = 8;
 
-/// `outputSchema`, if there is one.
+/// A tool's `outputSchema`, if it has one.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pub(super) schema: Option<Value>,
-    /// How much of it is listed, where that is not all.
+    /// How much of the schema is listed, if it is cut.
     pub(super) cut: Option<&'static str>,
 }
 
-/// What an operation answers when it succeeds.
+/// The contents of an operation's successful responses.
 pub(super) struct SuccessResponses(Vec<Map<String, Value>>);
 
 impl SuccessResponses {
-    /// Those of an operation.
     pub(super) fn of(document: &Document, object: &OperationObject) -> Self {
         let successes = object
             .responses
@@ -39,8 +38,8 @@ impl SuccessResponses {
         Self(contents.collect())
     }
 
-    /// The schema of the structured content: there is one where each success is JSON, and an object of one shape. It has at
-    /// most `limit` bytes, in as much detail as fits.
+    /// The schema of the structured content, in as much detail as `limit` bytes allow. It exists if the only success is
+    /// a JSON object.
     pub(super) fn schema(&self, document: &Document, limit: usize) -> Output {
         let Some(schema) = self.object(document) else {
             return Output::default();
@@ -89,7 +88,7 @@ impl SuccessResponses {
         (is_object && !is_nullable(resolved)).then(|| resolved.clone())
     }
 
-    /// What to ask for: what the document says, or whatever there is.
+    /// The `Accept` header: the declared media types first, then any other.
     pub(super) fn accept(&self) -> HeaderValue {
         let mut named: Vec<String> = Vec::new();
         for media in self

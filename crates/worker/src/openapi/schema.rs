@@ -1,13 +1,13 @@
-//! Schemas of the document as JSON Schema 2020-12, closed: a tool's schema brings all that it refers to.
+//! Converts schemas of the document to self-contained JSON Schema 2020-12.
 //!
-//! | file | its part |
+//! | file | content |
 //! |---|---|
-//! | `exact` | what a tool takes, keyword by keyword |
-//! | `loose` | what a service answers, so loosely that its answers fit |
-//! | `keywords`, `pattern` | the value of one keyword, or its loss |
-//! | `whole` | what the keywords of one schema say together |
-//! | `definitions` | what schemas refer to |
-//! | `detail` | how much of a schema a tool shows where all of it is too large |
+//! | `exact` | schemas of a tool's arguments, keyword by keyword |
+//! | `loose` | schemas of the service's answers, loose enough for answers that break the document |
+//! | `keywords`, `pattern` | values of single keywords; invalid values are dropped |
+//! | `whole` | rules that involve several keywords of one schema |
+//! | `definitions` | targets of references |
+//! | `detail` | levels of detail for schemas that are too large |
 //! | `names` | legal names of properties |
 
 mod definitions;
@@ -31,42 +31,40 @@ pub(super) use self::detail::{Detail, INPUT, OUTPUT};
 pub(super) use self::names::{WIRE_NAME, aliases, without_wire_names};
 pub(super) use self::pattern::Patterns;
 
-/// Schemas in one schema that are looked at. It bounds the time of a conversion, whatever of them is listed.
+/// Maximum schemas visited in one conversion, which bounds its time.
 const MOST_SCHEMAS: usize = 20_000;
 
-/// Which way what a schema describes travels.
+/// The direction in which the described data travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SchemaDirection {
-    /// To the service: without what it alone sets.
+    /// To the service, without read-only properties.
     Input,
-    /// From the service: without what it never tells.
+    /// From the service, without write-only properties.
     Output,
 }
 
-/// More bytes than a tool's schema may have.
+/// The schema exceeds its limit of bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-/// Converts schemas that stand together in one tool's.
+/// Converts the schemas of one tool.
 pub(super) struct Schemas<'a> {
     document: &'a Document,
     direction: SchemaDirection,
     detail: &'static Detail,
-    /// The names of definitions, by where they are in the document.
+    /// The names of definitions, by JSON Pointer.
     names: HashMap<String, String>,
-    /// Those that are still to be converted.
+    /// Definitions that are not converted yet.
     open: VecDeque<Open<'a>>,
     definitions: Map<String, Value>,
     patterns: &'a Patterns,
     left: usize,
     schemas: usize,
-    /// Whether a property is listed under another name than its own.
     is_renamed: bool,
     /// Whether something is left out because of its size.
     is_cut: bool,
 }
 
-/// A definition that is still to be converted.
 struct Open<'a> {
     place: String,
     name: String,
@@ -75,7 +73,7 @@ struct Open<'a> {
 }
 
 impl<'a> Schemas<'a> {
-    /// None yet. They may have `limit` bytes together.
+    /// Starts a conversion of at most `limit` bytes.
     pub(super) fn new(
         document: &'a Document,
         direction: SchemaDirection,
@@ -98,12 +96,12 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// A schema of the document. What it refers to becomes a definition.
+    /// Converts a schema of the document. The targets of its references become definitions.
     pub(super) fn convert(&mut self, schema: &Value) -> Result<Value, TooLarge> {
         self.converted(schema, 0)
     }
 
-    /// A schema with a description: what is said of its place goes before what is said of its type.
+    /// Sets a description that replaces that of the schema's type.
     pub(super) fn described(
         &mut self,
         schema: Value,
@@ -117,7 +115,7 @@ impl<'a> Schemas<'a> {
         Ok(Value::Object(schema))
     }
 
-    /// A schema whose description begins with the service's own name, where only that says what it is.
+    /// Puts the service's name before the description if the listed name cannot express it.
     pub(super) fn named(&mut self, mut schema: Value, name: &str) -> Result<Value, TooLarge> {
         if is_opaque_name(name)
             && let Value::Object(members) = &mut schema
@@ -130,7 +128,7 @@ impl<'a> Schemas<'a> {
         Ok(schema)
     }
 
-    /// Pays for a name beside the schemas.
+    /// Counts the bytes of a name beside the schemas.
     pub(super) fn list(&mut self, name: &str) -> Result<(), TooLarge> {
         self.spend(2 * name.len() + 8)
     }
@@ -161,7 +159,7 @@ impl<'a> Schemas<'a> {
         Ok(Value::Object(converted))
     }
 
-    /// What is said of a schema that is left out: its type, and what it is for.
+    /// Replaces a schema by its type and description.
     fn stub(&mut self, schema: &Value) -> Result<Value, TooLarge> {
         self.is_cut = true;
         self.spend(40)?;
@@ -188,7 +186,7 @@ impl<'a> Schemas<'a> {
         only
     }
 
-    /// Takes over a description: plain text, and as much of it as there is room for.
+    /// Copies a description as plain text, shortened to the level of detail.
     fn describe(
         &mut self,
         description: Option<&Value>,
@@ -205,7 +203,7 @@ impl<'a> Schemas<'a> {
         Ok(())
     }
 
-    /// Whether a property goes this way at all.
+    /// Whether a property travels in this direction.
     fn travels(&self, property: &Value) -> bool {
         let other = match self.direction {
             SchemaDirection::Input => "readOnly",
@@ -221,7 +219,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Bytes of a value as text.
+/// The approximate bytes of a value as text.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

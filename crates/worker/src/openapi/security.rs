@@ -1,4 +1,4 @@
-//! Credentials: which of them an operation is called with, and where they go.
+//! Chooses an operation's credentials, and their places in a request.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::config::{CredentialConfig, OpenApiConfig};
 use super::document::{Document, ParameterLocation, Requirement, SecurityScheme};
 use crate::http_client::read_secret;
 
-/// One scheme of an operation, and what satisfies it.
+/// A security scheme of an operation, and the configured credential for it.
 #[derive(Clone, Debug)]
 pub(super) struct Credential {
     place: CredentialLocation,
     config: CredentialConfig,
 }
 
-/// Where a credential goes.
+/// The place of a credential in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CredentialLocation {
     Header(String),
@@ -26,17 +26,18 @@ pub(super) enum CredentialLocation {
     Basic,
 }
 
-/// The schemes of a document.
+/// The security schemes of a document.
 pub(super) struct Schemes {
     known: BTreeMap<String, SecurityScheme>,
     usual: Vec<Requirement>,
 }
 
 impl Schemes {
-    /// Reads them.
+    /// Reads a document's schemes.
     ///
     /// # Errors
-    /// When one is configured that the document does not have, or that cannot be satisfied so.
+    /// When the configuration names a scheme that the document does not have, or gives it a credential of the wrong
+    /// kind.
     pub(super) fn of(document: &Document, config: &OpenApiConfig) -> Result<Self, String> {
         let written = document
             .member("components")
@@ -45,7 +46,7 @@ impl Schemes {
             .and_then(|schemes| schemes.as_object())
             .into_iter()
             .flatten();
-        // One that is not understood is one that cannot be satisfied.
+        // A scheme that Shoal cannot parse counts as one that it cannot satisfy.
         let known =
             written.filter_map(|(name, scheme)| Some((name.clone(), document.read(scheme).ok()?)));
         let known: BTreeMap<String, SecurityScheme> = known.collect();
@@ -76,11 +77,11 @@ impl Schemes {
         })
     }
 
-    /// What an operation is called with: the first of its alternatives that is wholly configured. `None` where there is
-    /// none, and it is called without.
+    /// Chooses the first of an operation's alternatives that is completely configured. Returns `None` if there is none:
+    /// Shoal then calls the operation without credentials.
     ///
     /// # Errors
-    /// When the only alternatives that are configured put two credentials into one place.
+    /// When each configured alternative puts two credentials into one place.
     pub(super) fn choose(
         &self,
         own: Option<&[Requirement]>,
@@ -90,7 +91,7 @@ impl Schemes {
         if alternatives.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        // An empty one says that it goes without; if it goes with, that is what was configured for.
+        // An empty alternative allows calls without credentials. Configured credentials are preferred.
         let (empty, full): (Vec<_>, Vec<_>) =
             alternatives.iter().partition(|needed| needed.is_empty());
         let mut wrong = None;
@@ -110,13 +111,13 @@ impl Schemes {
         }
     }
 
-    /// The parameters that a tool cannot have, since they are keys: those of all alternatives, configured or not. No model
-    /// is asked for a secret.
+    /// The parameters that carry keys in any alternative, configured or not. Tools leave them out, so that models are
+    /// not asked for secrets.
     pub(super) fn keys(&self, own: Option<&[Requirement]>) -> Vec<(ParameterLocation, &str)> {
         let alternatives = own.unwrap_or(&self.usual);
         let named = alternatives.iter().flat_map(Requirement::keys);
         let keys = named.filter_map(|name| match self.known.get(name)? {
-            // There are none in paths, whose parameters cannot be left out.
+            // A parameter of the path cannot be left out.
             SecurityScheme::ApiKey { name, location } if *location != ParameterLocation::Path => {
                 Some((*location, name.as_str()))
             }
@@ -142,15 +143,14 @@ impl Schemes {
 }
 
 impl Credential {
-    /// Where it goes.
     pub(super) fn place(&self) -> &CredentialLocation {
         &self.place
     }
 
-    /// What goes there.
+    /// The value to send.
     ///
     /// # Errors
-    /// When the file cannot be read. The message holds nothing of it.
+    /// When the secret's file cannot be read. The message does not quote the file.
     pub(super) async fn value(&self) -> Result<String, String> {
         let secret = match (&self.config.secret, &self.config.secret_file) {
             (Some(secret), _) => secret.expose().to_owned(),
@@ -168,7 +168,7 @@ impl Credential {
     }
 }
 
-/// Which two credentials go to one place, where one would overwrite the other.
+/// Describes two credentials that go to one place, where one would overwrite the other.
 fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> {
     for (at, credential) in credentials.iter().enumerate() {
         let place = credential.place.written();
@@ -185,7 +185,7 @@ fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> 
 }
 
 impl CredentialLocation {
-    /// The place in a request, by name. Two locations may be one place.
+    /// Names the place in a request. Two locations may be one place.
     fn written(&self) -> String {
         match self {
             Self::Header(name) => format!("header {}", name.to_ascii_lowercase()),

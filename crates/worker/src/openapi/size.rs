@@ -1,10 +1,10 @@
-//! How much of a model's context the list of tools takes.
+//! The share of a model's context that the list of tools takes.
 
 use shoal_protocol::ToolCost;
 
 use super::operation::CompiledOperation;
 
-/// Tools, and bytes of them, that are more than most models can choose from.
+/// A list with more tools, or more bytes, is too long for most models.
 const MANY: usize = 100;
 const MANY_BYTES: usize = 200_000;
 
@@ -12,9 +12,8 @@ const MANY_BYTES: usize = 200_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ListSize {
     tools: usize,
-    /// As they are listed.
     pub(super) bytes: usize,
-    /// What clients show to models, as `shoal tools --stats` prints it.
+    /// Tokens that clients show to models, as `shoal tools --stats` prints them.
     tokens: usize,
 }
 
@@ -28,7 +27,7 @@ impl ListSize {
         }
     }
 
-    /// Warns of a list that most models cannot use.
+    /// Warns about a list that is too long for most models.
     pub(super) fn tell(self) {
         let Self {
             tools,

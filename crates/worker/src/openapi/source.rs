@@ -1,4 +1,4 @@
-//! Where the document is, and reading it from there.
+//! Reads the document from its file or URL.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,30 +14,30 @@ use super::config::OpenApiConfig;
 use super::document::PartLocation;
 use crate::http_client::{HttpClient, Unanswered, check_url, modified, off_the_runtime, send};
 
-/// What the document's URL is called.
+/// The name of the document in messages about its URL.
 const WHAT: &str = "an OpenAPI document";
 
-/// A file or a URL.
+/// The file or the URL of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DocumentSource {
     File(PathBuf),
     Url(Url),
 }
 
-/// Why the document cannot be read.
+/// The reason why the document cannot be read.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// Whoever keeps it may be away for a while.
+    /// The source may come back by itself.
     Away(String),
-    /// Somebody has to change something.
+    /// Somebody must change the configuration or the document.
     Wrong(String),
 }
 
 impl DocumentSource {
-    /// The one of this name.
+    /// Parses a file name or a URL.
     ///
     /// # Errors
-    /// When it is a URL that cannot be used.
+    /// When the URL cannot be used.
     pub(super) fn of(name: &str) -> Result<Self, String> {
         match name.contains("://") {
             true => Ok(Self::Url(check_url(name, WHAT)?)),
@@ -45,7 +45,7 @@ impl DocumentSource {
         }
     }
 
-    /// Where it is, for what it refers to.
+    /// The location that the document's references are relative to.
     pub(super) fn location(&self) -> PartLocation {
         match self {
             Self::File(file) => PartLocation::File(file.file_name().unwrap_or_default().into()),
@@ -53,7 +53,7 @@ impl DocumentSource {
         }
     }
 
-    /// The file of a part of it, and when that was changed last.
+    /// The file of a part of the document, with its modification time.
     pub(super) fn file(&self, part: &PartLocation) -> Option<(PathBuf, Option<SystemTime>)> {
         let (Self::File(document), PartLocation::File(part)) = (self, part) else {
             return None;
@@ -63,7 +63,7 @@ impl DocumentSource {
         Some((file, changed))
     }
 
-    /// Its text. Headers and certificates go along only to the origin that they are meant for.
+    /// Reads the document. Headers and certificates are sent only to the service's origin.
     pub(super) async fn read(
         &self,
         http: &HttpClient,
@@ -80,8 +80,8 @@ impl DocumentSource {
         }
     }
 
-    /// The text of one of its parts, of at most `limit` bytes. Headers go along only where they go with the document too; what is
-    /// at another origin is asked for by `others`, without certificates.
+    /// Reads a part of the document, of at most `limit` bytes. Headers are sent only where they are sent for the
+    /// document itself. `others`, which has no certificates, fetches parts at other origins.
     pub(super) async fn read_part(
         &self,
         part: &PartLocation,
@@ -105,7 +105,7 @@ impl DocumentSource {
             }
             (_, PartLocation::Url(url)) => {
                 let read = in_time(fetch(others, url, false, limit), config).await;
-                // What is elsewhere does not keep the document itself away.
+                // A missing part at another origin must not make the document unavailable.
                 read.map_err(|(Unread::Away(why) | Unread::Wrong(why))| Unread::Wrong(why))
             }
             (Self::Url(_), PartLocation::File(_)) => Err(Unread::Wrong(
@@ -123,7 +123,7 @@ async fn in_time(
     read.unwrap_or_else(|_| Err(Unread::Away("it did not come in time".to_owned())))
 }
 
-/// A file below a directory, links followed.
+/// Resolves a file below a directory, and follows its links.
 fn beside(directory: &Path, part: &Path) -> io::Result<PathBuf> {
     let here = match directory.as_os_str().is_empty() {
         true => Path::new("."),
@@ -184,7 +184,7 @@ async fn fetch(
     })
 }
 
-/// It has more than `limit` bytes.
+/// The error for a document of more than `limit` bytes.
 pub(super) fn too_large(limit: usize) -> Unread {
     Unread::Wrong(format!(
         "it has more than {limit} bytes; raise document_bytes if it is to be used"

@@ -1,4 +1,4 @@
-//! How values of parameters are written (RFC 6570, and what OpenAPI adds).
+//! Serializes values of parameters (RFC 6570, and the additions of OpenAPI).
 
 use serde_json::Value;
 
@@ -14,30 +14,30 @@ use self::text::{
 };
 pub(super) use self::text::{percent_encoded, plain};
 
-/// How one parameter is written.
+/// Serializes one parameter.
 #[derive(Clone, Debug)]
 pub(super) struct ParameterEncoder {
     pub(super) name: String,
     style: ParameterStyle,
     explode: bool,
     allow_reserved: bool,
-    /// The kind of its `content`, where it has one.
+    /// The kind of the parameter's `content`, if it has one.
     content: Option<BodyKind>,
     lists: DeepLists,
 }
 
 impl ParameterEncoder {
-    /// That of a parameter.
+    /// Builds the encoder of a parameter.
     ///
     /// # Errors
-    /// When its style has no meaning where it goes.
+    /// When the style is invalid at the parameter's place.
     pub(super) fn of(parameter: &Parameter) -> Result<Self, String> {
         use ParameterLocation::{Bound, Cookie, Header, Path, Query, QueryString};
         let usual = match parameter.location {
             Query | QueryString | Cookie => ParameterStyle::Form,
             Path | Header | Bound => ParameterStyle::Simple,
         };
-        // Within a query of the path, the path says how a value is written.
+        // In the path's own query, the path decides the style.
         let said = parameter
             .style
             .style
@@ -70,7 +70,7 @@ impl ParameterEncoder {
         })
     }
 
-    /// That of a property of a form.
+    /// Builds the encoder of a form's property.
     pub(super) fn of_field(name: &str, encoding: Option<&Encoding>, lists: DeepLists) -> Self {
         let said = encoding.map(|encoding| encoding.style).unwrap_or_default();
         let explode = encoding.and_then(|encoding| encoding.explode);
@@ -85,15 +85,15 @@ impl ParameterEncoder {
         }
     }
 
-    /// How lists within `deepObject` are written.
+    /// Sets how lists within `deepObject` are written.
     pub(super) fn write_lists_as(&mut self, lists: DeepLists) {
         self.lists = lists;
     }
 
-    /// The value as it stands in a path, where it may be as many segments.
+    /// Encodes a value for a path, in which it may span these segments.
     ///
     /// # Errors
-    /// When it would lead elsewhere.
+    /// When the value would lead to another path.
     pub(super) fn in_path(&self, value: &Value, segments: &Segments) -> Result<String, String> {
         let keeps = self.allow_reserved || *segments == Segments::Several;
         let set = if keeps { RESERVED_IN_PATH } else { VALUE };
@@ -109,7 +109,7 @@ impl ParameterEncoder {
         Ok(written)
     }
 
-    /// The value as it stands in a query that the path has.
+    /// Encodes a value for the path's own query.
     pub(super) fn in_own_query(&self, value: &Value) -> String {
         self.simple(value, |text| encoded(text, VALUE))
     }
@@ -137,7 +137,7 @@ impl ParameterEncoder {
         }
     }
 
-    /// The value as it stands in a header; what cannot, is refused later.
+    /// Writes a value for a header. The request refuses invalid characters later.
     pub(super) fn in_header(&self, value: &Value) -> String {
         match self.content {
             Some(kind) => whole(kind, value),
@@ -145,7 +145,7 @@ impl ParameterEncoder {
         }
     }
 
-    /// The value as a whole query.
+    /// Encodes a value as the whole query.
     pub(super) fn as_query(&self, value: &Value) -> String {
         match self.content {
             Some(BodyKind::Form) | None => as_form(value),
@@ -153,12 +153,12 @@ impl ParameterEncoder {
         }
     }
 
-    /// Whether names and values stand as they are, so that none may hold what ends it.
+    /// Whether names and values stay unencoded, so that they must not contain separators.
     pub(super) fn is_unencoded(&self) -> bool {
         self.style == ParameterStyle::Cookie && self.content.is_none()
     }
 
-    /// The names and values of a query, a cookie or a form, encoded.
+    /// The encoded names and values for a query, a cookie or a form.
     pub(super) fn pairs(&self, value: &Value) -> Vec<(String, String)> {
         let encode = |text: &str| match (self.is_unencoded(), self.allow_reserved) {
             (true, _) => text.to_owned(),
@@ -209,7 +209,7 @@ fn explodes(style: ParameterStyle, said: Option<bool>) -> bool {
     ))
 }
 
-/// A value that a media type says how to write.
+/// Writes a value in the format of its media type.
 fn whole(kind: BodyKind, value: &Value) -> String {
     match kind {
         BodyKind::Json => value.to_string(),
@@ -218,7 +218,7 @@ fn whole(kind: BodyKind, value: &Value) -> String {
     }
 }
 
-/// Names and values as of a form; text is one already.
+/// Encodes an object as a form. Text is taken as an encoded form.
 fn as_form(value: &Value) -> String {
     let Value::Object(members) = value else {
         return plain(value);

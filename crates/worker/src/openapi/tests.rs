@@ -1,4 +1,4 @@
-//! The backend against a real service, `tests/fixtures/petstore.py`, which needs `python3` and no packages.
+//! Tests of the backend against a real service, `tests/fixtures/petstore.py`, which needs only `python3`.
 
 use crate::upstream::harness;
 

@@ -1,14 +1,14 @@
-//! Text of a document as a model needs it: without markup, and not more than helps.
+//! Prepares text of a document for a model: short, and without markup.
 
 use super::document::OperationObject;
 
-/// Characters of a tool's description.
+/// Maximum characters of a tool's description.
 const DESCRIPTION: usize = 1200;
-/// Errors that a tool's description names, and characters of each.
+/// Maximum errors in a tool's description, and maximum characters of each.
 const ERRORS: usize = 5;
 const ERROR: usize = 80;
 
-/// What an operation does, and how it can fail.
+/// Describes an operation and its errors.
 pub(super) fn of_operation(object: &OperationObject) -> Option<String> {
     let summary = short(object.summary.as_deref().unwrap_or_default(), DESCRIPTION);
     let about = object.description.as_deref();
@@ -33,15 +33,15 @@ pub(super) fn of_operation(object: &OperationObject) -> Option<String> {
     Some(told)
 }
 
-/// Errors of which a model knows what they mean.
+/// Errors that models already understand.
 const USUAL: [&str; 6] = ["401", "403", "429", "500", "502", "503"];
 
-/// The beginning of a text without markup: whole paragraphs or sentences, of so many characters at most.
+/// Shortens a text without markup to whole paragraphs or sentences of at most `characters` characters.
 pub(super) fn short(text: &str, characters: usize) -> String {
     if characters == 0 {
         return String::new();
     }
-    // What is far behind is not looked at.
+    // Only the first part can appear in the result.
     let beginning = match text.char_indices().nth(characters.saturating_mul(8)) {
         Some((at, _)) => &text[..at],
         None => text,
@@ -68,7 +68,7 @@ fn short_of_plain(text: &str, characters: usize) -> String {
     }
 }
 
-/// A text without HTML, and without more space than its words need.
+/// Removes HTML and superfluous white space.
 pub(super) fn plain(text: &str) -> String {
     let text = match text.contains('<') {
         true => without_tags(text),
@@ -126,14 +126,14 @@ const BLOCKS: [&str; 28] = [
     "ul",
     "warning",
 ];
-/// Those within a line. Anything else between angle brackets is no markup: `List<String>`, `<your key>`.
+/// Elements within a line. Other text between angle brackets is not markup: `List<String>`, `<your key>`.
 const INLINE: [&str; 38] = [
     "a", "abbr", "aside", "b", "big", "center", "cite", "code", "col", "del", "em", "figure",
     "font", "fullname", "i", "iframe", "img", "input", "ins", "kbd", "label", "mark", "nobr", "s",
     "samp", "small", "span", "strong", "sub", "sup", "tbody", "td", "th", "thead", "tt", "u",
     "var", "video",
 ];
-/// Elements whose content is no text.
+/// Elements whose content is not text.
 const HIDDEN: [&str; 2] = ["script", "style"];
 
 fn without_tags(text: &str) -> String {
@@ -179,7 +179,7 @@ fn without_tags(text: &str) -> String {
     plain.replace("\n- \n", "\n")
 }
 
-/// Bytes of an entity.
+/// Maximum bytes of an entity's name.
 const LONGEST_ENTITY: usize = 10;
 
 fn without_entities(text: &str) -> String {

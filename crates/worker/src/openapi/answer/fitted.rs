@@ -1,26 +1,25 @@
-//! An answer beside the schema that was announced for it: what breaks the schema is left out of the structured content, since
-//! clients refuse the whole result otherwise. The text of the result has everything.
+//! Removes the parts of an answer that break the tool's `outputSchema` from the structured content, because clients
+//! would refuse the whole result. The result's text keeps everything.
 
 use serde_json::{Map, Value, json};
 
-/// Schemas that are looked at for one answer, for each of its bytes and in any case.
+/// Maximum schemas visited for one answer: a minimum, plus a number for each byte.
 const STEPS_PER_BYTE: usize = 16;
 const LEAST_STEPS: usize = 100_000;
-/// How often a schema may stand for another without a step into the value.
+/// Maximum length of a chain of schemas that concern the same value.
 const MOST_HOPS: usize = 32;
-/// The member that an answer becomes that is no object.
+/// The member that holds an answer that is not an object.
 const RESULT: &str = "result";
 
-/// Whether an answer fits, or what of it does.
+/// The result of comparing an answer with its schema.
 #[derive(Debug, PartialEq)]
 pub(super) enum Fitted {
-    /// All of it.
     Whole,
-    /// This much.
+    /// Only this part fits.
     Partly(Value),
 }
 
-/// Judges an answer of `bytes` bytes. `schema` is one that Shoal has loosened, and knows no other keywords.
+/// Compares an answer of `bytes` bytes with `schema`, which must be the output of the `loose` conversion.
 pub(super) fn fitted(mut answer: Value, schema: &Value, bytes: usize) -> Fitted {
     if !answer.is_object() {
         let is_free = schema["properties"].get(RESULT).is_none();
@@ -50,7 +49,6 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Whether a value fits as it is.
     fn fits(&mut self, value: &Value, schema: &'a Value, hops: usize) -> bool {
         let Some(schema) = self.applying(value, schema, hops) else {
             return false;
@@ -74,7 +72,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes away what does not fit. Returns whether the rest does.
+    /// Removes the parts that do not fit. Returns whether the rest fits.
     fn cut(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
         let Some(schema) = self.applying(value, schema, hops) else {
             return false;
@@ -97,7 +95,7 @@ impl<'a> Walk<'a> {
             }),
             Value::Array(items) => {
                 for item in items {
-                    // Those behind it stay in their places.
+                    // `null` keeps the positions of the items behind it.
                     if let Some(schema) = schema.get("items")
                         && !self.cut(item, schema, 0)
                     {
@@ -110,7 +108,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Cuts a value for one of several schemas, and leaves it as it is where that one does not fit.
+    /// Cuts a value for one of several alternatives. The value stays unchanged if the alternative does not fit.
     fn cut_copy(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
         let Some(left) = self.left.checked_sub(nodes(value)) else {
             return false;
@@ -124,7 +122,8 @@ impl<'a> Walk<'a> {
         fits
     }
 
-    /// The keywords that a value of the right type is judged by; `None` for one of another type, and when it takes too long.
+    /// Returns the schema's keywords if the value has the right type. Returns `None` for another type, or when the
+    /// steps run out.
     fn applying(
         &mut self,
         value: &Value,
@@ -152,7 +151,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The schema of a member, if there is one.
+/// The schema of a member, if it has one.
 fn member<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let own = schema.get("properties").and_then(|all| all.get(name));
     own.or_else(|| schema.get("additionalProperties"))

@@ -1,15 +1,15 @@
-//! Which properties of a form are files.
+//! Finds the properties of a form that are files.
 
 use serde_json::Value;
 
 use crate::openapi::document::Document;
 
-/// Schemas within schemas that are looked into: one may hold itself.
+/// Maximum nesting of schemas, which may contain themselves.
 const DEPTH: usize = 6;
-/// What a file is called that is a whole body.
+/// The name of a file that is a whole body.
 const FILE: &str = "file";
 
-/// The properties of a form that are files; of a body that is no object, the name of the one file that it is.
+/// The properties of a form that are files. If the body itself is a file, the result is one name for it.
 pub(in crate::openapi) fn files(document: &Document, schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     gather(document, schema, DEPTH, &mut found);
@@ -34,7 +34,7 @@ fn gather(document: &Document, schema: &Value, depth: usize, found: &mut Vec<Str
     }
 }
 
-/// The schemas that a schema is made of.
+/// The subschemas that describe the same value.
 fn parts(schema: &Value) -> impl Iterator<Item = &Value> {
     let lists = ["allOf", "anyOf", "oneOf"].into_iter();
     lists
@@ -42,7 +42,7 @@ fn parts(schema: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// Whether a schema describes bytes, or a list of such: in JSON they are Base64.
+/// Whether a schema describes bytes, or a list of them, which JSON carries as Base64.
 fn is_binary(document: &Document, schema: &Value, depth: usize) -> bool {
     let schema = document.resolve(schema).unwrap_or(schema);
     let says = |keyword: &str, word: &str| schema.get(keyword).is_some_and(|said| said == word);

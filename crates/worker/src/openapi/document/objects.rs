@@ -1,4 +1,4 @@
-//! The objects of a document that say how a request is made, read as leniently as they are written.
+//! Lenient parsers for the objects of a document.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use super::text;
 
-/// `Info`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(in crate::openapi) struct InfoObject {
@@ -18,7 +17,6 @@ pub(in crate::openapi) struct InfoObject {
     pub(in crate::openapi) description: Option<String>,
 }
 
-/// `Server`.
 #[derive(Debug, Deserialize)]
 pub(in crate::openapi) struct ServerObject {
     #[serde(default, deserialize_with = "any_text")]
@@ -27,7 +25,6 @@ pub(in crate::openapi) struct ServerObject {
     pub(in crate::openapi) variables: BTreeMap<String, ServerVariable>,
 }
 
-/// `Server Variable`.
 #[derive(Debug, Deserialize)]
 pub(in crate::openapi) struct ServerVariable {
     pub(in crate::openapi) default: Option<Value>,
@@ -35,7 +32,6 @@ pub(in crate::openapi) struct ServerVariable {
     pub(in crate::openapi) choices: Vec<Value>,
 }
 
-/// `Operation`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::openapi) struct OperationObject {
@@ -57,10 +53,9 @@ pub(in crate::openapi) struct OperationObject {
     pub(in crate::openapi) servers: Vec<ServerObject>,
 }
 
-/// `Security Requirement`: schemes that are needed together.
+/// A `Security Requirement` object: schemes that a call needs together.
 pub(in crate::openapi) type Requirement = BTreeMap<String, Value>;
 
-/// `Parameter`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::openapi) struct Parameter {
@@ -78,7 +73,7 @@ pub(in crate::openapi) struct Parameter {
     pub(in crate::openapi) explode: Option<bool>,
     #[serde(default, deserialize_with = "truth")]
     pub(in crate::openapi) allow_reserved: bool,
-    /// How some say that a value of a path may be several segments.
+    /// An extension that lets a path parameter span several segments.
     #[serde(rename = "x-multi-segment", default, deserialize_with = "truth")]
     pub(in crate::openapi) multi_segment: bool,
     pub(in crate::openapi) schema: Option<Value>,
@@ -87,7 +82,7 @@ pub(in crate::openapi) struct Parameter {
 }
 
 impl Parameter {
-    /// One that the path names and the document does not describe.
+    /// A parameter that the path names and the document does not describe.
     pub(in crate::openapi) fn undescribed(name: &str, location: ParameterLocation) -> Self {
         Self {
             name: name.to_owned(),
@@ -103,20 +98,20 @@ impl Parameter {
         }
     }
 
-    /// Whether it is the parameter `name` of a path, and may be several of its segments.
+    /// Whether this is the path parameter `name`, and may span several segments.
     pub(in crate::openapi) fn takes_segments(&self, name: &str) -> bool {
         let may = self.allow_reserved || self.multi_segment;
         self.location == ParameterLocation::Path && may && self.name == name
     }
 }
 
-/// Where a parameter goes.
+/// The place of a parameter in the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::openapi) enum ParameterLocation {
     Path,
     Query,
-    /// The whole query (3.2).
+    /// The whole query (OpenAPI 3.2).
     QueryString,
     Header,
     Cookie,
@@ -125,7 +120,7 @@ pub(in crate::openapi) enum ParameterLocation {
     Bound,
 }
 
-/// How a parameter's value is written.
+/// The serialization of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::openapi) enum ParameterStyle {
@@ -136,23 +131,22 @@ pub(in crate::openapi) enum ParameterStyle {
     SpaceDelimited,
     PipeDelimited,
     DeepObject,
-    /// As `form`, but not encoded (3.2).
+    /// Like `form`, but without encoding (OpenAPI 3.2).
     Cookie,
-    /// Swagger 2.0's `tsv`, which 3.0 no longer names.
+    /// Swagger 2.0's `tsv`, which OpenAPI 3.0 dropped.
     #[serde(rename = "tsv")]
     TabDelimited,
 }
 
-/// A style as documents have it: Swagger 2.0's words for lists too.
+/// A style as written in a document, including Swagger 2.0's `collectionFormat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::openapi) struct WrittenStyle {
-    /// The style; `None` for the usual one of its place.
+    /// `None` for the default of the parameter's place.
     pub(in crate::openapi) style: Option<ParameterStyle>,
-    /// What the word says of `explode`.
+    /// The value of `explode` that the style implies.
     pub(in crate::openapi) explode: Option<bool>,
 }
 
-/// `Request Body`.
 #[derive(Debug, Deserialize)]
 pub(in crate::openapi) struct RequestBody {
     #[serde(default, deserialize_with = "some_text")]
@@ -163,7 +157,6 @@ pub(in crate::openapi) struct RequestBody {
     pub(in crate::openapi) content: Map<String, Value>,
 }
 
-/// `Media Type`.
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::openapi) struct MediaType {
     pub(in crate::openapi) schema: Option<Value>,
@@ -171,7 +164,7 @@ pub(in crate::openapi) struct MediaType {
     pub(in crate::openapi) encoding: BTreeMap<String, Encoding>,
 }
 
-/// `Encoding`: of a property of a form.
+/// The `Encoding` object of a form's property.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::openapi) struct Encoding {
@@ -185,7 +178,6 @@ pub(in crate::openapi) struct Encoding {
     pub(in crate::openapi) allow_reserved: bool,
 }
 
-/// `Security Scheme`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub(in crate::openapi) enum SecurityScheme {
@@ -202,12 +194,12 @@ pub(in crate::openapi) enum SecurityScheme {
     MutualTLS {},
 }
 
-/// Text, as which YAML may have read something else: a number, a date.
+/// Text, including scalars that YAML reads as another type, such as numbers.
 fn any_text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(text(&Value::deserialize(from)?))
 }
 
-/// Text that may be missing; what is no scalar says nothing.
+/// Optional text. Values that are not scalars are ignored.
 fn some_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let value = Value::deserialize(from)?;
     let is_scalar = !value.is_null() && !value.is_object() && !value.is_array();
@@ -226,7 +218,7 @@ fn truth<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(some_truth(from)?.unwrap_or_default())
 }
 
-/// A boolean, or the word for it between quotes.
+/// A boolean, or a string that spells one.
 fn some_truth<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::Bool(value) => Some(value),
@@ -236,7 +228,7 @@ fn some_truth<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Err
     })
 }
 
-/// An unknown word stands for the usual style, as if it were not there.
+/// Parses a style. An unknown word counts as the default style.
 fn written_style<'de, D: Deserializer<'de>>(from: D) -> Result<WrittenStyle, D::Error> {
     let value = Value::deserialize(from)?;
     let list = |style, explode| WrittenStyle {

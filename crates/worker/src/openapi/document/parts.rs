@@ -1,4 +1,4 @@
-//! A document in several files, put together: each file that references lead to becomes a member of the first one.
+//! Merges the files of a document: each referenced file becomes a member of the first one.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,7 @@ use super::tidy::Place;
 /// The member that holds the other files.
 const PARTS: &str = "x-shoal-parts";
 
-/// Where a part of a document is.
+/// The location of a part of a document.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::openapi) enum PartLocation {
     /// A file, relative to the directory of the document.
@@ -24,7 +24,7 @@ pub(in crate::openapi) enum PartLocation {
 pub(in crate::openapi) struct Parts {
     root: Value,
     location: PartLocation,
-    /// How the document names itself (`$self`).
+    /// The document's own URI (`$self`).
     own_name: Option<String>,
     names: BTreeMap<PartLocation, String>,
     found: Map<String, Value>,
@@ -32,18 +32,18 @@ pub(in crate::openapi) struct Parts {
     wanted: Vec<PartLocation>,
 }
 
-/// A document that is whole.
+/// A document with all its parts.
 pub(super) struct Gathered {
     pub(super) root: Value,
-    /// Why parts are missing, by the pointers that lead to them.
+    /// Reasons why parts are missing, by their JSON Pointers.
     pub(super) missing: BTreeMap<String, String>,
 }
 
 impl PartLocation {
-    /// What a reference names, seen from here.
+    /// Resolves a reference relative to this location.
     ///
     /// # Errors
-    /// Why it names nothing that may be read.
+    /// Why Shoal may not read the target.
     fn join(&self, reference: &str) -> Result<Self, String> {
         if let Ok(url) = Url::parse(reference) {
             return match url.scheme() {
@@ -95,7 +95,7 @@ impl std::fmt::Display for PartLocation {
 }
 
 impl Parts {
-    /// Begins with the document itself, which is at `location`.
+    /// Starts with the document itself, which is at `location`.
     pub(in crate::openapi) fn new(root: Value, location: PartLocation) -> Self {
         let own_name = root.get("$self").and_then(Value::as_str).map(str::to_owned);
         let mut parts = Self {
@@ -111,12 +111,12 @@ impl Parts {
         parts
     }
 
-    /// The parts that are to be read next.
+    /// Takes the parts that must be read next.
     pub(in crate::openapi) fn take_wanted(&mut self) -> Vec<PartLocation> {
         std::mem::take(&mut self.wanted)
     }
 
-    /// Adds a part, or why there is none.
+    /// Adds a part, or the reason why it is missing.
     pub(in crate::openapi) fn add(&mut self, location: &PartLocation, part: Result<Value, String>) {
         let Some(name) = self.names.get(location).cloned() else {
             return;
@@ -150,7 +150,8 @@ impl Parts {
         }
     }
 
-    /// The same with references that lead to where the parts will be. `pointer` is where it itself will be.
+    /// Redirects the references of a part to the places of their targets in the merged document. `pointer` is the
+    /// part's own place.
     fn linked(&mut self, mut value: Value, from: &PartLocation, pointer: &str) -> Value {
         self.link(&mut value, Place::Object, from, pointer);
         value
@@ -216,7 +217,7 @@ impl Parts {
     }
 }
 
-/// A path with its dots resolved, which stays below where it begins.
+/// Resolves the dots of a path, and refuses paths that leave the starting directory.
 fn within(path: &Path) -> Result<PathBuf, String> {
     let mut resolved = PathBuf::new();
     for component in path.components() {

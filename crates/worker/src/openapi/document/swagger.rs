@@ -1,6 +1,5 @@
-//! Swagger 2.0 as OpenAPI 3.0: where the service is, what operations take and answer, and security schemes.
-//!
-//! Schemas stay where they are, since references lead there: `#/definitions/Pet`.
+//! Converts Swagger 2.0 to OpenAPI 3.0. Schemas stay in place, so that references such as `#/definitions/Pet` stay
+//! valid.
 
 mod parameters;
 
@@ -11,13 +10,13 @@ use super::{Document, text};
 
 /// The members of a path that are operations.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
-/// What is taken and answered where nothing is said.
+/// The default media type of bodies and responses.
 const JSON: &str = "application/json";
 
-/// The document as one of OpenAPI 3.0.
+/// Converts a document.
 ///
 /// # Errors
-/// When its paths cannot be read at all.
+/// When the document is not an object.
 pub(super) fn converted(document: &Document) -> Result<Value, String> {
     let Value::Object(mut root) = document.root.clone() else {
         return Err("it is no object".to_owned());
@@ -49,7 +48,7 @@ pub(super) fn converted(document: &Document) -> Result<Value, String> {
     Ok(Value::Object(root))
 }
 
-/// Where the service is. Without a host it is that of the document.
+/// The service's URL. Without a host, the document's own host is used.
 fn servers(root: &Map<String, Value>) -> Value {
     let says = |name: &str| root.get(name).map(text).filter(|said| !said.is_empty());
     let path = says("basePath").unwrap_or_else(|| "/".to_owned());
@@ -61,7 +60,7 @@ fn servers(root: &Map<String, Value>) -> Value {
     let scheme = ["https", "http"]
         .into_iter()
         .find(|known| schemes.iter().any(|scheme| scheme == known));
-    // Without one it is that of the document.
+    // Without a scheme, the document's own scheme is used.
     let scheme = scheme.map_or_else(String::new, |scheme| format!("{scheme}:"));
     let path = path.trim_start_matches('/');
     json!([{ "url": format!("{scheme}//{host}/{path}") }])
@@ -80,7 +79,7 @@ fn types(said: Option<&Value>) -> Vec<String> {
     said.into_iter().flatten().map(text).collect()
 }
 
-/// What holds for all operations that do not say otherwise.
+/// The defaults of all operations.
 struct Usual<'a> {
     document: &'a Document,
     consumes: Vec<String>,
@@ -154,7 +153,7 @@ impl Usual<'_> {
     }
 }
 
-/// `x-nullable` is how 2.0 says what 3.0 has a word for.
+/// Renames `x-nullable`, the Swagger 2.0 form of `nullable`.
 fn rename_nullable(members: &mut Map<String, Value>) {
     if members.get("x-nullable").is_some_and(Value::is_boolean)
         && let Some(nullable) = members.remove("x-nullable")

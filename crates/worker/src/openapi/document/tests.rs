@@ -39,7 +39,7 @@ fn what_is_no_document_is_told_so() {
     assert!(wrong("openapi: 4.0.0\n").contains("3.0, 3.1, 3.2 and Swagger 2.0 are supported"));
     assert!(wrong("{\"openapi\": ").contains("no JSON"));
     assert!(wrong("a: b: c\n").contains("no YAML"));
-    // Aliases that grow, and depth that has no end.
+    // Aliases that grow exponentially, and unlimited depth.
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let last = level - 1;
@@ -84,7 +84,7 @@ fn members_that_are_null_are_not_there() {
         get["parameters"],
         json!([{ "name": "id", "in": "query", "schema": schema }])
     );
-    // A scheme without scopes is still asked for.
+    // A scheme without scopes stays.
     assert_eq!(get["security"], json!([{ "key": [] }]));
     assert_eq!(get["responses"], json!({ "200": {} }));
     assert!(document["components"]["examples"]["e"]["value"].is_null());
@@ -125,11 +125,11 @@ fn an_anchor_may_be_used_often_but_not_grow_without_end() {
         "openapi: 3.1.0\nx-limit: &limit {{name: limit, in: query}}\nx-all:\n{many}"
     ));
     assert_eq!(document["x-all"].as_array().unwrap().len(), 20_000);
-    // Text that is long, often.
+    // A long text, repeated.
     let long = "y".repeat(1_000_000);
     let often = "*long, ".repeat(100);
     assert!(wrong(&format!("openapi: 3.1.0\na: &long {long}\nb: [{often}]\n")).contains("no YAML"));
-    // A few that hold others: no number of them is large.
+    // Nested aliases, each list of which is short.
     let mut laughs = format!("a0: &a0 [{}]\n", "x, ".repeat(200));
     for level in 1..4 {
         let aliases = vec![format!("*a{}", level - 1); 200].join(", ");
@@ -158,7 +158,7 @@ fn parts_become_one_document() {
     parts.add(&location("paths/a.yml"), Ok(item));
     parts.add(&location("gone.yml"), Err("it is not there".to_owned()));
     assert_eq!(parts.take_wanted(), [location("paths/b c/a.json")]);
-    // It leads back, and around.
+    // The part refers back to the document.
     let last = json!({ "x": 1, "back": { "$ref": "../a.yml#/item/get" } });
     parts.add(&location("paths/b c/a.json"), Ok(last));
     assert_eq!(parts.take_wanted(), []);

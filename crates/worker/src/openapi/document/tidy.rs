@@ -1,8 +1,8 @@
-//! What documents have that nobody means: nulls where a member is, or where a schema stands.
+//! Removes nulls that authors leave in documents by mistake.
 
 use serde_json::{Map, Value};
 
-/// Members whose value is data, of which any is as good as another.
+/// Members that hold data, in which null is a valid value.
 const DATA: [&str; 6] = ["const", "default", "enum", "example", "examples", "value"];
 /// Members whose own members are named by the document's author.
 const NAMED: [&str; 24] = [
@@ -32,19 +32,19 @@ const NAMED: [&str; 24] = [
     "webhooks",
 ];
 
-/// What stands where a document is walked through.
+/// The kind of value at a position in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::openapi) enum Place {
-    /// An object of the specification, or a list of such.
+    /// An object of the specification, or a list of such objects.
     Object,
     /// An object whose members are named by the author.
     Names,
-    /// Something that is not looked into.
+    /// Data, which is left unchanged.
     Data,
 }
 
 impl Place {
-    /// Where the member `key` of an object here stands.
+    /// The place of the member `key` of an object at this place.
     pub(in crate::openapi) fn of(self, key: &str, value: &Value) -> Self {
         match self {
             Self::Data => Self::Data,
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-/// Removes members and items that are null. A null for which the author has a name is an empty object.
+/// Removes null members and items. A null under a name of the author becomes an empty object.
 pub(super) fn without_nulls(value: &mut Value) {
     tidy(value, Place::Object);
 }
@@ -89,7 +89,7 @@ fn tidy(value: &mut Value, place: Place) {
     }
 }
 
-/// `- scheme:` names a scheme without scopes. It must not become a call without credentials.
+/// Keeps `- scheme:`, a scheme without scopes. Removing it would allow calls without credentials.
 fn requirements(value: &mut Value) {
     for item in value.as_array_mut().into_iter().flatten() {
         for scopes in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -100,7 +100,7 @@ fn requirements(value: &mut Value) {
     }
 }
 
-/// `type: [string, null]` in YAML names the type of `null`.
+/// Restores the type `null`, which YAML reads as a value in `type: [string, null]`.
 fn kinds(value: &mut Value) {
     for kind in value.as_array_mut().into_iter().flatten() {
         if kind.is_null() {

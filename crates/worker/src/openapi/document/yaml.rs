@@ -1,27 +1,27 @@
-//! Documents as text: JSON, or YAML as people write it.
+//! Parses documents in JSON or YAML.
 
 use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Options};
 
-/// Nodes that aliases may become, besides one for every four bytes of the text: about 100 bytes of memory each.
+/// Maximum nodes made by aliases, plus one for every four bytes of text. A node takes about 100 bytes of memory.
 const REPEATED: usize = 1_000_000;
-/// Bytes of text that aliases may become, beyond that of the text.
+/// Maximum bytes of text made by aliases, plus the length of the document.
 const REPEATED_BYTES: usize = 64 * 1024 * 1024;
-/// How deep a document may be nested, in JSON too.
+/// Maximum nesting of a document, in JSON too.
 const DEPTH: usize = 128;
 
-/// Reads a text.
+/// Parses a text.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Says what is wrong with the text.
 pub(super) fn read(text: &[u8]) -> Result<Value, String> {
     let text = decoded(text)?;
     let text = text.trim_start_matches('\u{feff}');
     if !text.trim_start().starts_with('{') {
         return yaml(text).map_err(|error| format!("it is no YAML: {error}"));
     }
-    // In YAML, too, an object may be written between braces.
+    // A text that begins with a brace may also be YAML.
     serde_json::from_str(text)
         .or_else(|error| yaml(text).map_err(|_| format!("it is no JSON: {error}")))
 }
@@ -57,17 +57,17 @@ fn is_duplicate(error: &Error) -> bool {
     matches!(error.without_snippet(), Error::DuplicateMappingKey { .. })
 }
 
-/// What a document says is bounded by its bytes. What aliases make of it has bounds of its own, whatever their number.
+/// Limits a document by its size, and the expansion of its aliases by separate limits.
 fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
     let repeated = REPEATED.saturating_add(text.len() / 4);
     let nodes = text.len().saturating_add(repeated);
     serde_saphyr::options! {
         duplicate_keys: duplicate_keys,
-        // `no` and `on` are words in OpenAPI documents, of which JSON is the other form.
+        // `no` and `on` stay strings, as in JSON.
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
-        // JSON has no such number: it becomes null, which says nothing.
+        // Infinity and NaN become null, because JSON cannot express them.
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         with_snippet: false,
         alias_limits: serde_saphyr::alias_limits! {

@@ -1,4 +1,4 @@
-//! The arguments of a call, under the names that its request needs.
+//! Renames the arguments of a call for its request.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,13 @@ use shoal_ports::shown;
 use super::{Inputs, ParameterInput};
 use crate::openapi::schema::WIRE_NAME;
 
-/// Unknown arguments of one call that the log names.
+/// Maximum unknown arguments of one call in the log.
 const LOGGED: usize = 5;
-/// Characters of such a name.
+/// Maximum characters of such a name.
 const LOGGED_NAME: usize = 64;
 
-/// Returns the properties of a tool's schema, as they are listed and as the service names them, if it has no others.
+/// The property names of a closed schema, both as listed and as the service spells them. Returns `None` for an open
+/// schema.
 pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
     if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
         return None;
@@ -25,11 +26,11 @@ pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
 }
 
 impl Inputs {
-    /// A call's arguments: parameters under the names that the tool has for them, everything else under the service's own.
-    /// A caller may use either.
+    /// Renames a call's arguments: parameters to their names in the tool, all others to the service's names. A caller
+    /// may use either name.
     ///
     /// # Errors
-    /// Says what is wrong with the arguments, in words for the caller.
+    /// Says what is wrong with the arguments. The message is for the caller.
     pub(in crate::openapi) fn request_arguments(
         &self,
         arguments: Map<String, Value>,
@@ -49,7 +50,7 @@ impl Inputs {
         }
     }
 
-    /// The parameter that the service calls so, where the tool has no argument of that name.
+    /// The parameter with this name at the service, unless the tool has an argument of that name.
     fn parameter_called(&self, name: &str) -> Result<Option<&ParameterInput>, String> {
         if self.has_argument(name) {
             return Ok(None);
@@ -64,13 +65,13 @@ impl Inputs {
         }
     }
 
-    /// Whether the tool lists an argument of this name, outside a body whose properties are arguments.
+    /// Whether the tool has a parameter of this name, or its body is the argument of this name.
     fn has_argument(&self, name: &str) -> bool {
         let body = self.body.as_ref().and_then(|body| body.argument.as_deref());
         body == Some(name) || self.parameters.iter().any(|it| it.name == name)
     }
 
-    /// Leaves out arguments that the tool does not have, where its schema says that there are no others: some clients add their own.
+    /// Drops arguments that a closed schema does not list, because some clients add their own.
     fn leave_out_unknown(&self, given: &mut Map<String, Value>) {
         let before = given.len();
         let mut names = Vec::new();
@@ -87,13 +88,12 @@ impl Inputs {
         }
     }
 
-    /// Whether the tool may have an argument of this name.
     fn is_known(&self, name: &str) -> bool {
         self.known.as_ref().is_none_or(|known| known.contains(name))
     }
 }
 
-/// Takes a member over, unless another value is there already.
+/// Inserts a member, unless it already has a different value.
 pub(super) fn put(
     members: &mut Map<String, Value>,
     name: String,

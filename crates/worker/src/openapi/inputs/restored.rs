@@ -1,4 +1,4 @@
-//! Arguments under the names that the service has for them.
+//! Renames properties of arguments to the service's names.
 
 use std::collections::HashSet;
 
@@ -8,18 +8,18 @@ use shoal_protocol::is_legal_name;
 use super::given::put;
 use crate::openapi::schema::WIRE_NAME;
 
-/// Schemas that are looked at for the arguments of one call.
+/// Maximum schemas visited for one call's arguments.
 const MOST_STEPS: usize = 5_000_000;
 
-/// The names of a tool's properties at its service: the tool's schema, with the names at the properties that have others.
+/// A tool's schema with the service's names at the properties that are listed under other names.
 #[derive(Clone, Debug)]
 pub(in crate::openapi) struct WireNames(pub(super) Value);
 
 impl WireNames {
-    /// The arguments as the service names them, at every depth.
+    /// Renames the arguments at every depth.
     ///
     /// # Errors
-    /// A member that is given under both names with different values, or when that takes too long to find out.
+    /// When a member is given under both names with different values, or the arguments need too many steps.
     pub(in crate::openapi) fn restored(
         &self,
         arguments: Map<String, Value>,
@@ -45,12 +45,12 @@ impl WireNames {
 struct Walk<'a> {
     root: &'a Value,
     left: usize,
-    /// The first member that is given twice, as the message for the caller.
+    /// The message about the first member that is given twice.
     conflict: Option<String>,
 }
 
 impl<'a> Walk<'a> {
-    /// All schemas that judge the same value as this one.
+    /// Collects all schemas that concern the same value.
     fn gather(
         &mut self,
         schema: &'a Value,
@@ -116,8 +116,8 @@ impl<'a> Walk<'a> {
         restored
     }
 
-    /// The property that is listed under this name, or that the service calls so: no property is listed under a name that
-    /// clients refuse.
+    /// The property with this listed name or service name. Listed names are always legal, so an illegal name is the
+    /// service's.
     fn property(&mut self, schema: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
         let properties = schema.get("properties")?.as_object()?;
         if is_legal_name(name) {

@@ -1,25 +1,26 @@
-//! What stands between braces in a path: a name, and what RFC 6570, `google.api.http` and web frameworks add to it.
+//! Parses the expressions between braces in a path: names with the operators of RFC 6570, `google.api.http` and web
+//! frameworks.
 
 use super::Segments;
 
-/// An expression of a path.
+/// One value of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expression {
-    /// What stands before the value: `{.format}`, `{/id}`.
+    /// Text before the value: `{.format}`, `{/id}`.
     pub(super) before: &'static str,
     pub(super) name: String,
     pub(super) segments: Segments,
 }
 
-/// What braces stand for.
+/// The meaning of a pair of braces.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Braces {
     Values(Vec<Expression>),
-    /// `{?a,b}`: these parameters are in the query.
+    /// `{?a,b}`: parameters of the query.
     Query(Vec<String>),
 }
 
-/// Reads what stands between braces. A name that the document declares is that, whatever characters it has.
+/// Parses the text between braces. If the document declares a parameter of exactly that name, the text is a name.
 pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces {
     let whole = |segments| {
         Braces::Values(vec![Expression {
@@ -48,7 +49,7 @@ pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces 
         _ => ("", Segments::One, written),
     };
     let mut expressions = Vec::new();
-    // A pattern may have commas of its own.
+    // A pattern may contain commas.
     let list = match rest.contains(['=', ':']) {
         true => vec![rest],
         false => rest.split(',').collect(),
@@ -72,7 +73,7 @@ pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces 
     Braces::Values(expressions)
 }
 
-/// A name without what says how many segments its value is.
+/// Splits a name from the pattern that gives its number of segments.
 fn named(written: &str) -> (&str, Segments) {
     if let Some((name, pattern)) = written.split_once('=') {
         return match pattern {
@@ -82,7 +83,7 @@ fn named(written: &str) -> (&str, Segments) {
         };
     }
     if let Some((name, kind)) = written.split_once(':') {
-        // A regular expression, or a converter of the framework.
+        // A regular expression, or a converter of a web framework.
         let several = kind == "path" || kind.contains(".*") || kind.contains(".+");
         let segments = if several {
             Segments::Several

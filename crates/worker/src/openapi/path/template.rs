@@ -5,12 +5,12 @@ use super::{BoundPath, PathPiece, QueryPair, Segments, literal};
 use crate::openapi::document::{Parameter, ParameterLocation};
 use crate::openapi::inputs::{Inputs, Unsupported};
 
-/// A path with names of parameters in it.
+/// A path that names its parameters.
 #[derive(Debug)]
 pub(in crate::openapi) struct PathTemplate {
     parts: Vec<Part>,
     query: Vec<(String, Option<Vec<Part>>)>,
-    /// Parameters of the query that the path names.
+    /// Query parameters that the path names.
     in_query: Vec<String>,
 }
 
@@ -21,10 +21,10 @@ enum Part {
 }
 
 impl PathTemplate {
-    /// Reads a path. What follows a `#` only tells operations apart, and is never sent.
+    /// Parses a path. Text after `#` only distinguishes operations, so it is dropped.
     ///
     /// # Errors
-    /// When it leads to another host.
+    /// When the path leads to another host.
     pub(in crate::openapi) fn parse(
         written: &str,
         declared: &[Parameter],
@@ -69,7 +69,7 @@ impl PathTemplate {
         Ok(template)
     }
 
-    /// `?q={q}` says of the parameter `q` of the query nothing that it does not say itself.
+    /// Drops pairs like `?q={q}`, which only repeat that `q` is a query parameter.
     fn give_way(&mut self, declared: &[Parameter]) {
         let is_in_path = |name: &str| {
             declared
@@ -96,23 +96,23 @@ impl PathTemplate {
         names(&self.parts)
     }
 
-    /// The names in values of its query.
+    /// The names in values of the path's query.
     pub(in crate::openapi) fn query_names(&self) -> impl Iterator<Item = &str> {
         let values = self.query.iter().filter_map(|(_, value)| value.as_deref());
         values.flat_map(names)
     }
 
-    /// The parameters of the query that it names as such.
+    /// The query parameters that the path names.
     pub(in crate::openapi) fn parameters(&self) -> impl Iterator<Item = &str> {
         self.in_query.iter().map(String::as_str)
     }
 
-    /// Whether it says the value of a parameter of the query.
+    /// Whether the path sets the value of this query parameter.
     pub(in crate::openapi) fn fixes(&self, name: &str) -> bool {
         self.query.iter().any(|(fixed, _)| fixed == name)
     }
 
-    /// The path of a tool, which has a parameter for each name.
+    /// Binds each name to a parameter of the tool, which must have one for each.
     pub(in crate::openapi) fn bind(&self, inputs: &Inputs) -> BoundPath {
         let pieces = |parts: &[Part], place: ParameterLocation| {
             let mut pieces = Vec::new();
@@ -151,7 +151,7 @@ fn names(parts: &[Part]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A path and its query; a `?` between braces begins none.
+/// Splits a path from its query. A `?` between braces does not start the query.
 fn split(written: &str) -> (&str, Option<&str>) {
     let mut depth = 0_usize;
     for (at, c) in written.char_indices() {
@@ -190,7 +190,7 @@ fn parts(
     parts
 }
 
-/// What stands before the brace that ends it; a regular expression has braces of its own.
+/// Splits at the closing brace. A regular expression may contain nested braces.
 fn closed(written: &str) -> Option<(&str, &str)> {
     let mut depth = 1_usize;
     for (at, c) in written.char_indices() {

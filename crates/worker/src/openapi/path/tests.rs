@@ -7,7 +7,7 @@ use crate::openapi::document::Document;
 use crate::openapi::request::build;
 use crate::openapi::source::DocumentSource;
 
-/// The path and query of a call of the only operation, or why there is none.
+/// The path and query of a call of the only operation, or the reason why it cannot be called.
 fn target(path: &str, parameters: Value, arguments: Value) -> Result<String, String> {
     let document = json!({
         "openapi": "3.1.0",
@@ -44,7 +44,7 @@ fn a_path_may_have_a_query_of_its_own() {
             json!({ "z": "2" }),
             "/a?x=1&y&z=2",
         ),
-        // What the path says is not asked for, and not said twice.
+        // A pair of the path is not an argument, and appears once.
         (
             "/a?x=1",
             json!([at("query", "x")]),

@@ -1,15 +1,15 @@
-//! What schemas refer to: the nearest first, for which there is room most often.
+//! Converts the targets of references. The nearest come first, so that they most often fit the limit.
 
 use serde_json::{Map, Value};
 
 use super::super::document::pointer;
 use super::{Open, Schemas, TooLarge};
 
-/// Keywords under which a validator goes on with the same value.
+/// Keywords whose subschemas concern the same value.
 const SAME_VALUE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 impl<'a> Schemas<'a> {
-    /// The definitions that the schemas refer to, those that these refer to among them, and whether something is left out.
+    /// Converts all definitions, directly and indirectly referenced. Returns them, and whether something is left out.
     pub(in crate::openapi) fn definitions(
         mut self,
     ) -> Result<(Map<String, Value>, bool), TooLarge> {
@@ -33,7 +33,7 @@ impl<'a> Schemas<'a> {
         Ok((definitions, self.is_cut))
     }
 
-    /// The reference by which a tool's schema reaches what the document refers to; `None` where that is nowhere to be found.
+    /// The reference to a definition in the tool's schema, or `None` if the document's reference leads nowhere.
     pub(super) fn definition(
         &mut self,
         reference: &str,
@@ -77,10 +77,10 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Bytes that are kept for a definition of which only the type is listed.
+/// Bytes reserved for a definition that lists only its type.
 const STUB: usize = 64;
 
-/// Takes away references by which a schema is made of itself: a validator would follow them without end.
+/// Removes references by which a schema includes itself, which a validator would follow forever.
 fn break_circles(definitions: &mut Map<String, Value>) {
     let edges: Vec<Vec<usize>> = definitions
         .values()
@@ -103,7 +103,7 @@ fn break_circles(definitions: &mut Map<String, Value>) {
     }
 }
 
-/// The edges of a graph without which it has no circle.
+/// The edges whose removal leaves the graph without cycles.
 fn back_edges(edges: &[Vec<usize>]) -> Vec<(usize, usize)> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
@@ -143,7 +143,7 @@ fn name_of(reference: &str) -> Option<&str> {
     reference.strip_prefix("#/$defs/")
 }
 
-/// Shows `see` the reference of each schema that judges the same value as this one.
+/// Passes to `see` the reference of each subschema that concerns the same value.
 fn same_value<'v>(schema: &'v Value, see: &mut dyn FnMut(Option<&'v str>)) {
     see(schema.get("$ref").and_then(Value::as_str));
     let lists = SAME_VALUE

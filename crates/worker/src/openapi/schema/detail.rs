@@ -1,23 +1,22 @@
-//! How much of a schema a tool shows.
+//! Levels of detail of a tool's schema.
 
-/// One step of a ladder: whatever is too large in one step is tried in the next.
+/// A level of detail. A schema that is too large at one level is tried at the next.
 #[derive(Debug)]
 pub(in crate::openapi) struct Detail {
-    /// What an operator is told of it.
+    /// The level's description for the operator.
     pub(in crate::openapi) about: &'static str,
-    /// How deep schemas nest; what is deeper keeps its type.
+    /// Maximum nesting. Deeper schemas keep only their types.
     pub(super) depth: usize,
-    /// Characters of a description.
+    /// Maximum characters of a description.
     pub(super) text: usize,
-    /// Whether there are examples.
     pub(super) examples: bool,
-    /// Choices of an `enum`; a longer one is left out.
+    /// Maximum choices of an `enum`. Longer ones are left out.
     pub(super) choices: usize,
-    /// Whether definitions for which there is no room keep their types only.
+    /// Whether definitions that exceed the limit keep only their types.
     pub(super) stubs: bool,
 }
 
-/// The schema of a tool's arguments.
+/// The levels for a tool's arguments.
 pub(in crate::openapi) const INPUT: &[Detail] = &[
     Detail {
         about: "whole",
@@ -77,7 +76,7 @@ pub(in crate::openapi) const INPUT: &[Detail] = &[
     },
 ];
 
-/// The schema of a tool's structured results.
+/// The levels for a tool's structured results.
 pub(in crate::openapi) const OUTPUT: &[Detail] = &[
     Detail {
         about: "whole",

@@ -1,4 +1,4 @@
-//! Schemas of what a tool takes: each keyword that means something to a client, in its form of 2020-12.
+//! Converts schemas of a tool's arguments. Each keyword that clients understand is kept in its 2020-12 form.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::names::{WIRE_NAME, aliases};
 use super::whole;
 use super::{Schemas, TooLarge, size};
 
-/// Bytes of examples that a schema keeps.
+/// Maximum bytes of a schema's examples.
 const EXAMPLE: usize = 512;
 
 /// Keywords whose value is a schema.
@@ -26,16 +26,16 @@ const ONE: [&str; 12] = [
     "unevaluatedProperties",
     "contentSchema",
 ];
-/// Those that may also be `true` or `false`, and are then as short as they can be.
+/// Keywords of `ONE` whose boolean values stay booleans, the shortest form.
 const BOOLEAN: [&str; 4] = [
     "additionalItems",
     "additionalProperties",
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-/// Those whose value is a list of schemas.
+/// Keywords whose value is a list of schemas.
 const LIST: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-/// Those whose value names schemas.
+/// Keywords whose value maps names to schemas.
 const NAMED: [&str; 2] = ["patternProperties", "dependentSchemas"];
 
 impl Schemas<'_> {
@@ -51,7 +51,7 @@ impl Schemas<'_> {
                 converted.insert("$ref".into(), reference.into());
             }
             if self.document.version() == OpenApiVersion::V3_0 {
-                // Whatever else stands beside a reference has no meaning there, but is often meant.
+                // OpenAPI 3.0 ignores siblings of a reference, but authors often mean the description and `nullable`.
                 self.describe(members.get("description"), &mut converted)?;
                 return Ok(whole::finished(
                     converted,
@@ -129,7 +129,7 @@ impl Schemas<'_> {
         Ok(Value::Object(converted))
     }
 
-    /// The properties that travel this way, under names that every client takes.
+    /// Converts the properties that travel to the service, under legal names.
     fn properties(
         &mut self,
         properties: &Map<String, Value>,
@@ -162,7 +162,7 @@ impl Schemas<'_> {
         let required = required.iter().filter_map(Value::as_array).flatten();
         let required = required.filter_map(Value::as_str);
         let mut required: Vec<&str> = required.filter(|name| !hidden.contains(name)).collect();
-        // In draft-03 a property says itself that it is required.
+        // Draft-03 marks each required property itself.
         for (name, schema) in &shown {
             if whole::flag(schema, "required") && !required.contains(&name.as_str()) {
                 self.spend(name.len() + 3)?;
@@ -179,7 +179,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// Refuses what only the service sets: it might believe a caller that gives it.
+    /// Refuses read-only properties, because the service might trust a caller that sends them.
     fn forbid(
         &mut self,
         hidden: &[&str],

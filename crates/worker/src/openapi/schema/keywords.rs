@@ -1,15 +1,15 @@
-//! The value of one keyword as JSON Schema 2020-12 wants it. A value that cannot be understood is lost, and nothing else.
+//! Converts the values of single keywords to JSON Schema 2020-12. A value that cannot be understood is dropped.
 
 use serde_json::{Number, Value, json};
 
-/// The types of JSON Schema.
 const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
-/// Bytes of a default that a schema keeps.
+/// Maximum bytes of a default.
 const DEFAULT: usize = 512;
 
-/// The value of a keyword that holds no schema; `None` where it means nothing, or nothing to a client.
+/// Converts the value of a keyword that contains no schema. Returns `None` if the value is invalid or useless to
+/// clients.
 pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Value> {
     match keyword {
         "type" => {
@@ -28,7 +28,7 @@ pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Valu
         }
         "deprecated" | "uniqueItems" => (*value == json!(true)).then(|| value.clone()),
         "minimum" | "maximum" => number(value),
-        // Booleans are words of draft-04, which the whole schema explains.
+        // Draft-04 uses booleans, which `whole` converts.
         "exclusiveMinimum" | "exclusiveMaximum" => match value {
             Value::Bool(_) => Some(value.clone()),
             _ => number(value),
@@ -36,7 +36,7 @@ pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Valu
         "multipleOf" => number(value).filter(|it| it.as_f64().is_some_and(|it| it > 0.0)),
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
         | "minContains" | "maxContains" => count(value),
-        // A flag is a word of draft-03, which the schema around the property explains.
+        // Draft-03 uses a flag, which the parent schema converts.
         "required" => {
             let names = value.as_array()?.iter();
             Some(Value::Array(unique(names.filter(|name| name.is_string()))))
@@ -55,10 +55,10 @@ pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Valu
     }
 }
 
-/// Bytes of a title that a schema keeps.
+/// Maximum bytes of a title.
 const TITLE: usize = 100;
 
-/// The types that a schema names, in the words of JSON Schema.
+/// The types that a schema names, as JSON Schema spells them.
 pub(super) fn types(value: Option<&Value>) -> Vec<&'static str> {
     let named = match value {
         Some(Value::String(name)) => vec![name.as_str()],
@@ -69,7 +69,7 @@ pub(super) fn types(value: Option<&Value>) -> Vec<&'static str> {
     };
     let mut kinds = Vec::new();
     for name in named {
-        // One that is unknown may stand for any: then nothing is said.
+        // An unknown type may mean any type, so the result is no restriction.
         let Some(kind) = kind(name) else {
             return Vec::new();
         };
@@ -108,7 +108,7 @@ fn number(value: &Value) -> Option<Value> {
     }
 }
 
-/// A number that counts something.
+/// A number that is a valid count.
 fn count(value: &Value) -> Option<Value> {
     let number = number(value)?;
     let whole = number
@@ -116,7 +116,7 @@ fn count(value: &Value) -> Option<Value> {
         .filter(|it| it.fract() == 0.0 && *it >= 0.0)?;
     match number.as_u64() {
         Some(_) => Some(number),
-        // Larger than anything that is counted, or written as 5.0.
+        // A count written as 5.0, or one too large to matter.
         None => (whole <= 9_007_199_254_740_991.0).then(|| json!(whole as u64)),
     }
 }

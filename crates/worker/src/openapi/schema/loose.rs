@@ -1,7 +1,7 @@
-//! Schemas of what a service answers, so loose that its answers fit.
+//! Converts schemas of a service's answers so loosely that real answers fit.
 //!
-//! Clients lose an answer that breaks the schema that was announced for it, and services do not keep to their documents. So
-//! everything may be `null`, may be missing, may have more members, and no choice is closed.
+//! Clients drop an answer that breaks its announced schema, and services often break their documents. Therefore every
+//! value may be `null` or missing, objects may have more members, and choices stay open.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::keywords;
 use super::whole::{allow_null, written};
 use super::{Schemas, TooLarge, size};
 
-/// Bytes of choices that a schema keeps as examples.
+/// Maximum bytes of choices that become examples.
 const EXAMPLES: usize = 256;
 
 impl Schemas<'_> {
@@ -55,7 +55,7 @@ impl Schemas<'_> {
         if !of_all.is_empty() {
             converted.insert("allOf".into(), Value::Array(of_all));
         }
-        // Of choices that are so loose, more than one may fit.
+        // Several of these loose alternatives may fit, so `oneOf` becomes `anyOf`.
         let mut of_any = self.listed(members.get("anyOf"), depth)?;
         of_any.extend(self.listed(members.get("oneOf"), depth)?);
         if !of_any.is_empty() {
@@ -90,7 +90,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// The choices that are known, which may not be all.
+    /// Lists the known choices as examples, because there may be others.
     fn choices(
         &mut self,
         members: &Map<String, Value>,

@@ -1,14 +1,14 @@
-//! Names of properties that every client takes, and the way back to the service's own.
+//! Maps property names to legal names, and back to the service's own.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 use shoal_protocol::{free_name, is_legal_name, legal_name};
 
-/// The keyword that holds the service's own name of a property that is listed under another.
+/// The keyword that holds the service's name of a renamed property.
 pub(in crate::openapi) const WIRE_NAME: &str = "x-shoal-name";
 
-/// The names under which properties of one object are listed. A name that is legal is kept.
+/// The names under which properties of one object are listed. Legal names stay unchanged.
 pub(in crate::openapi) fn aliases(names: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> = names
         .iter()

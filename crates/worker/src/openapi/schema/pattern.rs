@@ -1,4 +1,4 @@
-//! Regular expressions of many languages as ECMAScript, which clients compile with the flag `u`.
+//! Translates regular expressions of many languages to ECMAScript with the flag `u`, which clients use.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,21 +6,21 @@ use std::collections::HashMap;
 use jsonschema::PatternOptions;
 use serde_json::json;
 
-/// Bytes of a pattern that is looked at.
+/// Maximum bytes of a pattern.
 const LONGEST: usize = 4096;
-/// Bytes of a compiled pattern.
+/// Maximum bytes of a compiled pattern.
 const COMPILED: usize = 1 << 20;
-/// What may follow a backslash and means something in every position.
+/// Characters that have a meaning after a backslash.
 const ESCAPES: &str = "dDwWsStnvfrbBcxupP0123456789";
-/// Characters that are escaped where they stand for themselves.
+/// Characters that must be escaped to stand for themselves.
 const SYNTAX: &str = "^$\\.*+?()[]{}|/";
 
-/// The patterns of a document: many schemas have the same ones, and it takes long to compile them.
+/// The translated patterns of a document, cached because many schemas share them and compiling is slow.
 #[derive(Default)]
 pub(in crate::openapi) struct Patterns(RefCell<HashMap<String, Option<String>>>);
 
 impl Patterns {
-    /// The pattern as clients compile it; `None` where they could not.
+    /// Translates a pattern. Returns `None` if clients could not compile it.
     pub(super) fn mended(&self, written: &str) -> Option<String> {
         if let Some(known) = self.0.borrow().get(written) {
             return known.clone();
@@ -44,7 +44,7 @@ fn mended(written: &str) -> Option<String> {
     compiles.then_some(pattern)
 }
 
-/// A pattern without the slashes of JavaScript, Perl and PHP; `None` where flags change what it means.
+/// Removes the slashes of JavaScript, Perl and PHP. Returns `None` if flags change the pattern's meaning.
 fn undelimited(written: &str) -> Option<&str> {
     let Some(inner) = written.strip_prefix('/') else {
         return Some(written);
@@ -74,11 +74,10 @@ fn translated(pattern: &str) -> Option<String> {
     Some(translation.written)
 }
 
-/// A pattern that is being translated.
 struct Translation<'a> {
     rest: &'a str,
     written: String,
-    /// Within a class: whether the last thing in it was a set, such as `\w`.
+    /// Within a class: whether its last element was a set, such as `\w`.
     class: Option<bool>,
 }
 
@@ -134,7 +133,7 @@ impl Translation<'_> {
                 let taken = self.rest[..bytes].to_owned();
                 self.instead(bytes, &taken);
             }
-            // It escapes what needs none.
+            // The escape is unnecessary.
             c if c.is_ascii_punctuation() || c == ' ' || !c.is_ascii() => {
                 self.put_plain(c, bytes);
             }
@@ -156,7 +155,7 @@ impl Translation<'_> {
         if self.rest.starts_with('^') {
             self.put('^', 1, false);
         }
-        // Elsewhere a bracket that comes first stands for itself.
+        // In other languages, a leading bracket stands for itself.
         if self.rest.starts_with(']') && self.rest[1..].contains(']') {
             self.put(']', 1, true);
         }
@@ -174,7 +173,7 @@ impl Translation<'_> {
             self.class = Some(true);
             return Some(());
         }
-        // An intersection, which ECMAScript has only with another flag.
+        // An intersection, which ECMAScript supports only with the flag `v`.
         if self.rest.starts_with("&&[") {
             return None;
         }
@@ -183,7 +182,7 @@ impl Translation<'_> {
             .strip_prefix('\\')
             .is_some_and(|next| next.starts_with(['d', 'D', 'w', 'W', 's', 'S', 'p', 'P']));
         match c {
-            // It cannot be a range.
+            // The hyphen cannot form a range.
             '-' if after_set || before_set => self.put(c, 1, true),
             '[' => self.put(c, 1, true),
             c => self.put(c, c.len_utf8(), false),
@@ -200,7 +199,7 @@ impl Translation<'_> {
         }
     }
 
-    /// A number of repetitions, or a brace that stands for itself.
+    /// Writes a repetition count, or escapes a brace that stands for itself.
     fn brace(&mut self) {
         let inner = self.rest[1..].split_once('}').map(|(inner, _)| inner);
         let (least, most) = match inner {
@@ -226,7 +225,7 @@ impl Translation<'_> {
     }
 }
 
-/// Sets of characters of POSIX, within a class.
+/// POSIX character sets within a class.
 const POSIX: [(&str, &str); 8] = [
     ("[:alnum:]", "a-zA-Z0-9"),
     ("[:alpha:]", "a-zA-Z"),

@@ -8,7 +8,7 @@ fn document(version: &str, schemas: Value) -> Document {
     Document::parse(written.to_string().as_bytes()).unwrap()
 }
 
-/// A schema, with its definitions as `$defs`.
+/// Converts a schema, with its definitions as `$defs`.
 fn converted(
     document: &Document,
     direction: SchemaDirection,

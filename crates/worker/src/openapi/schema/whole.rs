@@ -1,9 +1,9 @@
-//! What the keywords of one schema say together.
+//! Rules that involve several keywords of one schema.
 
 use serde_json::{Map, Value, json};
 use shoal_protocol::{rewrite_exclusive_limits, rewrite_item_list};
 
-/// A schema whose keywords agree with one another.
+/// Makes the keywords of a schema consistent.
 pub(super) fn finished(mut schema: Map<String, Value>, nullable: bool) -> Map<String, Value> {
     rewrite_exclusive_limits(&mut schema);
     items(&mut schema);
@@ -14,12 +14,11 @@ pub(super) fn finished(mut schema: Map<String, Value>, nullable: bool) -> Map<St
     }
 }
 
-/// Whether a member is `true`.
 pub(super) fn flag(schema: &Value, name: &str) -> bool {
     schema.get(name) == Some(&Value::Bool(true))
 }
 
-/// Types as `type` has them.
+/// The value of `type` for these types.
 pub(super) fn written(kinds: &[&str]) -> Value {
     match kinds {
         [kind] => json!(kind),
@@ -27,17 +26,16 @@ pub(super) fn written(kinds: &[&str]) -> Value {
     }
 }
 
-/// Adds `null` to types.
 pub(super) fn allow_null(kinds: &mut Vec<&'static str>) {
     if !kinds.contains(&"null") {
         kinds.push("null");
     }
 }
 
-/// Clients refuse a list about whose items nothing is said.
+/// Adds missing `items`, because clients refuse a list without them.
 fn items(schema: &mut Map<String, Value>) {
     rewrite_item_list(schema);
-    // Beside anything but a list of items it has no meaning.
+    // The keyword has no meaning without a list of items.
     schema.remove("additionalItems");
     let kinds = schema.get("type");
     let is_list = kinds.is_some_and(|kinds| match kinds {
@@ -49,7 +47,7 @@ fn items(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Choices of the type that the schema names: YAML reads `no` and `1` as other values than their authors meant.
+/// Converts choices to the schema's type, because YAML reads `no` and `1` as other types than authors mean.
 fn choices(schema: &mut Map<String, Value>) {
     let kind = schema.get("type").and_then(Value::as_str);
     let kind = kind.map(str::to_owned);
@@ -71,13 +69,13 @@ fn choices(schema: &mut Map<String, Value>) {
     }
 }
 
-/// A schema that takes `null` too.
+/// Makes a schema accept `null` too.
 fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     if ["$ref", "allOf", "anyOf", "oneOf", "const"]
         .iter()
         .any(|of| schema.contains_key(*of))
     {
-        // As it is meant most often, though 3.0 gives it no meaning there.
+        // OpenAPI 3.0 ignores `nullable` here, but authors usually mean it.
         let mut outer = Map::new();
         if let Some(description) = schema.remove("description") {
             outer.insert("description".into(), description);

@@ -10,7 +10,7 @@ fn writer(parameter: Value) -> ParameterEncoder {
     ParameterEncoder::of(&parameter).unwrap()
 }
 
-/// What the tables of the specification have for a string, a list and an object.
+/// The columns of the specification's tables: a string, a list and an object.
 fn rows(of: impl Fn(&Value) -> String) -> [String; 3] {
     let values = [
         json!("blue"),

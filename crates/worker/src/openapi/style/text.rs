@@ -1,17 +1,17 @@
-//! Values as text, with what a place does not allow encoded.
+//! Converts values to text, and encodes the characters that a place does not allow.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::openapi::config::DeepLists;
 
-/// Everything but unreserved characters: a value cannot leave its place.
+/// Encodes everything except unreserved characters, so that a value cannot leave its place.
 pub(super) const VALUE: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// As `allowReserved` has it, but for what would end the value.
+/// The characters of `allowReserved`, without those that would end the value.
 const RESERVED: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'/')
@@ -26,7 +26,7 @@ const RESERVED: &AsciiSet = &VALUE
     .remove(b',')
     .remove(b';');
 
-/// The same in a path, where more would end a segment, or the whole path. `;` stays encoded: some servers drop what follows it.
+/// The reserved characters allowed in a path. `;` stays encoded because some servers drop the text after it.
 pub(super) const RESERVED_IN_PATH: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'@')
@@ -50,7 +50,6 @@ pub(in crate::openapi) fn plain(value: &Value) -> String {
     }
 }
 
-/// Text with all but unreserved characters percent-encoded.
 pub(in crate::openapi) fn percent_encoded(text: &str) -> String {
     encoded(text, VALUE)
 }
@@ -59,7 +58,7 @@ pub(super) fn encoded(text: &str, set: &'static AsciiSet) -> String {
     utf8_percent_encode(text, set).to_string()
 }
 
-/// Text with reserved characters as they are, and what is encoded already (RFC 6570, 3.2.3).
+/// Keeps reserved characters and existing percent-encoded triples (RFC 6570, 3.2.3).
 pub(super) fn keeping_triples(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut rest = text;
@@ -83,7 +82,7 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The items that are something: null has no form in a URL (RFC 6570, 2.3).
+/// The items except null, which has no form in a URL (RFC 6570, 2.3).
 pub(super) fn defined(items: &[Value]) -> impl Iterator<Item = &Value> {
     items.iter().filter(|item| !item.is_null())
 }
@@ -97,7 +96,7 @@ pub(super) fn pairs(
     members.map(move |(key, value)| (encode(key), encode(&plain(value))))
 }
 
-/// The items of a list, or the names and values of an object, one after the other.
+/// Joins the items of a list, or the names and values of an object.
 pub(super) fn joined(
     value: &Value,
     between: &str,
@@ -118,7 +117,7 @@ pub(super) fn joined(
     }
 }
 
-/// `name[key]=value`, as deep as it goes.
+/// Writes nested values as `name[key]=value`.
 pub(super) fn deep(
     name: &str,
     value: &Value,

@@ -1,4 +1,4 @@
-//! What becomes of the service's answers.
+//! Tests of the results that the service's answers become.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ async fn refusals_are_for_the_model_to_read() {
     assert!(told(status(302).await).contains("not followed"));
     assert!(told(status(401).await).contains("credentials"));
     for answered in [429, 503] {
-        // That it has not run, the service says. Another one gets only a call that may run twice.
+        // The service has not run the call. Shoal repeats it only if it may run twice.
         let declined = error(status(answered).await);
         assert_eq!(declined.code, code::OVERLOADED);
         let mut call = client.call(json!({ "name": "status", "arguments": { "code": answered } }));

@@ -1,4 +1,4 @@
-//! Operations as tools, and what of their arguments reaches the service.
+//! Tests of the requests that calls become.
 
 use serde_json::{Value, json};
 use shoal_protocol::RawJson;

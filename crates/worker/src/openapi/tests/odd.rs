@@ -1,4 +1,4 @@
-//! A document with odd names, and a service that does not keep to it.
+//! Tests of a document with odd names, and of a service that breaks its own document.
 
 use serde_json::{Value, json};
 use shoal_outbound::Outbound;
@@ -101,7 +101,7 @@ async fn an_answer_that_breaks_its_schema_is_not_lost() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     for (answer, structured) in [
         (r#"{"id":1,"kind":"a"}"#, json!({ "id": 1, "kind": "a" })),
-        // What documents leave out most often.
+        // Answers often break the document in these ways.
         (
             r#"{"id":null,"kind":"c","more":{}}"#,
             json!({ "id": null, "kind": "c", "more": {} }),

@@ -1,4 +1,4 @@
-//! The service goes and comes; the document changes.
+//! Tests of a service that goes and returns, and of a document that changes.
 
 use serde_json::json;
 use shoal_ports::{CallFailure, CallOutcome};
@@ -16,7 +16,7 @@ async fn calls_wait_for_a_service_that_is_restarted() {
     result(running.call(&client, "listPets", json!({})).await);
     service.stop().await;
     let call = async || loop {
-        // It waits for so long only, and the service may take longer.
+        // A call waits only for a limited time, and the service may take longer.
         match running.call(&client, "listPets", json!({})).await {
             CallOutcome::Failed(CallFailure::Overloaded { .. }) => {}
             outcome => break outcome,
@@ -85,7 +85,7 @@ async fn a_file_that_is_changed_is_read_again() {
     write("second_name");
     let changed = running.catalog_where(|catalog| catalog.tools[0].as_str().contains("second"));
     assert_eq!(changed.await.generations, [1, 0, 0]);
-    // What cannot be read leaves what there was.
+    // An unreadable document leaves the previous one in use.
     std::fs::write(&*file, "openapi: 4.0.0\n").unwrap();
     let state = running.state_where(|state| state.detail.is_some()).await;
     assert!(state.detail.unwrap().contains("\"4.0.0\"") && state.catalog.is_some());
@@ -107,7 +107,7 @@ async fn a_document_in_several_files_is_read_with_them_and_again_with_each() {
         "paths/pets.yaml",
         "get: {operationId: first, responses: {}}\n",
     );
-    // A link that leads out of the directory is no part of the document.
+    // A link out of the directory is not part of the document.
     let outside = scratch("outside.yaml");
     std::fs::write(&*outside, "operationId: secret\n").unwrap();
     std::os::unix::fs::symlink(&*outside, directory.join("link.yaml")).unwrap();

@@ -1,4 +1,4 @@
-//! The service of these tests, as a process of its own.
+//! The service of these tests, as a separate process.
 
 use std::time::Duration;
 
@@ -14,30 +14,28 @@ const SCRIPT: &str = "petstore.py";
 
 /// A running service, which is killed when dropped.
 pub(super) struct Petstore {
-    /// Where it is, without a path.
+    /// The service's URL, without a path.
     pub(super) url: String,
     child: Child,
 }
 
 impl Petstore {
-    /// Starts one.
     pub(super) async fn start() -> Self {
         let (child, url) = served(SCRIPT, &[]).await;
         Self { url, child }
     }
 
-    /// Ends it.
     pub(super) async fn stop(&mut self) {
         self.child.kill().await.unwrap();
     }
 
-    /// Starts it again at the same address.
+    /// Starts the service again at the same address.
     pub(super) async fn come_again(&mut self) {
         let port = self.url.rsplit(':').next().unwrap().to_owned();
         (self.child, self.url) = served(SCRIPT, &["--port", &port]).await;
     }
 
-    /// A configuration with times that suit tests.
+    /// A configuration with short delays.
     pub(super) fn config(&self) -> OpenApiConfig {
         OpenApiConfig {
             restart_delay: Duration::from_millis(20).into(),
@@ -47,12 +45,10 @@ impl Petstore {
         }
     }
 
-    /// A backend that calls it.
     pub(super) async fn backend(&self) -> TestBackend {
         self.backend_of(self.config()).await
     }
 
-    /// One with these settings.
     pub(super) async fn backend_of(&self, config: OpenApiConfig) -> TestBackend {
         TestBackend::of(
             OpenApiBackend::start(config, ToolChoice::default(), None, &Outbound::default())
@@ -61,13 +57,13 @@ impl Petstore {
         .await
     }
 
-    /// What it has seen.
+    /// The requests that the service has received.
     pub(super) async fn seen(&self) -> Value {
         let url = format!("{}/seen", self.url);
         reqwest::get(url).await.unwrap().json().await.unwrap()
     }
 
-    /// Waits until it has seen something.
+    /// Waits until `holds` accepts the requests.
     pub(super) async fn seen_where(&self, what: &str, holds: impl Fn(&Value) -> bool) {
         let wait = async {
             while !holds(&self.seen().await) {
@@ -79,7 +75,6 @@ impl Petstore {
     }
 }
 
-/// The result of a call.
 pub(super) fn result(outcome: CallOutcome) -> Value {
     match outcome {
         CallOutcome::Result(result) => result.read().unwrap(),
@@ -87,7 +82,7 @@ pub(super) fn result(outcome: CallOutcome) -> Value {
     }
 }
 
-/// The text of a result that is an error.
+/// The text of an error result.
 pub(super) fn told(outcome: CallOutcome) -> String {
     let result = result(outcome);
     assert_eq!(result["isError"], true, "{result}");

@@ -13,7 +13,6 @@ fn markup_is_no_text() {
         ("<ul><li>a</li><li>b</li></ul>", "- a\n- b"),
         ("x <!-- hidden --> <script>alert(1)</script>y", "x y"),
         ("<a href=\"https://a.example\" title='b'>here</a>", "here"),
-        // It is no markup.
         (
             "List<String> of <your key> where 1 < 2",
             "List<String> of <your key> where 1 < 2",

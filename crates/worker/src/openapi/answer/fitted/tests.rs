@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::{Fitted, fitted};
 
-/// What fits, after a validator has agreed.
+/// The part of an answer that fits, confirmed by a validator.
 fn fitting(schema: &Value, answer: Value) -> Option<Value> {
     let validator = jsonschema::validator_for(schema).unwrap();
     match fitted(answer.clone(), schema, answer.to_string().len()) {
@@ -81,17 +81,17 @@ fn an_answer_that_is_no_object_has_a_member_of_its_own() {
 
 #[test]
 fn a_schema_with_many_ways_ends() {
-    // Each level doubles the ways, and none of them fits.
+    // Each level doubles the alternatives, and no alternative fits.
     let mut definitions = json!({ "D0": { "type": ["integer", "null"] } });
     for level in 1..30 {
         let below = json!({ "$ref": format!("#/$defs/D{}", level - 1) });
         definitions[format!("D{level}")] = json!({ "anyOf": [below, below] });
     }
     let schema = json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/D29" } }, "$defs": definitions });
-    // A validator would not end.
+    // A validator would not finish.
     let left = fitted(json!({ "a": "x", "b": 1 }), &schema, 10);
     assert_eq!(left, Fitted::Partly(json!({ "b": 1 })));
-    // A schema that is made of itself.
+    // A schema that refers to itself.
     let own = json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/A" } }, "$defs": { "A": { "$ref": "#/$defs/A" } } });
     let left = fitted(json!({ "a": 1, "b": 2 }), &own, 10);
     assert_eq!(left, Fitted::Partly(json!({ "b": 2 })));

@@ -67,12 +67,12 @@ fn an_argument_that_the_tool_does_not_have_is_left_out_where_the_schema_is_close
     assert_eq!(of_closed.schema["additionalProperties"], false);
     let sent = json!({ "q": 1, "@type": 2, "b": 3 });
     assert_eq!(given(&of_closed, sent.clone()), Ok(sent.clone()));
-    // As n8n does.
+    // n8n sends such extra arguments.
     let more = json!({ "q": 1, "sessionId": "n8n", "@type": 2, "b": 3, "$b": 4 });
     assert_eq!(given(&of_closed, more), Ok(sent));
     let none = inputs(json!([]), Value::Null);
     assert_eq!(given(&none, json!({ "sessionId": "n8n" })), Ok(json!({})));
-    // Another body takes what it gets.
+    // An open body keeps unknown arguments.
     let open = json!({ "type": "object", "properties": { "b": {} } });
     let sent = json!({ "q": 1, "nope": 2 });
     let of_open = inputs(query(&["q"]), json_body(true, open));
