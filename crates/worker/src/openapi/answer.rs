@@ -23,7 +23,6 @@ use crate::http_client::{LATER, beginning_of, redirect_target, retry_after};
 const REFUSAL: usize = 64 * 1024;
 /// Maximum characters of an unsuccessful answer in a result.
 const SHOWN: usize = 8 * 1024;
-/// Headers that describe an answer without a body.
 const TOLD: [http::HeaderName; 5] = [
     header::CONTENT_TYPE,
     header::CONTENT_LENGTH,
@@ -32,10 +31,8 @@ const TOLD: [http::HeaderName; 5] = [
     header::LOCATION,
 ];
 
-/// Text after the status of a `401`.
 const NOT_ACCEPTED: &str = ": the service does not accept the credentials that Shoal calls it with; its operator may set security or headers";
 
-/// Reads an answer of at most `limit` bytes to a call of the tool `name`.
 pub(super) async fn read(
     name: &str,
     operation: &CompiledOperation,
@@ -76,7 +73,7 @@ pub(super) async fn read(
     CallOutcome::Result(success.result.to_json())
 }
 
-/// Makes an error result, which the model can act on.
+/// An error result, which the model can act on.
 pub(super) fn wrong(why: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": why }], "isError": true }))
 }
@@ -141,10 +138,8 @@ fn success(
     Success::content(content).without_structure(promised)
 }
 
-/// A result under construction.
 struct Success {
     result: RawObject,
-    /// Whether the answer breaks the tool's `outputSchema`.
     is_unfit: bool,
 }
 
@@ -162,7 +157,7 @@ impl Success {
         Self::content(json!({ "type": "text", "text": text }))
     }
 
-    /// Keeps the JSON as text, and as structured content as far as it fits the tool's schema.
+    /// Keeps the JSON as text, and the part that fits the schema as structured content.
     fn json(json: RawJson, promised: Option<&RawJson>) -> Self {
         let success = Self::text(json.as_str());
         let Some(schema) = promised else {
@@ -174,12 +169,12 @@ impl Success {
         let answer = json.read().unwrap_or_default();
         match structure(answer, schema, json.len()) {
             Some(structured) => success.with(Some((structured, true))),
-            // The original text keeps all digits of numbers.
+            // The original text keeps all digits.
             None => success.with(Some((json, false))),
         }
     }
 
-    /// Adds empty structured content, which the protocol requires of a tool with an output schema.
+    /// The protocol requires structured content of a tool with an output schema.
     fn without_structure(self, promised: Option<&RawJson>) -> Self {
         self.with(promised.map(|_| (RawJson::from_static("{}"), true)))
     }
@@ -193,7 +188,7 @@ impl Success {
     }
 }
 
-/// Returns the part of an answer that fits a tool's schema, or `None` if all of it fits.
+/// The part that fits, or `None` if all of it fits.
 fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     let schema: Value = schema.read().unwrap_or_default();
     match fitted(answer, &schema, bytes) {
@@ -202,8 +197,8 @@ fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     }
 }
 
-/// Reads a `401` to a request with the operator's credentials. Returns the result, and the service's text, which only
-/// the operator may see.
+/// Reads a `401` to the operator's credentials. Returns the result, and the service's text, which only the operator may
+/// see.
 pub(super) async fn unauthorized(answer: Response) -> (RawJson, String) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     let body = beginning_of(answer, REFUSAL).await;
@@ -229,7 +224,6 @@ fn refusal(
     wrong(&format!("{status}{why}{between}{said}"))
 }
 
-/// The beginning of a refusal's body if it is text, else its size.
 fn words(headers: &HeaderMap, body: &Bytes) -> String {
     let media = media_type(headers);
     let bare = essence(media);
@@ -258,7 +252,6 @@ fn is_text(media: &str) -> bool {
         )
 }
 
-/// Decodes text in UTF-8 or ISO-8859-1.
 fn decoded(media: &str, body: &Bytes) -> String {
     let latin = media.to_ascii_lowercase().contains("charset=iso-8859-1");
     match latin {

@@ -20,34 +20,29 @@ use super::security::Schemes;
 use super::size::ListSize;
 use super::source::DocumentSource;
 
-/// The methods whose operations become tools. `TRACE` is missing because its answer would show credentials.
+/// Without `TRACE`, whose answer would show credentials.
 const METHODS: [&str; 8] = [
     "get", "put", "post", "delete", "patch", "head", "options", "query",
 ];
-/// `CONNECT` is HTTP's own, and the answer to `TRACE` would show credentials.
 const NO_TOOLS: [&str; 2] = ["CONNECT", "TRACE"];
 const NO_TRACE: &str =
     "a tool must not use this method: its answer could show the request's credentials";
-/// Maximum characters of the document's description.
 const ABOUT: usize = 4096;
-/// Maximum bytes of the `outputSchema` of all tools together. Each tool gets at least `LEAST_OUTPUT`.
+/// Maximum bytes of all `outputSchema`s together.
 const OUTPUTS: usize = 1024 * 1024;
 const LEAST_OUTPUT: usize = 2048;
-/// Maximum time for making tools of a document's operations.
 const CONVERSION: Duration = Duration::from_secs(60);
 const TOO_LONG: &str = "the operations before it took too long to become tools; choose some with tools.allow, tags or paths";
-/// Maximum operations that a message names.
 const NAMED: usize = 5;
-/// Maximum characters of the reason for leaving an operation out, and of its method and path.
+/// Maximum characters in the log.
 const REASON: usize = 400;
 const OPERATION: usize = 200;
 
-/// A compiled document.
 pub(super) struct Api {
     pub(super) base: Url,
     pub(super) operations: HashMap<String, CompiledOperation>,
     pub(super) catalog: PoolCatalog,
-    /// The operations that are left out, with reasons, for the operator.
+    /// For the operator: the operations that are left out.
     pub(super) detail: Option<String>,
     pub(super) size: ListSize,
 }
@@ -106,21 +101,17 @@ struct Compiler<'a> {
     choice: &'a ToolChoice,
     source: &'a DocumentSource,
     base: Url,
-    /// Whether the operator has set the service's URL.
     is_named: bool,
     schemes: Schemes,
     names: UniqueNames,
-    /// Operations that ask for credentials that are not configured.
+    /// Operations whose credentials are not configured.
     unauthorized: Vec<String>,
-    /// Operations that cannot be tools, with reasons.
     left_out: Vec<String>,
     operations: HashMap<String, CompiledOperation>,
     catalog: PoolCatalog,
     size: ListSize,
-    /// Number of operations in the document.
     found: usize,
     patterns: Patterns,
-    /// Maximum bytes of a tool's `outputSchema`.
     output_bytes: usize,
     began: Instant,
 }
@@ -213,7 +204,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Compiles one operation to a named tool. Returns `None` if the operator's choice excludes the operation.
+    /// Returns `None` if the operator's choice excludes the operation.
     fn operation(
         &mut self,
         method: &str,
@@ -222,7 +213,7 @@ impl Compiler<'_> {
         object: &Value,
     ) -> Result<Option<(String, CompiledOperation)>, String> {
         let object: OperationObject = self.document.read(object)?;
-        // An operation that is not chosen still takes its name, so that names do not depend on the choice.
+        // An excluded operation takes its name too, so that names do not depend on the choice.
         let lower = method.to_ascii_lowercase();
         let name = self
             .names
@@ -259,7 +250,6 @@ impl Compiler<'_> {
         Ok(Some((name, operation)))
     }
 
-    /// Checks that an operation with its own servers belongs to the service that is called.
     fn is_here(&self, item: &Value, object: &OperationObject) -> Result<(), String> {
         let of_path: Vec<ServerObject> = match item.get("servers") {
             Some(servers) => self.document.read(servers)?,
@@ -295,7 +285,6 @@ fn catalog(document: &Document, config: &OpenApiConfig) -> PoolCatalog {
     }
 }
 
-/// Divides `OUTPUTS` among the document's operations: the bytes of each `outputSchema`.
 fn output_bytes(paths: Option<&Map<String, Value>>) -> usize {
     let items = paths.into_iter().flat_map(Map::values);
     let operations = items.map(|item| METHODS.iter().filter(|method| item.get(**method).is_some()));
@@ -303,7 +292,6 @@ fn output_bytes(paths: Option<&Map<String, Value>>) -> usize {
     (OUTPUTS / operations.max(1)).max(LEAST_OUTPUT)
 }
 
-/// Joins the first entries, and counts the rest.
 fn some_of(all: &[String]) -> Option<String> {
     let named = all
         .iter()

@@ -7,10 +7,7 @@ use super::document::{Document, ServerObject, text};
 use super::source::DocumentSource;
 use crate::http_client::check_url;
 
-/// The base URL of a document's operations.
-///
-/// # Errors
-/// When the service's URL is unknown, or the document would send credentials to another origin.
+/// Fails if the service's URL is unknown, or if the document would send credentials to another origin.
 pub(super) fn of_document(
     document: &Document,
     config: &OpenApiConfig,
@@ -39,10 +36,6 @@ pub(super) fn of_document(
     Ok(base)
 }
 
-/// The URL of one server.
-///
-/// # Errors
-/// When the server's URL is invalid.
 pub(super) fn of_server(
     server: &ServerObject,
     config: &OpenApiConfig,
@@ -73,7 +66,6 @@ pub(super) fn of_server(
     within(source, &url)
 }
 
-/// Resolves a URL relative to that of the document.
 fn within(source: &DocumentSource, url: &str) -> Result<Url, String> {
     let absolute = match source {
         DocumentSource::Url(from) => from.join(url).map(String::from),

@@ -15,10 +15,9 @@ mod files;
 
 pub(super) use self::files::files;
 
-/// The media type of a file of unknown type.
 const OCTETS: &str = "application/octet-stream";
 
-/// The format of a body. The declaration order is the order of preference.
+/// The declaration order is the order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyKind {
     Json,
@@ -29,14 +28,12 @@ pub(super) enum BodyKind {
     Bytes,
 }
 
-/// Writes an operation's body.
 #[derive(Clone, Debug)]
 pub(super) struct BodyEncoder {
     kind: BodyKind,
-    /// The `Content-Type`.
     media: String,
     encoding: BTreeMap<String, Encoding>,
-    /// Form properties that are files, which clients send as Base64.
+    /// Properties that are files, which clients send as Base64.
     files: Vec<String>,
     lists: DeepLists,
 }
@@ -61,7 +58,6 @@ impl BodyKind {
     }
 }
 
-/// Chooses the most expressive of the media types that an operation accepts.
 pub(super) fn choose(content: &Map<String, Value>) -> Option<(&str, BodyKind)> {
     let kinds = content
         .keys()
@@ -69,7 +65,6 @@ pub(super) fn choose(content: &Map<String, Value>) -> Option<(&str, BodyKind)> {
     kinds.min_by_key(|(_, kind)| *kind as u8)
 }
 
-/// Removes the parameters of a media type.
 pub(super) fn essence(media: &str) -> String {
     let bare = media.split(';').next().unwrap_or_default();
     bare.trim().to_ascii_lowercase()
@@ -97,20 +92,15 @@ impl BodyEncoder {
         }
     }
 
-    /// Sets how lists within `deepObject` are written.
     pub(super) fn write_lists_as(&mut self, lists: DeepLists) {
         self.lists = lists;
     }
 
-    /// Whether the body is a form with parts, some of which may be files.
     pub(super) fn has_parts(&self) -> bool {
         self.kind == BodyKind::Multipart
     }
 
-    /// Writes the body, and returns it with its `Content-Type`.
-    ///
-    /// # Errors
-    /// Says what is wrong with the value.
+    /// Returns the body and its `Content-Type`.
     pub(super) fn write(&self, value: &Value) -> Result<(String, Bytes), String> {
         let body = match self.kind {
             BodyKind::Json => value.to_string().into(),
@@ -118,7 +108,6 @@ impl BodyEncoder {
             BodyKind::Bytes => decoded("body", value)?.into(),
             BodyKind::Form => match value {
                 Value::Object(fields) => self.form(fields).into(),
-                // A value without field names is taken as an encoded form.
                 other => plain(other).into(),
             },
             BodyKind::Multipart => {
@@ -174,7 +163,6 @@ impl BodyEncoder {
                     .encoding
                     .get(name)
                     .and_then(|encoding| encoding.content_type.as_deref());
-                // The first of several allowed types is used, except patterns.
                 let said = said.and_then(|said| {
                     said.split(',')
                         .map(str::trim)
@@ -214,7 +202,6 @@ fn decoded(name: &str, value: &Value) -> Result<Vec<u8>, String> {
     decoded.ok_or_else(|| format!("the argument {name:?} must be a string of Base64"))
 }
 
-/// Escapes a name for use in quotes, as browsers do.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22")
         .replace('\r', "%0D")

@@ -20,7 +20,6 @@ impl ToolChoice {
     }
 }
 
-/// Whether the operator's paths and tags choose this operation.
 pub(super) fn is_chosen(config: &OpenApiConfig, path: &str, tags: &[String]) -> bool {
     let (paths, wanted) = (&config.paths, &config.tags);
     let has_path = paths.is_empty() || paths.iter().any(|it| matches_pattern(it, path));

@@ -19,20 +19,18 @@ pub(super) use self::objects::{
 };
 pub(super) use self::parts::{PartLocation, Parts};
 
-/// Maximum length of a chain of references.
 const HOPS: usize = 16;
-/// Members that stay references when an object is read, because schemas are named by their references.
+/// Members that stay references, because schemas are named by their references.
 const SCHEMAS: [&str; 2] = ["schema", "itemSchema"];
 
-/// A document of a supported version. Schemas stay JSON values, because no Rust type would keep all of JSON Schema.
+/// A document of a supported version. Schemas stay JSON, because no Rust type would keep all of them.
 pub(super) struct Document {
     root: Value,
     version: OpenApiVersion,
-    /// Reasons why parts could not be read, by their place in the document.
+    /// Reasons why parts could not be read, by JSON Pointer.
     missing: BTreeMap<String, String>,
 }
 
-/// The version of a document, which decides how its schemas are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenApiVersion {
     /// 3.0, a dialect that differs from JSON Schema. Swagger 2.0 is converted to it.
@@ -41,10 +39,6 @@ pub(super) enum OpenApiVersion {
     V3_1,
 }
 
-/// Parses one file of a document, JSON or YAML.
-///
-/// # Errors
-/// Says what is wrong with the text.
 pub(super) fn read(text: &[u8]) -> Result<Value, String> {
     let mut root = yaml::read(text)?;
     tidy::without_nulls(&mut root);
@@ -52,10 +46,6 @@ pub(super) fn read(text: &[u8]) -> Result<Value, String> {
 }
 
 impl Document {
-    /// Parses a document that consists of one file.
-    ///
-    /// # Errors
-    /// Says what is wrong with the text.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         Self::of(Parts::new(
             read(text)?,
@@ -63,10 +53,6 @@ impl Document {
         ))
     }
 
-    /// Assembles a document from its parts.
-    ///
-    /// # Errors
-    /// When the text is not a document of a supported version.
     pub(super) fn of(parts: Parts) -> Result<Self, String> {
         let gathered = parts.finish();
         let mut document = Self {
@@ -84,15 +70,11 @@ impl Document {
         self.version
     }
 
-    /// A top-level member of the document.
     pub(super) fn member(&self, name: &str) -> Option<&Value> {
         self.resolve(self.root.get(name)?).ok()
     }
 
     /// The value at a reference into this document.
-    ///
-    /// # Errors
-    /// Why the reference cannot be followed.
     pub(super) fn at(&self, reference: &str) -> Result<&Value, String> {
         if let Some(why) = self.missing.get(reference) {
             return Err(format!(
@@ -112,10 +94,7 @@ impl Document {
         }
     }
 
-    /// Returns the object itself, or the object that it refers to.
-    ///
-    /// # Errors
-    /// When the reference leads nowhere.
+    /// Follows a reference, if the value is one.
     pub(super) fn resolve<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value, String> {
         for _ in 0..HOPS {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
@@ -126,10 +105,7 @@ impl Document {
         Err("its references lead to one another without end".to_owned())
     }
 
-    /// Parses an object, or the object that it refers to. Members that are references are resolved too.
-    ///
-    /// # Errors
-    /// When the value is not such an object.
+    /// Parses an object after following references to it and to its members.
     pub(super) fn read<T: DeserializeOwned>(&self, value: &Value) -> Result<T, String> {
         let value = self.resolve(value)?;
         let value = match value.as_object() {
@@ -139,7 +115,7 @@ impl Document {
         T::deserialize(&*value).map_err(|error| error.to_string())
     }
 
-    /// Replaces members that are references. One that leads nowhere stays, so that its reader reports it.
+    /// A reference that leads nowhere stays, so that its reader reports it.
     fn with_members<'a>(&self, value: &'a Value, members: &Map<String, Value>) -> Cow<'a, Value> {
         let refers = |(key, value): &(&String, &Value)| {
             value.get("$ref").is_some_and(Value::is_string) && !SCHEMAS.contains(&key.as_str())
@@ -157,7 +133,6 @@ impl Document {
     }
 }
 
-/// The JSON Pointer of a reference into the same document.
 pub(super) fn pointer(reference: &str) -> Option<String> {
     let fragment = reference.strip_prefix('#')?;
     let pointer = percent_decode_str(fragment).decode_utf8().ok()?;
@@ -188,7 +163,7 @@ impl OpenApiVersion {
     }
 }
 
-/// A scalar as text, because an unquoted version in YAML is a number.
+/// An unquoted version in YAML is a number.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -197,7 +172,6 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-/// The first characters of a text.
 pub(super) fn beginning(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -19,10 +19,8 @@ use super::style::ParameterEncoder;
 
 use self::restored::WireNames;
 
-/// The name of an argument that is a whole body.
 const BODY: &str = "body";
-/// Keywords of an object schema whose properties can become arguments of their own. Any other keyword concerns the
-/// object as a whole.
+/// Keywords of objects whose properties can be arguments of their own. Other keywords concern the whole object.
 const FLAT: [&str; 11] = [
     "additionalProperties",
     "default",
@@ -37,46 +35,38 @@ const FLAT: [&str; 11] = [
     "type",
 ];
 
-/// The arguments of a tool, and their places in the request.
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
     /// The `inputSchema`, which the list of tools takes out.
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
-    /// The names of all arguments, if `schema` allows no others.
+    /// All argument names, if `schema` allows no others.
     known: Option<HashSet<String>>,
-    /// The service's property names, if some are listed under other names.
+    /// Property names that differ from the listed ones.
     wire_names: Option<WireNames>,
-    /// How much of the schema is listed, if it is cut.
     pub(super) cut: Option<&'static str>,
 }
 
-/// An argument that is a parameter.
 #[derive(Clone, Debug)]
 pub(super) struct ParameterInput {
-    /// The argument's name in the tool.
     pub(super) name: String,
     pub(super) location: ParameterLocation,
     pub(super) required: bool,
     pub(super) writer: ParameterEncoder,
 }
 
-/// An operation's body, and the arguments that make it.
 #[derive(Clone, Debug)]
 pub(super) struct BodyInput {
     pub(super) writer: BodyEncoder,
-    /// The argument that is the whole body. If `None`, all arguments that are not parameters are the body's properties.
+    /// The argument that is the whole body. If `None`, all arguments besides parameters are the body's properties.
     pub(super) argument: Option<String>,
     pub(super) required: bool,
 }
 
-/// The reason why an operation cannot be a tool.
 #[derive(Debug)]
 pub(super) enum Unsupported {
-    /// The operation's schema is too large.
     TooLarge,
-    /// The operation has an error.
     Wrong(String),
 }
 
@@ -92,7 +82,7 @@ impl From<String> for Unsupported {
     }
 }
 
-/// Merges parameters and a body. A schema of more than `limit` bytes is listed in less detail.
+/// Builds a schema of at most `limit` bytes, in as much detail as fits.
 pub(super) fn of(
     document: &Document,
     parameters: &[Parameter],
@@ -153,13 +143,12 @@ struct InputsBuilder<'a> {
     schemas: Schemas<'a>,
     names: UniqueNames,
     properties: Map<String, Value>,
-    /// The `propertyNames` of the body's schema.
     property_names: Option<Value>,
     required: Vec<String>,
 }
 
 impl InputsBuilder<'_> {
-    /// Names the arguments for parameters. A parameter whose own name is legal keeps it.
+    /// A parameter whose own name is legal keeps it.
     fn argument_names(&mut self, parameters: &[Parameter]) -> Vec<String> {
         let mut order: Vec<(usize, &Parameter)> = parameters.iter().enumerate().collect();
         order.sort_by_key(|(_, parameter)| legal_name(&parameter.name) != parameter.name);
@@ -261,7 +250,7 @@ impl InputsBuilder<'_> {
         }))
     }
 
-    /// Whether the properties of a body can become arguments beside the parameters.
+    /// Whether the body's properties can be arguments beside the parameters.
     fn is_flat(&self, schema: &Value, required: bool) -> bool {
         let Some(members) = schema.as_object() else {
             return false;
@@ -272,11 +261,11 @@ impl InputsBuilder<'_> {
         let is_object = members.get("type").is_none_or(|kind| kind == "object");
         let plain =
             |keyword: &String| FLAT.contains(&keyword.as_str()) || keyword.starts_with("x-");
-        // The tool cannot require the properties of an optional body.
+        // An optional body's properties cannot be required.
         let required_names = members.get("required").and_then(Value::as_array);
         let requires = required_names.is_some_and(|names| !names.is_empty());
         let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
-        // A body may also require properties that it does not describe.
+        // A body may require properties that it does not describe.
         let required_names = required_names.into_iter().flatten();
         let free = aliases(&keys).iter().all(|name| self.names.is_free(name))
             && required_names
@@ -326,7 +315,6 @@ impl InputsBuilder<'_> {
         Ok(())
     }
 
-    /// Returns the schema, and whether it is cut.
     fn finish(self, others: Value) -> Result<(Value, bool), Unsupported> {
         let mut schema = Map::new();
         schema.insert("type".into(), json!("object"));
@@ -348,7 +336,6 @@ impl InputsBuilder<'_> {
     }
 }
 
-/// The schema of one or several files, which a client sends as Base64.
 fn as_base64(property: Value) -> Value {
     let description = property.get("description").and_then(Value::as_str);
     let description = format!("{} (Base64)", description.unwrap_or("A file"));

@@ -13,10 +13,8 @@ use super::document::{self, Document, PartLocation, Parts};
 use super::source::{DocumentSource, Unread, too_large};
 use crate::http_client::HttpClient;
 
-/// Parts that are fetched at the same time.
 const AT_ONCE: usize = 8;
 
-/// A document, and the files that it was read from.
 pub(super) struct Loaded {
     pub(super) document: Document,
     pub(super) files: Vec<ReadFile>,
@@ -25,22 +23,17 @@ pub(super) struct Loaded {
 /// A file, and its modification time before it was read.
 pub(super) type ReadFile = (PathBuf, Option<SystemTime>);
 
-/// Reads a document from its source.
 pub(super) struct Loader<'a> {
     pub(super) source: &'a DocumentSource,
     pub(super) config: &'a OpenApiConfig,
-    /// The client for the document and parts at its origin.
     pub(super) http: &'a HttpClient,
-    /// The client for parts at other origins.
+    /// Fetches parts at other origins.
     pub(super) others: &'a HttpClient,
     pub(super) base: Option<&'a Url>,
 }
 
 impl Loader<'_> {
-    /// Reads the document and its parts, of `document_bytes` together.
-    ///
-    /// # Errors
-    /// Why the document cannot be used. A missing part is no error: it leaves the document incomplete.
+    /// A missing part leaves the document incomplete. `document_bytes` limits all parts together.
     pub(super) async fn load(&self) -> Result<Loaded, Unread> {
         let location = self.source.location();
         let mut files: Vec<ReadFile> = self.source.file(&location).into_iter().collect();
@@ -102,7 +95,7 @@ impl Loader<'_> {
     }
 }
 
-/// Runs work on a blocking thread, because a large document takes seconds.
+/// A large document takes seconds, which would block other tasks.
 pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Unread> {

@@ -4,12 +4,10 @@ use std::collections::HashSet;
 
 use shoal_protocol::{free_name, is_opaque_name, legal_name, name_digest, shortened_name};
 
-/// Names that are taken.
 #[derive(Default)]
 pub(super) struct UniqueNames(HashSet<String>);
 
 impl UniqueNames {
-    /// Names an operation's tool by its id, else by its method and path.
     pub(super) fn tool(&mut self, id: Option<&str>, method: &str, path: &str) -> String {
         let id = id.filter(|id| !plain(id).is_empty() && !is_opaque_name(id));
         let wanted = match id {
@@ -28,7 +26,7 @@ impl UniqueNames {
         name
     }
 
-    /// Names an argument. The name changes if it is taken, or if clients would refuse it.
+    /// The name changes if it is taken, or if clients would refuse it.
     pub(super) fn argument(&mut self, name: &str, place: &str) -> String {
         let name = legal_name(name);
         let name = match self.is_free(&name) {
@@ -46,7 +44,6 @@ impl UniqueNames {
     }
 }
 
-/// Replaces the characters that some clients refuse.
 fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     for c in name.chars() {

@@ -15,46 +15,35 @@ use super::security::Credential;
 use super::text;
 use crate::http_client::is_settable;
 
-/// Maximum characters of a title.
 const TITLE: usize = 200;
-/// Headers that are not parameters, even if a document declares them.
 const NO_PARAMETERS: [&str; 2] = ["authorization", "cookie"];
 
-/// An operation, ready to be called.
 #[derive(Debug)]
 pub(super) struct CompiledOperation {
-    /// The tool as listed.
     pub(super) tool: RawJson,
     pub(super) method: Method,
     pub(super) path: BoundPath,
     pub(super) inputs: Inputs,
     pub(super) accept: HeaderValue,
     pub(super) credentials: Vec<Credential>,
-    /// The tool's `outputSchema`, which every result must fit.
     pub(super) output: Option<RawJson>,
-    /// The parts of the schemas that are left out because of their size.
+    /// Descriptions of the cuts.
     pub(super) cut: Vec<String>,
 }
 
-/// An operation before it is compiled.
 pub(super) struct OperationSource<'a> {
-    /// The method's name as sent.
     pub(super) method: &'a str,
     pub(super) path: &'a str,
     pub(super) object: OperationObject,
-    /// The parameters that all operations of the path share.
+    /// The parameters of the path.
     pub(super) common: &'a [Value],
-    /// Parameters that carry credentials.
     pub(super) keys: &'a [(ParameterLocation, &'a str)],
     pub(super) credentials: Vec<Credential>,
-    /// Regular expressions of the document that are already checked.
     pub(super) patterns: &'a Patterns,
-    /// Maximum bytes of the `outputSchema`.
     pub(super) output_bytes: usize,
 }
 
 impl CompiledOperation {
-    /// Compiles an operation to the tool `name`.
     pub(super) fn compile(
         document: &Document,
         config: &OpenApiConfig,
@@ -129,7 +118,7 @@ impl CompiledOperation {
     }
 }
 
-/// Derives a tool's annotations from its method (RFC 9110, 9.2).
+/// Annotations by method (RFC 9110, 9.2).
 fn hints(method: &str) -> Option<Value> {
     match method {
         "GET" | "HEAD" | "OPTIONS" | "QUERY" => Some(json!({ "readOnlyHint": true })),
@@ -139,7 +128,7 @@ fn hints(method: &str) -> Option<Value> {
     }
 }
 
-/// Collects the parameters of an operation, and those of its path that the operation does not replace.
+/// An operation's parameters replace those of its path.
 fn declared(
     document: &Document,
     common: &[Value],
@@ -161,7 +150,7 @@ fn declared(
     Ok(parameters)
 }
 
-/// Selects a tool's parameters: the declared ones, except those that Shoal sets itself, and those that the path names.
+/// The declared parameters except those that Shoal sets, and those that the path names.
 fn parameters(
     mut parameters: Vec<Parameter>,
     config: &OpenApiConfig,
@@ -221,7 +210,6 @@ fn parameters(
     parameters
 }
 
-/// Describes the bytes of a form with parts as Base64, at any depth.
 fn say_base64(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

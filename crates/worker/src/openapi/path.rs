@@ -1,4 +1,4 @@
-//! Paths of documents, whose parameters may span several segments, and which may have a query.
+//! Paths of documents. A parameter may span several segments, and a path may have a query.
 
 mod expression;
 mod template;
@@ -7,7 +7,6 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 pub(super) use self::template::PathTemplate;
 
-/// Characters that a path must encode.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -24,49 +23,40 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// A part of a path, or of a value in its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathPiece {
     Literal(String),
-    /// The tool's parameter at this index, and the segments that it may span.
+    /// The index of the tool's parameter, and the segments that it may span.
     Argument(usize, Segments),
 }
 
-/// A name and a value that the query of each request has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueryPair {
     pub(super) name: String,
-    /// `None` if the pair has no `=`.
     pub(super) value: Option<Vec<PathPiece>>,
 }
 
-/// A path, ready to be filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct BoundPath {
     pub(super) pieces: Vec<PathPiece>,
     pub(super) query: Vec<QueryPair>,
 }
 
-/// The number of segments that one value may span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segments {
-    /// Part of one segment: slashes are encoded.
+    /// Slashes are encoded.
     One,
     Several,
-    /// The segments of a pattern in the syntax of `google.api.http`: `projects/*/locations/**`.
+    /// A pattern of `google.api.http`: `projects/*/locations/**`.
     Like(String),
 }
 
 impl Segments {
-    /// Whether slashes stay unencoded.
     pub(super) fn are_several(&self) -> bool {
         *self != Self::One
     }
 
-    /// Checks that the segments of a value stay below the path.
-    ///
-    /// # Errors
-    /// The form that the value must have.
+    /// Refuses values that would leave the path.
     pub(super) fn check(&self, written: &str) -> Result<(), String> {
         let segments: Vec<&str> = written.split('/').collect();
         let is_last = |at: usize| at > 0 && at + 1 == segments.len();
@@ -93,7 +83,6 @@ impl Segments {
 fn is_like(pattern: &[&str], segments: &[&str]) -> bool {
     match (pattern.split_first(), segments.split_first()) {
         (None, None) => true,
-        // `**` matches all remaining segments, even if the pattern goes on.
         (Some((&"**", _)), _) => segments.iter().all(|segment| !segment.is_empty()),
         (Some((&"*", pattern)), Some((segment, segments))) => {
             !segment.is_empty() && is_like(pattern, segments)
@@ -105,7 +94,6 @@ fn is_like(pattern: &[&str], segments: &[&str]) -> bool {
     }
 }
 
-/// Encodes text of the document for a path.
 fn literal(text: &str) -> String {
     utf8_percent_encode(text, PATH).to_string()
 }

@@ -14,10 +14,9 @@ use super::path::PathPiece;
 use super::security::CredentialLocation;
 use super::style::percent_encoded;
 
-/// Characters that a cookie cannot contain unencoded (RFC 6265, 4.1.1).
+/// Characters that a cookie cannot contain (RFC 6265, 4.1.1).
 const ENDS: [char; 6] = [' ', '"', ',', ';', '\\', '\t'];
 
-/// A request, ready to be sent.
 #[derive(Debug)]
 pub(super) struct HttpRequest {
     pub(super) method: Method,
@@ -26,10 +25,7 @@ pub(super) struct HttpRequest {
     pub(super) body: Bytes,
 }
 
-/// Builds the request of a call. `credentials` are the values of the operation's credentials.
-///
-/// # Errors
-/// Says what is wrong with the arguments. The message is for the caller.
+/// `credentials` are the values of the operation's credentials. Errors are for the caller.
 pub(super) fn build(
     operation: &CompiledOperation,
     base: &Url,
@@ -97,10 +93,6 @@ pub(super) fn build(
     })
 }
 
-/// Adds the credentials that headers carry.
-///
-/// # Errors
-/// When a header cannot carry a credential.
 pub(super) fn authorize(
     headers: &mut HeaderMap,
     credentials: &[(CredentialLocation, String)],
@@ -117,7 +109,7 @@ pub(super) fn authorize(
     Ok(())
 }
 
-/// Adds the trace context, so that the service's spans become children of the call's span.
+/// Makes the service's spans children of the call's.
 pub(super) fn trace(headers: &mut HeaderMap, parent: Option<&TraceContext>) {
     let Some(parent) = parent else {
         return;
@@ -127,14 +119,13 @@ pub(super) fn trace(headers: &mut HeaderMap, parent: Option<&TraceContext>) {
         ("traceparent", Some(parent.to_traceparent())),
         ("tracestate", state.map(str::to_owned)),
     ] {
-        // A value that no header can carry is dropped: only the trace loses it.
         if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
             headers.insert(name, value);
         }
     }
 }
 
-/// Returns an argument's value; `null` counts as missing.
+/// `null` counts as missing.
 fn given<'a>(arguments: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     arguments.get(name).filter(|value| !value.is_null())
 }
@@ -166,7 +157,6 @@ fn path(
     Ok(path)
 }
 
-/// The encoded `name=value` pairs of the query: those of the path, then those of the parameters.
 fn query(
     operation: &CompiledOperation,
     arguments: &Map<String, Value>,
@@ -179,7 +169,6 @@ fn query(
             written.push(pair.name.clone());
             continue;
         };
-        // A pair is left out if the caller gives no value for it.
         if let Some(value) = own_value(value, inputs, arguments) {
             written.push(format!("{}={value}", pair.name));
         }
@@ -265,7 +254,7 @@ fn pairs(
             let of_secret = secrets.iter().any(|(secret, _)| *secret == name);
             let of_path = fixed.contains(&name.as_str());
             if name != own && (of_other || of_secret || of_path) {
-                // An object's members become parameters, so they must not replace other parameters.
+                // An object's members must not replace other parameters.
                 return Err(format!(
                     "the argument {:?} must not have the member {name:?}",
                     parameter.name
@@ -307,7 +296,7 @@ fn body(
     }
 }
 
-/// Sets a header. Its error messages do not quote the value, which may be a secret.
+/// The error messages do not quote the value, which may be a secret.
 fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
     let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
     let mut value = HeaderValue::from_str(value).map_err(|_| {

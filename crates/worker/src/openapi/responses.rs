@@ -7,18 +7,14 @@ use super::body::{BodyKind, essence};
 use super::document::{Document, MediaType, OperationObject};
 use super::schema::{OUTPUT, Patterns, SchemaDirection, Schemas};
 
-/// Maximum media types in `Accept`.
 const ACCEPTED: usize = 8;
 
-/// A tool's `outputSchema`, if it has one.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pub(super) schema: Option<Value>,
-    /// How much of the schema is listed, if it is cut.
     pub(super) cut: Option<&'static str>,
 }
 
-/// The contents of an operation's successful responses.
 pub(super) struct SuccessResponses(Vec<Map<String, Value>>);
 
 impl SuccessResponses {
@@ -38,8 +34,7 @@ impl SuccessResponses {
         Self(contents.collect())
     }
 
-    /// The schema of the structured content, in as much detail as `limit` bytes allow. It exists if the only success is
-    /// a JSON object.
+    /// Exists if the only success is a JSON object. `limit` is in bytes.
     pub(super) fn schema(&self, document: &Document, limit: usize) -> Output {
         let Some(schema) = self.object(document) else {
             return Output::default();
@@ -69,7 +64,6 @@ impl SuccessResponses {
         }
     }
 
-    /// The schema of the only success, if that is an object.
     fn object(&self, document: &Document) -> Option<Value> {
         let [content] = self.0.as_slice() else {
             return None;
@@ -88,7 +82,6 @@ impl SuccessResponses {
         (is_object && !is_nullable(resolved)).then(|| resolved.clone())
     }
 
-    /// The `Accept` header: the declared media types first, then any other.
     pub(super) fn accept(&self) -> HeaderValue {
         let mut named: Vec<String> = Vec::new();
         for media in self

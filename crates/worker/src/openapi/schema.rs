@@ -31,37 +31,32 @@ pub(super) use self::detail::{Detail, INPUT, OUTPUT};
 pub(super) use self::names::{WIRE_NAME, aliases, without_wire_names};
 pub(super) use self::pattern::Patterns;
 
-/// Maximum schemas visited in one conversion, which bounds its time.
+/// Bounds the time of a conversion.
 const MOST_SCHEMAS: usize = 20_000;
 
-/// The direction in which the described data travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SchemaDirection {
-    /// To the service, without read-only properties.
+    /// Without read-only properties.
     Input,
-    /// From the service, without write-only properties.
+    /// Without write-only properties.
     Output,
 }
 
-/// The schema exceeds its limit of bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-/// Converts the schemas of one tool.
 pub(super) struct Schemas<'a> {
     document: &'a Document,
     direction: SchemaDirection,
     detail: &'static Detail,
-    /// The names of definitions, by JSON Pointer.
+    /// By JSON Pointer.
     names: HashMap<String, String>,
-    /// Definitions that are not converted yet.
     open: VecDeque<Open<'a>>,
     definitions: Map<String, Value>,
     patterns: &'a Patterns,
     left: usize,
     schemas: usize,
     is_renamed: bool,
-    /// Whether something is left out because of its size.
     is_cut: bool,
 }
 
@@ -73,7 +68,6 @@ struct Open<'a> {
 }
 
 impl<'a> Schemas<'a> {
-    /// Starts a conversion of at most `limit` bytes.
     pub(super) fn new(
         document: &'a Document,
         direction: SchemaDirection,
@@ -96,12 +90,11 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Converts a schema of the document. The targets of its references become definitions.
+    /// The targets of references become definitions.
     pub(super) fn convert(&mut self, schema: &Value) -> Result<Value, TooLarge> {
         self.converted(schema, 0)
     }
 
-    /// Sets a description that replaces that of the schema's type.
     pub(super) fn described(
         &mut self,
         schema: Value,
@@ -115,7 +108,7 @@ impl<'a> Schemas<'a> {
         Ok(Value::Object(schema))
     }
 
-    /// Puts the service's name before the description if the listed name cannot express it.
+    /// Puts the service's name before the description if the listed name is opaque.
     pub(super) fn named(&mut self, mut schema: Value, name: &str) -> Result<Value, TooLarge> {
         if is_opaque_name(name)
             && let Value::Object(members) = &mut schema
@@ -128,12 +121,10 @@ impl<'a> Schemas<'a> {
         Ok(schema)
     }
 
-    /// Counts the bytes of a name beside the schemas.
     pub(super) fn list(&mut self, name: &str) -> Result<(), TooLarge> {
         self.spend(2 * name.len() + 8)
     }
 
-    /// Whether a property is listed under another name than its own.
     pub(super) fn is_renamed(&self) -> bool {
         self.is_renamed
     }
@@ -159,7 +150,6 @@ impl<'a> Schemas<'a> {
         Ok(Value::Object(converted))
     }
 
-    /// Replaces a schema by its type and description.
     fn stub(&mut self, schema: &Value) -> Result<Value, TooLarge> {
         self.is_cut = true;
         self.spend(40)?;
@@ -186,7 +176,6 @@ impl<'a> Schemas<'a> {
         only
     }
 
-    /// Copies a description as plain text, shortened to the level of detail.
     fn describe(
         &mut self,
         description: Option<&Value>,
@@ -203,7 +192,6 @@ impl<'a> Schemas<'a> {
         Ok(())
     }
 
-    /// Whether a property travels in this direction.
     fn travels(&self, property: &Value) -> bool {
         let other = match self.direction {
             SchemaDirection::Input => "readOnly",
@@ -219,7 +207,6 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// The approximate bytes of a value as text.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

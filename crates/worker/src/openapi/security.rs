@@ -9,14 +9,12 @@ use super::config::{CredentialConfig, OpenApiConfig};
 use super::document::{Document, ParameterLocation, Requirement, SecurityScheme};
 use crate::http_client::read_secret;
 
-/// A security scheme of an operation, and the configured credential for it.
 #[derive(Clone, Debug)]
 pub(super) struct Credential {
     place: CredentialLocation,
     config: CredentialConfig,
 }
 
-/// The place of a credential in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CredentialLocation {
     Header(String),
@@ -26,18 +24,13 @@ pub(super) enum CredentialLocation {
     Basic,
 }
 
-/// The security schemes of a document.
 pub(super) struct Schemes {
     known: BTreeMap<String, SecurityScheme>,
     usual: Vec<Requirement>,
 }
 
 impl Schemes {
-    /// Reads a document's schemes.
-    ///
-    /// # Errors
-    /// When the configuration names a scheme that the document does not have, or gives it a credential of the wrong
-    /// kind.
+    /// Fails if the configuration names an unknown scheme, or gives it a credential of the wrong kind.
     pub(super) fn of(document: &Document, config: &OpenApiConfig) -> Result<Self, String> {
         let written = document
             .member("components")
@@ -46,7 +39,7 @@ impl Schemes {
             .and_then(|schemes| schemes.as_object())
             .into_iter()
             .flatten();
-        // A scheme that Shoal cannot parse counts as one that it cannot satisfy.
+        // A scheme that Shoal cannot parse is one that it cannot satisfy.
         let known =
             written.filter_map(|(name, scheme)| Some((name.clone(), document.read(scheme).ok()?)));
         let known: BTreeMap<String, SecurityScheme> = known.collect();
@@ -77,8 +70,8 @@ impl Schemes {
         })
     }
 
-    /// Chooses the first of an operation's alternatives that is completely configured. Returns `None` if there is none:
-    /// Shoal then calls the operation without credentials.
+    /// Chooses the first alternative that is completely configured. Without one, Shoal calls the operation without
+    /// credentials.
     ///
     /// # Errors
     /// When each configured alternative puts two credentials into one place.
@@ -91,7 +84,7 @@ impl Schemes {
         if alternatives.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        // An empty alternative allows calls without credentials. Configured credentials are preferred.
+        // An empty alternative allows calls without credentials. Configured ones are preferred.
         let (empty, full): (Vec<_>, Vec<_>) =
             alternatives.iter().partition(|needed| needed.is_empty());
         let mut wrong = None;
@@ -111,13 +104,11 @@ impl Schemes {
         }
     }
 
-    /// The parameters that carry keys in any alternative, configured or not. Tools leave them out, so that models are
-    /// not asked for secrets.
+    /// Parameters that carry keys. Tools leave them out, so that models are not asked for secrets.
     pub(super) fn keys(&self, own: Option<&[Requirement]>) -> Vec<(ParameterLocation, &str)> {
         let alternatives = own.unwrap_or(&self.usual);
         let named = alternatives.iter().flat_map(Requirement::keys);
         let keys = named.filter_map(|name| match self.known.get(name)? {
-            // A parameter of the path cannot be left out.
             SecurityScheme::ApiKey { name, location } if *location != ParameterLocation::Path => {
                 Some((*location, name.as_str()))
             }
@@ -147,10 +138,7 @@ impl Credential {
         &self.place
     }
 
-    /// The value to send.
-    ///
-    /// # Errors
-    /// When the secret's file cannot be read. The message does not quote the file.
+    /// The error message does not quote the secret's file.
     pub(super) async fn value(&self) -> Result<String, String> {
         let secret = match (&self.config.secret, &self.config.secret_file) {
             (Some(secret), _) => secret.expose().to_owned(),
@@ -168,7 +156,7 @@ impl Credential {
     }
 }
 
-/// Describes two credentials that go to one place, where one would overwrite the other.
+/// Finds two credentials that would go to one place.
 fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> {
     for (at, credential) in credentials.iter().enumerate() {
         let place = credential.place.written();
@@ -185,7 +173,7 @@ fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> 
 }
 
 impl CredentialLocation {
-    /// Names the place in a request. Two locations may be one place.
+    /// Two locations may be one place.
     fn written(&self) -> String {
         match self {
             Self::Header(name) => format!("header {}", name.to_ascii_lowercase()),

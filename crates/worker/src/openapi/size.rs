@@ -4,21 +4,18 @@ use shoal_protocol::ToolCost;
 
 use super::operation::CompiledOperation;
 
-/// A list with more tools, or more bytes, is too long for most models.
 const MANY: usize = 100;
 const MANY_BYTES: usize = 200_000;
 
-/// The size of all tools together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ListSize {
     tools: usize,
     pub(super) bytes: usize,
-    /// Tokens that clients show to models, as `shoal tools --stats` prints them.
+    /// As `shoal tools --stats` prints them.
     tokens: usize,
 }
 
 impl ListSize {
-    /// The size with another tool.
     pub(super) fn with(self, operation: &CompiledOperation) -> Self {
         Self {
             tools: self.tools + 1,

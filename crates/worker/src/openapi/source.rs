@@ -14,30 +14,24 @@ use super::config::OpenApiConfig;
 use super::document::PartLocation;
 use crate::http_client::{HttpClient, Unanswered, check_url, modified, off_the_runtime, send};
 
-/// The name of the document in messages about its URL.
+/// The document's name in messages about its URL.
 const WHAT: &str = "an OpenAPI document";
 
-/// The file or the URL of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DocumentSource {
     File(PathBuf),
     Url(Url),
 }
 
-/// The reason why the document cannot be read.
 #[derive(Debug)]
 pub(super) enum Unread {
     /// The source may come back by itself.
     Away(String),
-    /// Somebody must change the configuration or the document.
+    /// Somebody must change something.
     Wrong(String),
 }
 
 impl DocumentSource {
-    /// Parses a file name or a URL.
-    ///
-    /// # Errors
-    /// When the URL cannot be used.
     pub(super) fn of(name: &str) -> Result<Self, String> {
         match name.contains("://") {
             true => Ok(Self::Url(check_url(name, WHAT)?)),
@@ -45,7 +39,6 @@ impl DocumentSource {
         }
     }
 
-    /// The location that the document's references are relative to.
     pub(super) fn location(&self) -> PartLocation {
         match self {
             Self::File(file) => PartLocation::File(file.file_name().unwrap_or_default().into()),
@@ -53,7 +46,6 @@ impl DocumentSource {
         }
     }
 
-    /// The file of a part of the document, with its modification time.
     pub(super) fn file(&self, part: &PartLocation) -> Option<(PathBuf, Option<SystemTime>)> {
         let (Self::File(document), PartLocation::File(part)) = (self, part) else {
             return None;
@@ -63,7 +55,7 @@ impl DocumentSource {
         Some((file, changed))
     }
 
-    /// Reads the document. Headers and certificates are sent only to the service's origin.
+    /// Headers and certificates are sent only to the service's origin.
     pub(super) async fn read(
         &self,
         http: &HttpClient,
@@ -80,8 +72,8 @@ impl DocumentSource {
         }
     }
 
-    /// Reads a part of the document, of at most `limit` bytes. Headers are sent only where they are sent for the
-    /// document itself. `others`, which has no certificates, fetches parts at other origins.
+    /// Headers are sent only where they are sent for the document itself. `others`, which has no certificates, fetches
+    /// parts at other origins.
     pub(super) async fn read_part(
         &self,
         part: &PartLocation,
@@ -105,7 +97,7 @@ impl DocumentSource {
             }
             (_, PartLocation::Url(url)) => {
                 let read = in_time(fetch(others, url, false, limit), config).await;
-                // A missing part at another origin must not make the document unavailable.
+                // A missing part elsewhere must not make the document unavailable.
                 read.map_err(|(Unread::Away(why) | Unread::Wrong(why))| Unread::Wrong(why))
             }
             (Self::Url(_), PartLocation::File(_)) => Err(Unread::Wrong(
@@ -123,7 +115,7 @@ async fn in_time(
     read.unwrap_or_else(|_| Err(Unread::Away("it did not come in time".to_owned())))
 }
 
-/// Resolves a file below a directory, and follows its links.
+/// Follows links, which must stay below the directory.
 fn beside(directory: &Path, part: &Path) -> io::Result<PathBuf> {
     let here = match directory.as_os_str().is_empty() {
         true => Path::new("."),
@@ -184,7 +176,6 @@ async fn fetch(
     })
 }
 
-/// The error for a document of more than `limit` bytes.
 pub(super) fn too_large(limit: usize) -> Unread {
     Unread::Wrong(format!(
         "it has more than {limit} bytes; raise document_bytes if it is to be used"

@@ -14,23 +14,18 @@ use self::text::{
 };
 pub(super) use self::text::{percent_encoded, plain};
 
-/// Serializes one parameter.
 #[derive(Clone, Debug)]
 pub(super) struct ParameterEncoder {
     pub(super) name: String,
     style: ParameterStyle,
     explode: bool,
     allow_reserved: bool,
-    /// The kind of the parameter's `content`, if it has one.
     content: Option<BodyKind>,
     lists: DeepLists,
 }
 
 impl ParameterEncoder {
-    /// Builds the encoder of a parameter.
-    ///
-    /// # Errors
-    /// When the style is invalid at the parameter's place.
+    /// Fails if the style is invalid at the parameter's place.
     pub(super) fn of(parameter: &Parameter) -> Result<Self, String> {
         use ParameterLocation::{Bound, Cookie, Header, Path, Query, QueryString};
         let usual = match parameter.location {
@@ -70,7 +65,6 @@ impl ParameterEncoder {
         })
     }
 
-    /// Builds the encoder of a form's property.
     pub(super) fn of_field(name: &str, encoding: Option<&Encoding>, lists: DeepLists) -> Self {
         let said = encoding.map(|encoding| encoding.style).unwrap_or_default();
         let explode = encoding.and_then(|encoding| encoding.explode);
@@ -85,15 +79,11 @@ impl ParameterEncoder {
         }
     }
 
-    /// Sets how lists within `deepObject` are written.
     pub(super) fn write_lists_as(&mut self, lists: DeepLists) {
         self.lists = lists;
     }
 
-    /// Encodes a value for a path, in which it may span these segments.
-    ///
-    /// # Errors
-    /// When the value would lead to another path.
+    /// Fails if the value would lead to another path.
     pub(super) fn in_path(&self, value: &Value, segments: &Segments) -> Result<String, String> {
         let keeps = self.allow_reserved || *segments == Segments::Several;
         let set = if keeps { RESERVED_IN_PATH } else { VALUE };
@@ -109,7 +99,6 @@ impl ParameterEncoder {
         Ok(written)
     }
 
-    /// Encodes a value for the path's own query.
     pub(super) fn in_own_query(&self, value: &Value) -> String {
         self.simple(value, |text| encoded(text, VALUE))
     }
@@ -137,7 +126,7 @@ impl ParameterEncoder {
         }
     }
 
-    /// Writes a value for a header. The request refuses invalid characters later.
+    /// The request refuses invalid characters later.
     pub(super) fn in_header(&self, value: &Value) -> String {
         match self.content {
             Some(kind) => whole(kind, value),
@@ -145,7 +134,6 @@ impl ParameterEncoder {
         }
     }
 
-    /// Encodes a value as the whole query.
     pub(super) fn as_query(&self, value: &Value) -> String {
         match self.content {
             Some(BodyKind::Form) | None => as_form(value),
@@ -153,12 +141,11 @@ impl ParameterEncoder {
         }
     }
 
-    /// Whether names and values stay unencoded, so that they must not contain separators.
+    /// Unencoded names and values must not contain separators.
     pub(super) fn is_unencoded(&self) -> bool {
         self.style == ParameterStyle::Cookie && self.content.is_none()
     }
 
-    /// The encoded names and values for a query, a cookie or a form.
     pub(super) fn pairs(&self, value: &Value) -> Vec<(String, String)> {
         let encode = |text: &str| match (self.is_unencoded(), self.allow_reserved) {
             (true, _) => text.to_owned(),
@@ -209,7 +196,6 @@ fn explodes(style: ParameterStyle, said: Option<bool>) -> bool {
     ))
 }
 
-/// Writes a value in the format of its media type.
 fn whole(kind: BodyKind, value: &Value) -> String {
     match kind {
         BodyKind::Json => value.to_string(),
@@ -218,7 +204,7 @@ fn whole(kind: BodyKind, value: &Value) -> String {
     }
 }
 
-/// Encodes an object as a form. Text is taken as an encoded form.
+/// Text is taken as an encoded form.
 fn as_form(value: &Value) -> String {
     let Value::Object(members) = value else {
         return plain(value);

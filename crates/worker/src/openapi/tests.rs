@@ -1,4 +1,4 @@
-//! Tests of the backend against a real service, `tests/fixtures/petstore.py`, which needs only `python3`.
+//! Tests against a real service, `tests/fixtures/petstore.py`, which needs only `python3`.
 
 use crate::upstream::harness;
 

@@ -2,13 +2,10 @@
 
 use super::document::OperationObject;
 
-/// Maximum characters of a tool's description.
 const DESCRIPTION: usize = 1200;
-/// Maximum errors in a tool's description, and maximum characters of each.
 const ERRORS: usize = 5;
 const ERROR: usize = 80;
 
-/// Describes an operation and its errors.
 pub(super) fn of_operation(object: &OperationObject) -> Option<String> {
     let summary = short(object.summary.as_deref().unwrap_or_default(), DESCRIPTION);
     let about = object.description.as_deref();
@@ -33,15 +30,15 @@ pub(super) fn of_operation(object: &OperationObject) -> Option<String> {
     Some(told)
 }
 
-/// Errors that models already understand.
+/// Errors that models understand without a description.
 const USUAL: [&str; 6] = ["401", "403", "429", "500", "502", "503"];
 
-/// Shortens a text without markup to whole paragraphs or sentences of at most `characters` characters.
+/// Keeps whole paragraphs or sentences, at most `characters` characters.
 pub(super) fn short(text: &str, characters: usize) -> String {
     if characters == 0 {
         return String::new();
     }
-    // Only the first part can appear in the result.
+    // Text far behind cannot appear in the result.
     let beginning = match text.char_indices().nth(characters.saturating_mul(8)) {
         Some((at, _)) => &text[..at],
         None => text,
@@ -68,7 +65,6 @@ fn short_of_plain(text: &str, characters: usize) -> String {
     }
 }
 
-/// Removes HTML and superfluous white space.
 pub(super) fn plain(text: &str) -> String {
     let text = match text.contains('<') {
         true => without_tags(text),
@@ -95,7 +91,7 @@ pub(super) fn plain(text: &str) -> String {
     plain
 }
 
-/// Elements that begin a line of their own.
+/// Elements that begin a line.
 const BLOCKS: [&str; 28] = [
     "address",
     "article",
@@ -126,14 +122,13 @@ const BLOCKS: [&str; 28] = [
     "ul",
     "warning",
 ];
-/// Elements within a line. Other text between angle brackets is not markup: `List<String>`, `<your key>`.
+/// Other text between angle brackets is not markup: `List<String>`, `<your key>`.
 const INLINE: [&str; 38] = [
     "a", "abbr", "aside", "b", "big", "center", "cite", "code", "col", "del", "em", "figure",
     "font", "fullname", "i", "iframe", "img", "input", "ins", "kbd", "label", "mark", "nobr", "s",
     "samp", "small", "span", "strong", "sub", "sup", "tbody", "td", "th", "thead", "tt", "u",
     "var", "video",
 ];
-/// Elements whose content is not text.
 const HIDDEN: [&str; 2] = ["script", "style"];
 
 fn without_tags(text: &str) -> String {
@@ -179,7 +174,6 @@ fn without_tags(text: &str) -> String {
     plain.replace("\n- \n", "\n")
 }
 
-/// Maximum bytes of an entity's name.
 const LONGEST_ENTITY: usize = 10;
 
 fn without_entities(text: &str) -> String {

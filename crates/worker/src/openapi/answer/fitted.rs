@@ -1,25 +1,21 @@
-//! Removes the parts of an answer that break the tool's `outputSchema` from the structured content, because clients
-//! would refuse the whole result. The result's text keeps everything.
+//! Removes the parts of structured content that break the `outputSchema`, because clients would refuse the whole
+//! result.
 
 use serde_json::{Map, Value, json};
 
-/// Maximum schemas visited for one answer: a minimum, plus a number for each byte.
 const STEPS_PER_BYTE: usize = 16;
 const LEAST_STEPS: usize = 100_000;
-/// Maximum length of a chain of schemas that concern the same value.
 const MOST_HOPS: usize = 32;
 /// The member that holds an answer that is not an object.
 const RESULT: &str = "result";
 
-/// The result of comparing an answer with its schema.
 #[derive(Debug, PartialEq)]
 pub(super) enum Fitted {
     Whole,
-    /// Only this part fits.
     Partly(Value),
 }
 
-/// Compares an answer of `bytes` bytes with `schema`, which must be the output of the `loose` conversion.
+/// Compares an answer of `bytes` bytes with a schema that `loose` made.
 pub(super) fn fitted(mut answer: Value, schema: &Value, bytes: usize) -> Fitted {
     if !answer.is_object() {
         let is_free = schema["properties"].get(RESULT).is_none();
@@ -108,7 +104,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Cuts a value for one of several alternatives. The value stays unchanged if the alternative does not fit.
+    /// Cuts a copy, and keeps it only if the rest fits.
     fn cut_copy(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
         let Some(left) = self.left.checked_sub(nodes(value)) else {
             return false;
@@ -122,8 +118,7 @@ impl<'a> Walk<'a> {
         fits
     }
 
-    /// Returns the schema's keywords if the value has the right type. Returns `None` for another type, or when the
-    /// steps run out.
+    /// The schema's keywords, if the value has the right type and steps are left.
     fn applying(
         &mut self,
         value: &Value,
@@ -135,7 +130,6 @@ impl<'a> Walk<'a> {
         (hops <= MOST_HOPS && is_of_type(value, schema.get("type"))).then_some(schema)
     }
 
-    /// Schemas that the same value must fit.
     fn same_value(
         &self,
         schema: &'a Map<String, Value>,
@@ -151,7 +145,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The schema of a member, if it has one.
 fn member<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let own = schema.get("properties").and_then(|all| all.get(name));
     own.or_else(|| schema.get("additionalProperties"))

@@ -4,12 +4,11 @@ use serde_json::Value;
 
 use crate::openapi::document::Document;
 
-/// Maximum nesting of schemas, which may contain themselves.
+/// Schemas may contain themselves.
 const DEPTH: usize = 6;
-/// The name of a file that is a whole body.
 const FILE: &str = "file";
 
-/// The properties of a form that are files. If the body itself is a file, the result is one name for it.
+/// Property names; if the body itself is a file, one name for it.
 pub(in crate::openapi) fn files(document: &Document, schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     gather(document, schema, DEPTH, &mut found);
@@ -34,7 +33,6 @@ fn gather(document: &Document, schema: &Value, depth: usize, found: &mut Vec<Str
     }
 }
 
-/// The subschemas that describe the same value.
 fn parts(schema: &Value) -> impl Iterator<Item = &Value> {
     let lists = ["allOf", "anyOf", "oneOf"].into_iter();
     lists
@@ -42,7 +40,6 @@ fn parts(schema: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// Whether a schema describes bytes, or a list of them, which JSON carries as Base64.
 fn is_binary(document: &Document, schema: &Value, depth: usize) -> bool {
     let schema = document.resolve(schema).unwrap_or(schema);
     let says = |keyword: &str, word: &str| schema.get(keyword).is_some_and(|said| said == word);

@@ -53,7 +53,7 @@ pub(in crate::openapi) struct OperationObject {
     pub(in crate::openapi) servers: Vec<ServerObject>,
 }
 
-/// A `Security Requirement` object: schemes that a call needs together.
+/// Schemes that a call needs together.
 pub(in crate::openapi) type Requirement = BTreeMap<String, Value>;
 
 #[derive(Debug, Deserialize)]
@@ -73,7 +73,6 @@ pub(in crate::openapi) struct Parameter {
     pub(in crate::openapi) explode: Option<bool>,
     #[serde(default, deserialize_with = "truth")]
     pub(in crate::openapi) allow_reserved: bool,
-    /// An extension that lets a path parameter span several segments.
     #[serde(rename = "x-multi-segment", default, deserialize_with = "truth")]
     pub(in crate::openapi) multi_segment: bool,
     pub(in crate::openapi) schema: Option<Value>,
@@ -82,7 +81,6 @@ pub(in crate::openapi) struct Parameter {
 }
 
 impl Parameter {
-    /// A parameter that the path names and the document does not describe.
     pub(in crate::openapi) fn undescribed(name: &str, location: ParameterLocation) -> Self {
         Self {
             name: name.to_owned(),
@@ -98,14 +96,12 @@ impl Parameter {
         }
     }
 
-    /// Whether this is the path parameter `name`, and may span several segments.
     pub(in crate::openapi) fn takes_segments(&self, name: &str) -> bool {
         let may = self.allow_reserved || self.multi_segment;
         self.location == ParameterLocation::Path && may && self.name == name
     }
 }
 
-/// The place of a parameter in the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::openapi) enum ParameterLocation {
@@ -120,7 +116,6 @@ pub(in crate::openapi) enum ParameterLocation {
     Bound,
 }
 
-/// The serialization of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::openapi) enum ParameterStyle {
@@ -138,7 +133,7 @@ pub(in crate::openapi) enum ParameterStyle {
     TabDelimited,
 }
 
-/// A style as written in a document, including Swagger 2.0's `collectionFormat`.
+/// A style or Swagger 2.0's `collectionFormat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::openapi) struct WrittenStyle {
     /// `None` for the default of the parameter's place.
@@ -164,7 +159,6 @@ pub(in crate::openapi) struct MediaType {
     pub(in crate::openapi) encoding: BTreeMap<String, Encoding>,
 }
 
-/// The `Encoding` object of a form's property.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::openapi) struct Encoding {
@@ -194,12 +188,11 @@ pub(in crate::openapi) enum SecurityScheme {
     MutualTLS {},
 }
 
-/// Text, including scalars that YAML reads as another type, such as numbers.
+/// YAML may read text as another type, such as a number.
 fn any_text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(text(&Value::deserialize(from)?))
 }
 
-/// Optional text. Values that are not scalars are ignored.
 fn some_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let value = Value::deserialize(from)?;
     let is_scalar = !value.is_null() && !value.is_object() && !value.is_array();
@@ -218,7 +211,6 @@ fn truth<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(some_truth(from)?.unwrap_or_default())
 }
 
-/// A boolean, or a string that spells one.
 fn some_truth<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::Bool(value) => Some(value),
@@ -228,7 +220,7 @@ fn some_truth<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Err
     })
 }
 
-/// Parses a style. An unknown word counts as the default style.
+/// An unknown word counts as the default style.
 fn written_style<'de, D: Deserializer<'de>>(from: D) -> Result<WrittenStyle, D::Error> {
     let value = Value::deserialize(from)?;
     let list = |style, explode| WrittenStyle {

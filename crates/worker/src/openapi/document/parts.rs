@@ -9,10 +9,8 @@ use serde_json::{Map, Value};
 
 use super::tidy::Place;
 
-/// The member that holds the other files.
 const PARTS: &str = "x-shoal-parts";
 
-/// The location of a part of a document.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::openapi) enum PartLocation {
     /// A file, relative to the directory of the document.
@@ -20,11 +18,10 @@ pub(in crate::openapi) enum PartLocation {
     Url(Url),
 }
 
-/// A document whose parts are being gathered.
 pub(in crate::openapi) struct Parts {
     root: Value,
     location: PartLocation,
-    /// The document's own URI (`$self`).
+    /// The document's own URI.
     own_name: Option<String>,
     names: BTreeMap<PartLocation, String>,
     found: Map<String, Value>,
@@ -32,7 +29,6 @@ pub(in crate::openapi) struct Parts {
     wanted: Vec<PartLocation>,
 }
 
-/// A document with all its parts.
 pub(super) struct Gathered {
     pub(super) root: Value,
     /// Reasons why parts are missing, by their JSON Pointers.
@@ -40,10 +36,6 @@ pub(super) struct Gathered {
 }
 
 impl PartLocation {
-    /// Resolves a reference relative to this location.
-    ///
-    /// # Errors
-    /// Why Shoal may not read the target.
     fn join(&self, reference: &str) -> Result<Self, String> {
         if let Ok(url) = Url::parse(reference) {
             return match url.scheme() {
@@ -95,7 +87,6 @@ impl std::fmt::Display for PartLocation {
 }
 
 impl Parts {
-    /// Starts with the document itself, which is at `location`.
     pub(in crate::openapi) fn new(root: Value, location: PartLocation) -> Self {
         let own_name = root.get("$self").and_then(Value::as_str).map(str::to_owned);
         let mut parts = Self {
@@ -111,12 +102,10 @@ impl Parts {
         parts
     }
 
-    /// Takes the parts that must be read next.
     pub(in crate::openapi) fn take_wanted(&mut self) -> Vec<PartLocation> {
         std::mem::take(&mut self.wanted)
     }
 
-    /// Adds a part, or the reason why it is missing.
     pub(in crate::openapi) fn add(&mut self, location: &PartLocation, part: Result<Value, String>) {
         let Some(name) = self.names.get(location).cloned() else {
             return;
@@ -150,8 +139,7 @@ impl Parts {
         }
     }
 
-    /// Redirects the references of a part to the places of their targets in the merged document. `pointer` is the
-    /// part's own place.
+    /// Redirects the references of a part, which will be at `pointer`, into the merged document.
     fn linked(&mut self, mut value: Value, from: &PartLocation, pointer: &str) -> Value {
         self.link(&mut value, Place::Object, from, pointer);
         value
@@ -217,7 +205,7 @@ impl Parts {
     }
 }
 
-/// Resolves the dots of a path, and refuses paths that leave the starting directory.
+/// Resolves `.` and `..`. The path must stay below its start.
 fn within(path: &Path) -> Result<PathBuf, String> {
     let mut resolved = PathBuf::new();
     for component in path.components() {

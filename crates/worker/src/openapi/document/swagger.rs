@@ -1,5 +1,4 @@
-//! Converts Swagger 2.0 to OpenAPI 3.0. Schemas stay in place, so that references such as `#/definitions/Pet` stay
-//! valid.
+//! Converts Swagger 2.0 to OpenAPI 3.0. Schemas stay in place, so that references to them stay valid.
 
 mod parameters;
 
@@ -8,15 +7,9 @@ use serde_json::{Map, Value, json};
 use self::parameters::{Given, given};
 use super::{Document, text};
 
-/// The members of a path that are operations.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
-/// The default media type of bodies and responses.
 const JSON: &str = "application/json";
 
-/// Converts a document.
-///
-/// # Errors
-/// When the document is not an object.
 pub(super) fn converted(document: &Document) -> Result<Value, String> {
     let Value::Object(mut root) = document.root.clone() else {
         return Err("it is no object".to_owned());
@@ -48,7 +41,7 @@ pub(super) fn converted(document: &Document) -> Result<Value, String> {
     Ok(Value::Object(root))
 }
 
-/// The service's URL. Without a host, the document's own host is used.
+/// Without a host, the document's own host is used.
 fn servers(root: &Map<String, Value>) -> Value {
     let says = |name: &str| root.get(name).map(text).filter(|said| !said.is_empty());
     let path = says("basePath").unwrap_or_else(|| "/".to_owned());
@@ -60,7 +53,7 @@ fn servers(root: &Map<String, Value>) -> Value {
     let scheme = ["https", "http"]
         .into_iter()
         .find(|known| schemes.iter().any(|scheme| scheme == known));
-    // Without a scheme, the document's own scheme is used.
+    // Without a scheme, the document's own is used.
     let scheme = scheme.map_or_else(String::new, |scheme| format!("{scheme}:"));
     let path = path.trim_start_matches('/');
     json!([{ "url": format!("{scheme}//{host}/{path}") }])
@@ -79,7 +72,6 @@ fn types(said: Option<&Value>) -> Vec<String> {
     said.into_iter().flatten().map(text).collect()
 }
 
-/// The defaults of all operations.
 struct Usual<'a> {
     document: &'a Document,
     consumes: Vec<String>,
@@ -153,7 +145,6 @@ impl Usual<'_> {
     }
 }
 
-/// Renames `x-nullable`, the Swagger 2.0 form of `nullable`.
 fn rename_nullable(members: &mut Map<String, Value>) {
     if members.get("x-nullable").is_some_and(Value::is_boolean)
         && let Some(nullable) = members.remove("x-nullable")

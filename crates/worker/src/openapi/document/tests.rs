@@ -84,7 +84,6 @@ fn members_that_are_null_are_not_there() {
         get["parameters"],
         json!([{ "name": "id", "in": "query", "schema": schema }])
     );
-    // A scheme without scopes stays.
     assert_eq!(get["security"], json!([{ "key": [] }]));
     assert_eq!(get["responses"], json!({ "200": {} }));
     assert!(document["components"]["examples"]["e"]["value"].is_null());
@@ -158,7 +157,6 @@ fn parts_become_one_document() {
     parts.add(&location("paths/a.yml"), Ok(item));
     parts.add(&location("gone.yml"), Err("it is not there".to_owned()));
     assert_eq!(parts.take_wanted(), [location("paths/b c/a.json")]);
-    // The part refers back to the document.
     let last = json!({ "x": 1, "back": { "$ref": "../a.yml#/item/get" } });
     parts.add(&location("paths/b c/a.json"), Ok(last));
     assert_eq!(parts.take_wanted(), []);

@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Members that hold data, in which null is a valid value.
 const DATA: [&str; 6] = ["const", "default", "enum", "example", "examples", "value"];
-/// Members whose own members are named by the document's author.
+/// Members whose own members the author names.
 const NAMED: [&str; 24] = [
     "$defs",
     "additionalOperations",
@@ -32,19 +31,15 @@ const NAMED: [&str; 24] = [
     "webhooks",
 ];
 
-/// The kind of value at a position in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::openapi) enum Place {
-    /// An object of the specification, or a list of such objects.
     Object,
-    /// An object whose members are named by the author.
+    /// The author names the members.
     Names,
-    /// Data, which is left unchanged.
     Data,
 }
 
 impl Place {
-    /// The place of the member `key` of an object at this place.
     pub(in crate::openapi) fn of(self, key: &str, value: &Value) -> Self {
         match self {
             Self::Data => Self::Data,
@@ -56,7 +51,7 @@ impl Place {
     }
 }
 
-/// Removes null members and items. A null under a name of the author becomes an empty object.
+/// A null under a name of the author becomes an empty object.
 pub(super) fn without_nulls(value: &mut Value) {
     tidy(value, Place::Object);
 }
@@ -89,7 +84,7 @@ fn tidy(value: &mut Value, place: Place) {
     }
 }
 
-/// Keeps `- scheme:`, a scheme without scopes. Removing it would allow calls without credentials.
+/// Without its scopes, `- scheme:` would allow calls without credentials.
 fn requirements(value: &mut Value) {
     for item in value.as_array_mut().into_iter().flatten() {
         for scopes in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -100,7 +95,7 @@ fn requirements(value: &mut Value) {
     }
 }
 
-/// Restores the type `null`, which YAML reads as a value in `type: [string, null]`.
+/// YAML reads `null` as a value in `type: [string, null]`.
 fn kinds(value: &mut Value) {
     for kind in value.as_array_mut().into_iter().flatten() {
         if kind.is_null() {

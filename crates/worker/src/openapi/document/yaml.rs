@@ -4,17 +4,12 @@ use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Options};
 
-/// Maximum nodes made by aliases, plus one for every four bytes of text. A node takes about 100 bytes of memory.
+/// Maximum nodes made by aliases, besides one for every four bytes of text. A node takes about 100 bytes.
 const REPEATED: usize = 1_000_000;
-/// Maximum bytes of text made by aliases, plus the length of the document.
+/// Maximum bytes of text made by aliases, besides the document's own.
 const REPEATED_BYTES: usize = 64 * 1024 * 1024;
-/// Maximum nesting of a document, in JSON too.
 const DEPTH: usize = 128;
 
-/// Parses a text.
-///
-/// # Errors
-/// Says what is wrong with the text.
 pub(super) fn read(text: &[u8]) -> Result<Value, String> {
     let text = decoded(text)?;
     let text = text.trim_start_matches('\u{feff}');
@@ -57,7 +52,6 @@ fn is_duplicate(error: &Error) -> bool {
     matches!(error.without_snippet(), Error::DuplicateMappingKey { .. })
 }
 
-/// Limits a document by its size, and the expansion of its aliases by separate limits.
 fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
     let repeated = REPEATED.saturating_add(text.len() / 4);
     let nodes = text.len().saturating_add(repeated);

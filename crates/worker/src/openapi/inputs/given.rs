@@ -8,13 +8,10 @@ use shoal_ports::shown;
 use super::{Inputs, ParameterInput};
 use crate::openapi::schema::WIRE_NAME;
 
-/// Maximum unknown arguments of one call in the log.
 const LOGGED: usize = 5;
-/// Maximum characters of such a name.
 const LOGGED_NAME: usize = 64;
 
-/// The property names of a closed schema, both as listed and as the service spells them. Returns `None` for an open
-/// schema.
+/// All names of a closed schema's properties: listed names and the service's.
 pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
     if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
         return None;
@@ -26,11 +23,8 @@ pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
 }
 
 impl Inputs {
-    /// Renames a call's arguments: parameters to their names in the tool, all others to the service's names. A caller
-    /// may use either name.
-    ///
-    /// # Errors
-    /// Says what is wrong with the arguments. The message is for the caller.
+    /// Renames a call's arguments: parameters to the tool's names, all others to the service's. A caller may use either
+    /// name.
     pub(in crate::openapi) fn request_arguments(
         &self,
         arguments: Map<String, Value>,
@@ -50,7 +44,6 @@ impl Inputs {
         }
     }
 
-    /// The parameter with this name at the service, unless the tool has an argument of that name.
     fn parameter_called(&self, name: &str) -> Result<Option<&ParameterInput>, String> {
         if self.has_argument(name) {
             return Ok(None);
@@ -65,13 +58,12 @@ impl Inputs {
         }
     }
 
-    /// Whether the tool has a parameter of this name, or its body is the argument of this name.
     fn has_argument(&self, name: &str) -> bool {
         let body = self.body.as_ref().and_then(|body| body.argument.as_deref());
         body == Some(name) || self.parameters.iter().any(|it| it.name == name)
     }
 
-    /// Drops arguments that a closed schema does not list, because some clients add their own.
+    /// Some clients add arguments of their own.
     fn leave_out_unknown(&self, given: &mut Map<String, Value>) {
         let before = given.len();
         let mut names = Vec::new();
@@ -93,7 +85,6 @@ impl Inputs {
     }
 }
 
-/// Inserts a member, unless it already has a different value.
 pub(super) fn put(
     members: &mut Map<String, Value>,
     name: String,

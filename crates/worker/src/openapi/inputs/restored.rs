@@ -8,10 +8,9 @@ use shoal_protocol::is_legal_name;
 use super::given::put;
 use crate::openapi::schema::WIRE_NAME;
 
-/// Maximum schemas visited for one call's arguments.
 const MOST_STEPS: usize = 5_000_000;
 
-/// A tool's schema with the service's names at the properties that are listed under other names.
+/// A tool's schema that also holds the service's names.
 #[derive(Clone, Debug)]
 pub(in crate::openapi) struct WireNames(pub(super) Value);
 
@@ -19,7 +18,7 @@ impl WireNames {
     /// Renames the arguments at every depth.
     ///
     /// # Errors
-    /// When a member is given under both names with different values, or the arguments need too many steps.
+    /// When a member is given twice with different values, or the arguments need too many steps.
     pub(in crate::openapi) fn restored(
         &self,
         arguments: Map<String, Value>,
@@ -45,7 +44,6 @@ impl WireNames {
 struct Walk<'a> {
     root: &'a Value,
     left: usize,
-    /// The message about the first member that is given twice.
     conflict: Option<String>,
 }
 
@@ -116,8 +114,7 @@ impl<'a> Walk<'a> {
         restored
     }
 
-    /// The property with this listed name or service name. Listed names are always legal, so an illegal name is the
-    /// service's.
+    /// Listed names are always legal, so an illegal name is the service's.
     fn property(&mut self, schema: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
         let properties = schema.get("properties")?.as_object()?;
         if is_legal_name(name) {

@@ -1,9 +1,7 @@
-//! Parses the expressions between braces in a path: names with the operators of RFC 6570, `google.api.http` and web
-//! frameworks.
+//! Parses braces in paths, with the operators of RFC 6570, `google.api.http` and web frameworks.
 
 use super::Segments;
 
-/// One value of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expression {
     /// Text before the value: `{.format}`, `{/id}`.
@@ -12,7 +10,6 @@ pub(super) struct Expression {
     pub(super) segments: Segments,
 }
 
-/// The meaning of a pair of braces.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Braces {
     Values(Vec<Expression>),
@@ -20,7 +17,7 @@ pub(super) enum Braces {
     Query(Vec<String>),
 }
 
-/// Parses the text between braces. If the document declares a parameter of exactly that name, the text is a name.
+/// A declared parameter's name is taken literally.
 pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces {
     let whole = |segments| {
         Braces::Values(vec![Expression {
@@ -73,7 +70,6 @@ pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces 
     Braces::Values(expressions)
 }
 
-/// Splits a name from the pattern that gives its number of segments.
 fn named(written: &str) -> (&str, Segments) {
     if let Some((name, pattern)) = written.split_once('=') {
         return match pattern {

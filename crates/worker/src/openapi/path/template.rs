@@ -5,12 +5,10 @@ use super::{BoundPath, PathPiece, QueryPair, Segments, literal};
 use crate::openapi::document::{Parameter, ParameterLocation};
 use crate::openapi::inputs::{Inputs, Unsupported};
 
-/// A path that names its parameters.
 #[derive(Debug)]
 pub(in crate::openapi) struct PathTemplate {
     parts: Vec<Part>,
     query: Vec<(String, Option<Vec<Part>>)>,
-    /// Query parameters that the path names.
     in_query: Vec<String>,
 }
 
@@ -21,10 +19,7 @@ enum Part {
 }
 
 impl PathTemplate {
-    /// Parses a path. Text after `#` only distinguishes operations, so it is dropped.
-    ///
-    /// # Errors
-    /// When the path leads to another host.
+    /// Text after `#` only distinguishes operations, so it is dropped.
     pub(in crate::openapi) fn parse(
         written: &str,
         declared: &[Parameter],
@@ -91,28 +86,24 @@ impl PathTemplate {
         self.in_query.extend(own.into_iter().map(|(name, _)| name));
     }
 
-    /// The names in the path itself.
     pub(in crate::openapi) fn names(&self) -> impl Iterator<Item = &str> {
         names(&self.parts)
     }
 
-    /// The names in values of the path's query.
     pub(in crate::openapi) fn query_names(&self) -> impl Iterator<Item = &str> {
         let values = self.query.iter().filter_map(|(_, value)| value.as_deref());
         values.flat_map(names)
     }
 
-    /// The query parameters that the path names.
     pub(in crate::openapi) fn parameters(&self) -> impl Iterator<Item = &str> {
         self.in_query.iter().map(String::as_str)
     }
 
-    /// Whether the path sets the value of this query parameter.
     pub(in crate::openapi) fn fixes(&self, name: &str) -> bool {
         self.query.iter().any(|(fixed, _)| fixed == name)
     }
 
-    /// Binds each name to a parameter of the tool, which must have one for each.
+    /// The tool must have a parameter for each name.
     pub(in crate::openapi) fn bind(&self, inputs: &Inputs) -> BoundPath {
         let pieces = |parts: &[Part], place: ParameterLocation| {
             let mut pieces = Vec::new();
@@ -151,7 +142,7 @@ fn names(parts: &[Part]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Splits a path from its query. A `?` between braces does not start the query.
+/// A `?` between braces does not start the query.
 fn split(written: &str) -> (&str, Option<&str>) {
     let mut depth = 0_usize;
     for (at, c) in written.char_indices() {
@@ -190,7 +181,7 @@ fn parts(
     parts
 }
 
-/// Splits at the closing brace. A regular expression may contain nested braces.
+/// A regular expression may contain nested braces.
 fn closed(written: &str) -> Option<(&str, &str)> {
     let mut depth = 1_usize;
     for (at, c) in written.char_indices() {

@@ -7,7 +7,6 @@ use crate::openapi::document::Document;
 use crate::openapi::request::build;
 use crate::openapi::source::DocumentSource;
 
-/// The path and query of a call of the only operation, or the reason why it cannot be called.
 fn target(path: &str, parameters: Value, arguments: Value) -> Result<String, String> {
     let document = json!({
         "openapi": "3.1.0",

@@ -1,15 +1,14 @@
-//! Converts the targets of references. The nearest come first, so that they most often fit the limit.
+//! Converts the targets of references, the nearest first, so that they most often fit the limit.
 
 use serde_json::{Map, Value};
 
 use super::super::document::pointer;
 use super::{Open, Schemas, TooLarge};
 
-/// Keywords whose subschemas concern the same value.
 const SAME_VALUE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 impl<'a> Schemas<'a> {
-    /// Converts all definitions, directly and indirectly referenced. Returns them, and whether something is left out.
+    /// Also returns whether something is left out.
     pub(in crate::openapi) fn definitions(
         mut self,
     ) -> Result<(Map<String, Value>, bool), TooLarge> {
@@ -33,7 +32,7 @@ impl<'a> Schemas<'a> {
         Ok((definitions, self.is_cut))
     }
 
-    /// The reference to a definition in the tool's schema, or `None` if the document's reference leads nowhere.
+    /// Returns `None` if the document's reference leads nowhere.
     pub(super) fn definition(
         &mut self,
         reference: &str,
@@ -80,7 +79,7 @@ impl<'a> Schemas<'a> {
 /// Bytes reserved for a definition that lists only its type.
 const STUB: usize = 64;
 
-/// Removes references by which a schema includes itself, which a validator would follow forever.
+/// A validator would follow such references forever.
 fn break_circles(definitions: &mut Map<String, Value>) {
     let edges: Vec<Vec<usize>> = definitions
         .values()
@@ -103,7 +102,6 @@ fn break_circles(definitions: &mut Map<String, Value>) {
     }
 }
 
-/// The edges whose removal leaves the graph without cycles.
 fn back_edges(edges: &[Vec<usize>]) -> Vec<(usize, usize)> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {

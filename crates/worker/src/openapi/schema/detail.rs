@@ -1,22 +1,19 @@
 //! Levels of detail of a tool's schema.
 
-/// A level of detail. A schema that is too large at one level is tried at the next.
+/// A schema that is too large at one level is tried at the next.
 #[derive(Debug)]
 pub(in crate::openapi) struct Detail {
-    /// The level's description for the operator.
     pub(in crate::openapi) about: &'static str,
-    /// Maximum nesting. Deeper schemas keep only their types.
+    /// Deeper schemas keep only their types.
     pub(super) depth: usize,
-    /// Maximum characters of a description.
     pub(super) text: usize,
     pub(super) examples: bool,
-    /// Maximum choices of an `enum`. Longer ones are left out.
+    /// Longer ones are left out.
     pub(super) choices: usize,
     /// Whether definitions that exceed the limit keep only their types.
     pub(super) stubs: bool,
 }
 
-/// The levels for a tool's arguments.
 pub(in crate::openapi) const INPUT: &[Detail] = &[
     Detail {
         about: "whole",
@@ -76,7 +73,6 @@ pub(in crate::openapi) const INPUT: &[Detail] = &[
     },
 ];
 
-/// The levels for a tool's structured results.
 pub(in crate::openapi) const OUTPUT: &[Detail] = &[
     Detail {
         about: "whole",

@@ -8,10 +8,8 @@ use super::names::{WIRE_NAME, aliases};
 use super::whole;
 use super::{Schemas, TooLarge, size};
 
-/// Maximum bytes of a schema's examples.
 const EXAMPLE: usize = 512;
 
-/// Keywords whose value is a schema.
 const ONE: [&str; 12] = [
     "items",
     "additionalItems",
@@ -26,16 +24,14 @@ const ONE: [&str; 12] = [
     "unevaluatedProperties",
     "contentSchema",
 ];
-/// Keywords of `ONE` whose boolean values stay booleans, the shortest form.
+/// Keywords whose boolean values stay booleans.
 const BOOLEAN: [&str; 4] = [
     "additionalItems",
     "additionalProperties",
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-/// Keywords whose value is a list of schemas.
 const LIST: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-/// Keywords whose value maps names to schemas.
 const NAMED: [&str; 2] = ["patternProperties", "dependentSchemas"];
 
 impl Schemas<'_> {
@@ -51,7 +47,7 @@ impl Schemas<'_> {
                 converted.insert("$ref".into(), reference.into());
             }
             if self.document.version() == OpenApiVersion::V3_0 {
-                // OpenAPI 3.0 ignores siblings of a reference, but authors often mean the description and `nullable`.
+                // OpenAPI 3.0 ignores siblings of a reference, but authors often mean these.
                 self.describe(members.get("description"), &mut converted)?;
                 return Ok(whole::finished(
                     converted,
@@ -129,7 +125,6 @@ impl Schemas<'_> {
         Ok(Value::Object(converted))
     }
 
-    /// Converts the properties that travel to the service, under legal names.
     fn properties(
         &mut self,
         properties: &Map<String, Value>,
@@ -179,7 +174,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// Refuses read-only properties, because the service might trust a caller that sends them.
+    /// The service might trust a caller that sends read-only properties.
     fn forbid(
         &mut self,
         hidden: &[&str],

@@ -1,15 +1,13 @@
-//! Converts the values of single keywords to JSON Schema 2020-12. A value that cannot be understood is dropped.
+//! Converts single keywords. A value that cannot be understood is dropped.
 
 use serde_json::{Number, Value, json};
 
 const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
-/// Maximum bytes of a default.
 const DEFAULT: usize = 512;
 
-/// Converts the value of a keyword that contains no schema. Returns `None` if the value is invalid or useless to
-/// clients.
+/// Returns `None` if the value is invalid or useless to clients.
 pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Value> {
     match keyword {
         "type" => {
@@ -55,10 +53,8 @@ pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Valu
     }
 }
 
-/// Maximum bytes of a title.
 const TITLE: usize = 100;
 
-/// The types that a schema names, as JSON Schema spells them.
 pub(super) fn types(value: Option<&Value>) -> Vec<&'static str> {
     let named = match value {
         Some(Value::String(name)) => vec![name.as_str()],
@@ -69,7 +65,7 @@ pub(super) fn types(value: Option<&Value>) -> Vec<&'static str> {
     };
     let mut kinds = Vec::new();
     for name in named {
-        // An unknown type may mean any type, so the result is no restriction.
+        // An unknown type may mean any type.
         let Some(kind) = kind(name) else {
             return Vec::new();
         };
@@ -108,7 +104,6 @@ fn number(value: &Value) -> Option<Value> {
     }
 }
 
-/// A number that is a valid count.
 fn count(value: &Value) -> Option<Value> {
     let number = number(value)?;
     let whole = number

@@ -1,7 +1,7 @@
 //! Converts schemas of a service's answers so loosely that real answers fit.
 //!
-//! Clients drop an answer that breaks its announced schema, and services often break their documents. Therefore every
-//! value may be `null` or missing, objects may have more members, and choices stay open.
+//! Services often break their documents, and clients then drop the answer. Therefore every value may be `null` or
+//! missing, objects may have more members, and choices stay open.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,6 @@ use super::keywords;
 use super::whole::{allow_null, written};
 use super::{Schemas, TooLarge, size};
 
-/// Maximum bytes of choices that become examples.
 const EXAMPLES: usize = 256;
 
 impl Schemas<'_> {
@@ -55,7 +54,7 @@ impl Schemas<'_> {
         if !of_all.is_empty() {
             converted.insert("allOf".into(), Value::Array(of_all));
         }
-        // Several of these loose alternatives may fit, so `oneOf` becomes `anyOf`.
+        // Several loose alternatives may fit.
         let mut of_any = self.listed(members.get("anyOf"), depth)?;
         of_any.extend(self.listed(members.get("oneOf"), depth)?);
         if !of_any.is_empty() {
@@ -90,7 +89,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// Lists the known choices as examples, because there may be others.
+    /// There may be other choices, so these become examples.
     fn choices(
         &mut self,
         members: &Map<String, Value>,

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 use shoal_protocol::{free_name, is_legal_name, legal_name};
 
-/// The keyword that holds the service's name of a renamed property.
+/// Holds the service's name of a renamed property.
 pub(in crate::openapi) const WIRE_NAME: &str = "x-shoal-name";
 
-/// The names under which properties of one object are listed. Legal names stay unchanged.
+/// Legal names stay unchanged.
 pub(in crate::openapi) fn aliases(names: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> = names
         .iter()
@@ -26,7 +26,6 @@ pub(in crate::openapi) fn aliases(names: &[&str]) -> Vec<String> {
     names.iter().map(alias).collect()
 }
 
-/// The schema as clients see it.
 pub(in crate::openapi) fn without_wire_names(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {

@@ -6,21 +6,17 @@ use std::collections::HashMap;
 use jsonschema::PatternOptions;
 use serde_json::json;
 
-/// Maximum bytes of a pattern.
 const LONGEST: usize = 4096;
-/// Maximum bytes of a compiled pattern.
 const COMPILED: usize = 1 << 20;
-/// Characters that have a meaning after a backslash.
 const ESCAPES: &str = "dDwWsStnvfrbBcxupP0123456789";
-/// Characters that must be escaped to stand for themselves.
 const SYNTAX: &str = "^$\\.*+?()[]{}|/";
 
-/// The translated patterns of a document, cached because many schemas share them and compiling is slow.
+/// A cache, because many schemas share patterns and compiling is slow.
 #[derive(Default)]
 pub(in crate::openapi) struct Patterns(RefCell<HashMap<String, Option<String>>>);
 
 impl Patterns {
-    /// Translates a pattern. Returns `None` if clients could not compile it.
+    /// Returns `None` if clients could not compile the pattern.
     pub(super) fn mended(&self, written: &str) -> Option<String> {
         if let Some(known) = self.0.borrow().get(written) {
             return known.clone();
@@ -44,7 +40,7 @@ fn mended(written: &str) -> Option<String> {
     compiles.then_some(pattern)
 }
 
-/// Removes the slashes of JavaScript, Perl and PHP. Returns `None` if flags change the pattern's meaning.
+/// Returns `None` if flags change the pattern's meaning.
 fn undelimited(written: &str) -> Option<&str> {
     let Some(inner) = written.strip_prefix('/') else {
         return Some(written);
@@ -199,7 +195,6 @@ impl Translation<'_> {
         }
     }
 
-    /// Writes a repetition count, or escapes a brace that stands for itself.
     fn brace(&mut self) {
         let inner = self.rest[1..].split_once('}').map(|(inner, _)| inner);
         let (least, most) = match inner {
@@ -225,7 +220,6 @@ impl Translation<'_> {
     }
 }
 
-/// POSIX character sets within a class.
 const POSIX: [(&str, &str); 8] = [
     ("[:alnum:]", "a-zA-Z0-9"),
     ("[:alpha:]", "a-zA-Z"),

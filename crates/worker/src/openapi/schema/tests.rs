@@ -8,7 +8,6 @@ fn document(version: &str, schemas: Value) -> Document {
     Document::parse(written.to_string().as_bytes()).unwrap()
 }
 
-/// Converts a schema, with its definitions as `$defs`.
 fn converted(
     document: &Document,
     direction: SchemaDirection,
@@ -337,7 +336,6 @@ fn wide() -> Document {
     document("3.1.0", Value::Object(schemas))
 }
 
-/// The schema in as much detail as fits.
 fn in_detail(document: &Document, limit: usize) -> Option<(Value, bool, &'static Detail)> {
     let patterns = Patterns::default();
     INPUT.iter().find_map(|detail| {

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 use shoal_protocol::{rewrite_exclusive_limits, rewrite_item_list};
 
-/// Makes the keywords of a schema consistent.
 pub(super) fn finished(mut schema: Map<String, Value>, nullable: bool) -> Map<String, Value> {
     rewrite_exclusive_limits(&mut schema);
     items(&mut schema);
@@ -18,7 +17,6 @@ pub(super) fn flag(schema: &Value, name: &str) -> bool {
     schema.get(name) == Some(&Value::Bool(true))
 }
 
-/// The value of `type` for these types.
 pub(super) fn written(kinds: &[&str]) -> Value {
     match kinds {
         [kind] => json!(kind),
@@ -32,7 +30,7 @@ pub(super) fn allow_null(kinds: &mut Vec<&'static str>) {
     }
 }
 
-/// Adds missing `items`, because clients refuse a list without them.
+/// Clients refuse a list without `items`.
 fn items(schema: &mut Map<String, Value>) {
     rewrite_item_list(schema);
     // The keyword has no meaning without a list of items.
@@ -47,7 +45,7 @@ fn items(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Converts choices to the schema's type, because YAML reads `no` and `1` as other types than authors mean.
+/// YAML reads `no` and `1` as other types than authors mean.
 fn choices(schema: &mut Map<String, Value>) {
     let kind = schema.get("type").and_then(Value::as_str);
     let kind = kind.map(str::to_owned);
@@ -69,7 +67,6 @@ fn choices(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Makes a schema accept `null` too.
 fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     if ["$ref", "allOf", "anyOf", "oneOf", "const"]
         .iter()

@@ -10,7 +10,7 @@ fn writer(parameter: Value) -> ParameterEncoder {
     ParameterEncoder::of(&parameter).unwrap()
 }
 
-/// The columns of the specification's tables: a string, a list and an object.
+/// The columns of the specification's tables.
 fn rows(of: impl Fn(&Value) -> String) -> [String; 3] {
     let values = [
         json!("blue"),

@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use crate::openapi::config::DeepLists;
 
-/// Encodes everything except unreserved characters, so that a value cannot leave its place.
+/// A value cannot leave its place.
 pub(super) const VALUE: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// The characters of `allowReserved`, without those that would end the value.
+/// Without the characters that would end the value.
 const RESERVED: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'/')
@@ -26,7 +26,7 @@ const RESERVED: &AsciiSet = &VALUE
     .remove(b',')
     .remove(b';');
 
-/// The reserved characters allowed in a path. `;` stays encoded because some servers drop the text after it.
+/// Some servers drop the text after `;`, so it stays encoded.
 pub(super) const RESERVED_IN_PATH: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'@')
@@ -41,7 +41,6 @@ pub(super) const RESERVED_IN_PATH: &AsciiSet = &VALUE
     .remove(b',')
     .remove(b'=');
 
-/// A value as plain text.
 pub(in crate::openapi) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -58,7 +57,7 @@ pub(super) fn encoded(text: &str, set: &'static AsciiSet) -> String {
     utf8_percent_encode(text, set).to_string()
 }
 
-/// Keeps reserved characters and existing percent-encoded triples (RFC 6570, 3.2.3).
+/// Keeps percent-encoded triples (RFC 6570, 3.2.3).
 pub(super) fn keeping_triples(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut rest = text;
@@ -82,7 +81,7 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The items except null, which has no form in a URL (RFC 6570, 2.3).
+/// `null` has no form in a URL (RFC 6570, 2.3).
 pub(super) fn defined(items: &[Value]) -> impl Iterator<Item = &Value> {
     items.iter().filter(|item| !item.is_null())
 }
@@ -96,7 +95,6 @@ pub(super) fn pairs(
     members.map(move |(key, value)| (encode(key), encode(&plain(value))))
 }
 
-/// Joins the items of a list, or the names and values of an object.
 pub(super) fn joined(
     value: &Value,
     between: &str,
@@ -117,7 +115,7 @@ pub(super) fn joined(
     }
 }
 
-/// Writes nested values as `name[key]=value`.
+/// Nested values: `name[key]=value`.
 pub(super) fn deep(
     name: &str,
     value: &Value,

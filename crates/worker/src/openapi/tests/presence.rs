@@ -16,7 +16,6 @@ async fn calls_wait_for_a_service_that_is_restarted() {
     result(running.call(&client, "listPets", json!({})).await);
     service.stop().await;
     let call = async || loop {
-        // A call waits only for a limited time, and the service may take longer.
         match running.call(&client, "listPets", json!({})).await {
             CallOutcome::Failed(CallFailure::Overloaded { .. }) => {}
             outcome => break outcome,

@@ -12,9 +12,8 @@ use shoal_outbound::Outbound;
 
 const SCRIPT: &str = "petstore.py";
 
-/// A running service, which is killed when dropped.
 pub(super) struct Petstore {
-    /// The service's URL, without a path.
+    /// Without a path.
     pub(super) url: String,
     child: Child,
 }
@@ -29,13 +28,11 @@ impl Petstore {
         self.child.kill().await.unwrap();
     }
 
-    /// Starts the service again at the same address.
     pub(super) async fn come_again(&mut self) {
         let port = self.url.rsplit(':').next().unwrap().to_owned();
         (self.child, self.url) = served(SCRIPT, &["--port", &port]).await;
     }
 
-    /// A configuration with short delays.
     pub(super) fn config(&self) -> OpenApiConfig {
         OpenApiConfig {
             restart_delay: Duration::from_millis(20).into(),
@@ -57,13 +54,11 @@ impl Petstore {
         .await
     }
 
-    /// The requests that the service has received.
     pub(super) async fn seen(&self) -> Value {
         let url = format!("{}/seen", self.url);
         reqwest::get(url).await.unwrap().json().await.unwrap()
     }
 
-    /// Waits until `holds` accepts the requests.
     pub(super) async fn seen_where(&self, what: &str, holds: impl Fn(&Value) -> bool) {
         let wait = async {
             while !holds(&self.seen().await) {
@@ -82,7 +77,6 @@ pub(super) fn result(outcome: CallOutcome) -> Value {
     }
 }
 
-/// The text of an error result.
 pub(super) fn told(outcome: CallOutcome) -> String {
     let result = result(outcome);
     assert_eq!(result["isError"], true, "{result}");

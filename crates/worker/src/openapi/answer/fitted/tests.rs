@@ -2,7 +2,6 @@ use serde_json::{Value, json};
 
 use super::{Fitted, fitted};
 
-/// The part of an answer that fits, confirmed by a validator.
 fn fitting(schema: &Value, answer: Value) -> Option<Value> {
     let validator = jsonschema::validator_for(schema).unwrap();
     match fitted(answer.clone(), schema, answer.to_string().len()) {

@@ -1,4 +1,4 @@
-//! Converts the parameters of a Swagger 2.0 operation to parameters and a body of OpenAPI 3.0.
+//! Converts the parameters of a Swagger 2.0 operation.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,6 @@ use super::JSON;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const MULTIPART: &str = "multipart/form-data";
-/// Members of a parameter that are not part of its schema.
 const NO_SCHEMA: [&str; 8] = [
     "allowEmptyValue",
     "collectionFormat",
@@ -19,13 +18,11 @@ const NO_SCHEMA: [&str; 8] = [
     "$ref",
 ];
 
-/// An operation's converted parameters and body.
 pub(super) struct Given {
     pub(super) parameters: Vec<Value>,
     pub(super) body: Option<Value>,
 }
 
-/// Converts the parameters of a path and of its operation. The operation's parameters replace those of the path.
 pub(super) fn given(
     document: &Document,
     common: Option<&Value>,
@@ -48,7 +45,7 @@ pub(super) fn given(
     Given { parameters, body }
 }
 
-/// Merges the lists. A reference that leads nowhere stays, so that a later step reports it.
+/// A reference that leads nowhere stays, so that a later step reports it.
 fn effective<'a>(document: &'a Document, lists: [Option<&'a Value>; 2]) -> Vec<&'a Value> {
     let mut all: Vec<&Value> = Vec::new();
     for written in lists.into_iter().flatten() {
@@ -87,14 +84,13 @@ fn converted(parameter: &Value) -> Value {
     Value::Object(converted)
 }
 
-/// The format of a list, by default `csv`.
 fn list_format(members: &Map<String, Value>) -> Option<String> {
     let is_list = members.get("type").is_some_and(|kind| kind == "array");
     let said = members.get("collectionFormat").map(text);
     is_list.then(|| said.unwrap_or_else(|| "csv".to_owned()))
 }
 
-/// The schema, whose keywords Swagger 2.0 writes into the parameter itself.
+/// Swagger 2.0 writes the keywords into the parameter itself.
 fn schema(members: &Map<String, Value>) -> Value {
     if let Some(schema) = members.get("schema") {
         return schema.clone();
@@ -134,7 +130,6 @@ fn with_notes(parameter: &Value, mut body: Value) -> Value {
     body
 }
 
-/// Converts form fields to a body. Forms with files are `multipart/form-data`.
 fn of_fields(fields: &[&Value], consumes: &[String]) -> Value {
     let mut properties = Map::new();
     let (mut required, mut encoding) = (Vec::new(), Map::new());
