@@ -7,57 +7,57 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum as _};
 use shoal_testkit::chaos::{self, Fault, Options};
 
-/// Starts a cluster of real processes, breaks it under load, and checks what its clients saw.
+/// Start a cluster of real processes, inject faults under load, and check the clients' histories.
 ///
-/// Prints a block for each kind of fault. The exit code is 1 if any promise was broken; then logs, histories
-/// and findings are left in a directory that is named. The `shoal` binary is the one in TEST_SHOAL_BIN, else
-/// the one beside this program.
+/// Prints a block for each kind of fault. The exit code is 1 if the cluster broke a promise; the report then names the
+/// directory of the logs, histories and findings. The `shoal` binary is TEST_SHOAL_BIN, else the one beside this
+/// program.
 #[derive(Debug, Parser)]
 #[command(after_help = kinds())]
 struct Arguments {
-    /// What fails: one of the kinds below; several, separated by commas; or all, each in turn.
+    /// Faults to inject: kinds from the list below, separated by commas, or all, each in turn.
     #[arg(long, default_value = "all")]
     fault: String,
-    /// For how long things fail, for each kind.
+    /// Duration of the faults, for each kind, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Clients, each with a session.
+    /// Number of clients of 2025-11-25, each with a session.
     #[arg(long, default_value_t = 200)]
     sessions: usize,
-    /// Clients of 2026-07-28.
+    /// Number of clients of 2026-07-28.
     #[arg(long, default_value_t = 50)]
     modern: usize,
-    /// Clients of 2026-07-28 whose calls become tasks.
+    /// Number of clients of 2026-07-28 whose calls become tasks.
     #[arg(long, default_value_t = 0)]
     tasks: usize,
-    /// Fixes every decision; drawn unless given.
+    /// Seed of all random decisions [default: a random one, which is printed].
     #[arg(long)]
     seed: Option<u64>,
-    /// Edges.
+    /// Number of edges.
     #[arg(long, default_value_t = 3)]
     edges: usize,
-    /// Session nodes.
+    /// Number of session nodes.
     #[arg(long, default_value_t = 3)]
     sessions_nodes: usize,
-    /// Workers.
+    /// Number of workers.
     #[arg(long, default_value_t = 2)]
     workers: usize,
-    /// How long a node owns its sessions without renewing its lease, in milliseconds.
+    /// Time for which a node owns its sessions without renewing its lease, in milliseconds.
     #[arg(long, default_value_t = 3000)]
     lease_ms: u64,
-    /// How long a connection between two members may be silent before it counts as broken, in milliseconds.
+    /// Silence after which a connection between two members counts as broken, in milliseconds.
     #[arg(long, default_value_t = 1500)]
     silence_ms: u64,
-    /// How long open requests may take once nothing fails any more, in seconds.
+    /// Maximum time for open requests to finish after the last fault, in seconds.
     #[arg(long, default_value_t = 60)]
     settle: u64,
-    /// How long a client thinks between two calls, at most, in milliseconds.
+    /// Maximum pause of a client between two calls, in milliseconds.
     #[arg(long, default_value_t = 1500)]
     thinking_ms: u64,
-    /// Everything in one process on its embedded store; only with --fault none.
+    /// Run everything in one process on its embedded store; only with --fault none.
     #[arg(long)]
     one_process: bool,
-    /// A setting of every member, such as logging.level=debug; may be repeated.
+    /// Setting of every member, such as logging.level=debug; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
 }

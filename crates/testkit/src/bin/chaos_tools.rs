@@ -39,21 +39,21 @@ struct ChaosTools {
 
 #[derive(Deserialize, JsonSchema)]
 struct Nonce {
-    /// What the answer repeats.
+    /// Text that the answer repeats.
     nonce: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Work {
-    /// What the answer repeats, and the ledger notes.
+    /// Text that the answer repeats and the ledger records.
     nonce: String,
-    /// How long it takes, in milliseconds.
+    /// Duration of the call, in milliseconds.
     ms: u64,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Steps {
-    /// What the answer repeats.
+    /// Text that the answer repeats.
     nonce: String,
     /// How many steps to report.
     count: u32,

@@ -10,50 +10,50 @@ use clap::Parser;
 use shoal_testkit::cluster::{Cluster, Tools};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Starts Redis, edges, session nodes and workers as processes of their own, behind a proxy that sends
-/// each request to the next edge.
+/// Start Redis, edges, session nodes and workers as separate processes, behind a proxy that sends each request to the
+/// next edge.
 ///
-/// Prints `testkit: serving MCP on URL` and runs until SIGTERM or SIGINT. The `shoal` binary is the one in
-/// TEST_SHOAL_BIN, else the one beside this program.
+/// Prints `testkit: serving MCP on URL` and runs until SIGTERM or SIGINT. The `shoal` binary is TEST_SHOAL_BIN, else
+/// the one beside this program.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Edges.
+    /// Number of edges.
     #[arg(long, default_value_t = 3)]
     edges: usize,
-    /// Session nodes.
+    /// Number of session nodes.
     #[arg(long, default_value_t = 3)]
     sessions: usize,
-    /// Workers.
+    /// Number of workers.
     #[arg(long, default_value_t = 2)]
     workers: usize,
-    /// Everything in one process, on its embedded store.
+    /// Run everything in one process, on its embedded store.
     #[arg(long)]
     one_process: bool,
-    /// The processes show one another certificates, made for this run.
+    /// Secure the connections between processes by TLS, with certificates made for this run.
     #[arg(long, conflicts_with = "one_process")]
     tls: bool,
-    /// Where the proxy listens.
+    /// Address of the proxy; port 0 chooses a free port.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// How long a node owns its sessions without renewing its lease, in milliseconds.
+    /// Time for which a node owns its sessions without renewing its lease, in milliseconds [default: that of shoal].
     #[arg(long)]
     lease_ms: Option<u64>,
-    /// A setting of every member, such as streams.retry=100ms; may be repeated.
+    /// Setting of every member, such as streams.retry=100ms; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
-    /// Copies the logs of all members here at the end.
+    /// Directory to copy the logs of all members to at the end.
     #[arg(long, value_name = "DIRECTORY")]
     logs: Option<PathBuf>,
-    /// The demo tools (the default).
+    /// Serve the demo tools (the default).
     #[arg(long)]
     demo: bool,
-    /// The fixtures of the official conformance suite.
+    /// Serve the fixtures of the official conformance suite.
     #[arg(long, conflicts_with = "demo")]
     conformance: bool,
-    /// The tools of chaos runs.
+    /// Serve the tools of chaos runs.
     #[arg(long, conflicts_with_all = ["demo", "conformance"])]
     chaos_tools: bool,
-    /// A stdio server with its arguments.
+    /// Stdio server to run, with its arguments.
     #[arg(last = true, conflicts_with_all = ["demo", "conformance", "chaos_tools"])]
     command: Vec<String>,
 }

@@ -11,42 +11,42 @@ use shoal_testkit::cluster::Role;
 use shoal_testkit::roll::{self, Clients, Options, Report, Toolset};
 use shoal_testkit::service::Probing;
 
-/// Lets clients work while everything is restarted, and counts what they notice.
+/// Restart every process of a cluster while clients work, and count the failures that they notice.
 ///
-/// With --url, the clients alone: they work against that server for --seconds, while you restart it as you
-/// like. Without, Redis, edges, session nodes and workers are started as processes behind a balancer that
-/// picks an edge for each connection, by readiness probes, as a Service of Kubernetes does, and every process
-/// is replaced as a Deployment with maxSurge 1 and maxUnavailable 0 does.
+/// With --url, only the clients run: they work against that server for --seconds while you restart it. Without it,
+/// Redis, edges, session nodes and workers run as processes behind a balancer. Like a Kubernetes Service, the balancer
+/// picks a ready edge for each connection. Every process is replaced as by a Deployment with maxSurge 1 and
+/// maxUnavailable 0.
 ///
-/// The exit code is 0 if nobody noticed: no request failed, no session was opened anew, no event was lost or
-/// doubled, no call ran twice. The `shoal` binary is the one in TEST_SHOAL_BIN, else the one beside this program.
+/// The exit code is 0 if all requests succeeded, all sessions survived, each event arrived exactly once, and each call
+/// ran once. The `shoal` binary is TEST_SHOAL_BIN, else the one beside this program.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The endpoint of a running server, on this machine or in a private network, with the demo pool.
+    /// Endpoint of a running server with the demo pool, on this machine or in a private network.
     #[arg(long)]
     url: Option<String>,
-    /// With --url: for how long.
+    /// Duration of a run with --url, in seconds.
     #[arg(long, default_value_t = 60, requires = "url")]
     seconds: u64,
-    /// Clients of 2025-11-25, each with a session, an open stream, long calls and short calls.
+    /// Number of clients of 2025-11-25, each with a session, an open stream, long calls and short calls.
     #[arg(long, default_value_t = 500)]
     sessions: usize,
-    /// Clients of 2026-07-28; a tenth of the others unless given.
+    /// Number of clients of 2026-07-28 [default: a tenth of --sessions].
     #[arg(long)]
     modern: Option<usize>,
-    /// How long a client thinks between two calls, at most, in milliseconds.
+    /// Maximum pause of a client between two calls, in milliseconds.
     #[arg(long, default_value_t = 4000)]
     thinking_ms: u64,
-    /// How long a long call takes, at most, in milliseconds.
+    /// Maximum duration of a long call, in milliseconds.
     #[arg(long, default_value_t = 10_000)]
     longest_ms: u64,
-    /// The tools that are called.
+    /// Set of tools to call.
     #[arg(long, value_enum, default_value_t = Toolset::Demo)]
     tools: Toolset,
-    /// Fixes every decision of the clients.
+    /// Seed of all random decisions of the clients.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The roles that are restarted, in this order.
+    /// Roles to restart, in this order.
     #[arg(
         long,
         value_enum,
@@ -54,31 +54,31 @@ struct Arguments {
         default_value = "session,edge,worker"
     )]
     roles: Vec<Replaced>,
-    /// Processes of each role.
+    /// Number of processes of each role.
     #[arg(long, default_value_t = 2)]
     replicas: usize,
-    /// `shutdown.balancer_delay` of the processes, in milliseconds.
+    /// Setting `shutdown.balancer_delay` of the processes, in milliseconds.
     #[arg(long, default_value_t = 5000)]
     balancer_delay_ms: u64,
-    /// The time between two readiness probes, in milliseconds.
+    /// Time between two readiness probes, in milliseconds.
     #[arg(long, default_value_t = 2000)]
     probe_period_ms: u64,
-    /// Probes in a row that must fail until an edge is not ready.
+    /// Number of consecutive failed probes after which an edge is not ready.
     #[arg(long, default_value_t = 2)]
     probe_failures: u32,
-    /// How long a terminating edge is still given connections, in milliseconds.
+    /// Time for which a terminating edge still receives connections, in milliseconds.
     #[arg(long, default_value_t = 2000)]
     propagation_ms: u64,
-    /// How long a process may take to end until it is killed, in seconds.
+    /// Time after which a terminating process is killed, in seconds.
     #[arg(long, default_value_t = 60)]
     grace: u64,
-    /// How long the clients work before the first restart and after the last, in seconds.
+    /// Time under load before the first restart and after the last, in seconds.
     #[arg(long, default_value_t = 15)]
     calm: u64,
-    /// A setting of every process, such as logging.level=debug; may be repeated.
+    /// Setting of every process, such as logging.level=debug; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
-    /// Where to write the report as JSON.
+    /// File for the report as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
 }

@@ -12,7 +12,7 @@ use crate::check::Rules;
 /// The fault of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
     /// Edges are killed.
     Edge,
@@ -20,68 +20,69 @@ pub enum Fault {
     Session,
     /// Workers are killed.
     Worker,
-    /// A process of one role and one of another are killed at once.
+    /// A process of one role and a process of another are killed at the same time.
     TwoRoles,
-    /// Each second a member of the next role is killed, while most calls last 1 to 10 ms.
+    /// Every second a member of the next role is killed, while most calls take 1 to 10 ms.
     Churn,
-    /// All session nodes are killed at once, and come back while some workers cannot reach them.
+    /// All session nodes are killed at the same time, and return while some workers cannot reach them.
     NoSessionNodes,
-    /// Session nodes stop for longer than their lease, and go on.
+    /// Session nodes are paused for longer than their lease.
     Pause,
-    /// What a session node sends to workers is held up; it stops for longer than its lease, and meanwhile what it sent arrives.
+    /// A session node's messages to workers are delayed, and arrive while the node is paused for longer than its lease.
     LateStarts,
-    /// Session nodes stop for longer than connections may be silent, but go on within their lease.
+    /// Session nodes are paused for longer than connections may be silent, but shorter than their lease.
     ShortPause,
-    /// Edges stop, and go on.
+    /// Edges are paused.
     PauseEdge,
-    /// Workers stop, and go on.
+    /// Workers are paused.
     PauseWorker,
-    /// Redis stops, and goes on.
+    /// Redis is paused.
     PauseRedis,
-    /// The way between edges and a session node is cut, or silent.
+    /// The connection between edges and a session node is cut or silent.
     CutEdgeSession,
-    /// The way between session nodes and a worker is cut, or silent.
+    /// The connection between session nodes and a worker is cut or silent.
     CutSessionWorker,
     /// Connections between edges and session nodes, and of workers, are reset several times a second.
     Resets,
-    /// The way between a node (or all) and Redis is cut, or silent.
+    /// The connection between a node, or all nodes, and Redis is cut or silent.
     CutRedis,
-    /// Between two members, one hears the other and is not heard.
+    /// Messages between two members pass in only one direction.
     OneWay,
-    /// Between two members, or one and Redis, everything is late, or little passes in a second.
+    /// Messages between two members, or between a member and Redis, are delayed or limited to little data a second.
     Slow,
-    /// The clocks of all members are wrong; members of each role are killed, and come back with another wrong clock.
+    /// The clocks of all members are wrong. Members of each role are killed, and return with a different wrong clock.
     Clocks,
-    /// Members of each role can open no file and no connection any more, for a while.
+    /// Members of each role cannot open files or connections for a while.
     Descriptors,
-    /// Members of each role are killed, and come back with a standard error that nobody reads.
+    /// Members of each role are killed, and return with a standard error that has no reader.
     Stderr,
-    /// A worker is restarted, and has hardly any room for a while.
+    /// A worker is restarted, and has little capacity for a while.
     RefusingWorker,
-    /// Redis is killed and comes back with its data.
+    /// Redis is killed and returns with its data.
     RedisRestart,
-    /// Redis is killed and comes back without its data.
+    /// Redis is killed and returns without its data.
     RedisWipe,
-    /// Redis has no memory for more, for a while.
+    /// Redis has no free memory for a while.
     FullRedis,
     /// Redis cannot write to its disk, for a while.
     FullDisk,
-    /// Sentinel has a replica take Redis' place, which has all writes, or not the newest.
+    /// Sentinel promotes a replica that has all writes, or misses the newest.
     Sentinel,
-    /// In a Redis Cluster, a replica takes its master's place, who agrees or was killed.
+    /// In a Redis Cluster, a replica replaces its master, which cooperates or was killed.
     RedisCluster,
-    /// An edge is killed, and comes back under clients that listen there from its first moment. Then a list changes.
+    /// An edge is killed, and returns while clients listen there from its first moment. Then a list changes.
     StartingEdges,
-    /// An edge is restarted in order, under clients that call it all through its drain.
+    /// An edge is restarted gracefully while clients call it during its whole drain.
     DrainingEdges,
-    /// Sessions at the end of their time are all used again at once while their nodes sweep, and Redis stops again and again for
-    /// longer than a command may take.
+    /// Sessions that are about to expire are all used again at the same time, while their nodes sweep and Redis is
+    /// repeatedly paused for longer than the command timeout.
     Returning,
-    /// WebSocket clients come back without ids to sessions whose oldest events are gone, while session nodes are killed.
+    /// WebSocket clients return without event ids to sessions whose oldest events are gone, while session nodes are
+    /// killed.
     WithoutIds,
-    /// Every member is restarted in order, one after the other.
+    /// All members are restarted gracefully, one after the other.
     Rolling,
-    /// Any of these, but for the loss of data, on one Redis.
+    /// Random faults of this list, except those that lose data, on one Redis.
     Mixed,
 }
 

@@ -15,9 +15,9 @@ const STEP_MS: u64 = 400;
 /// The tools that clients call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Toolset {
-    /// Those of the demo server. A tool that counts its calls in the session shows repeated executions.
+    /// Tools of the demo server. A tool that counts its calls in the session reveals repeated executions.
     Demo,
-    /// Those of `chaos_tools`, whose executions are noted in a ledger.
+    /// Tools of `chaos_tools`, which record their executions in a ledger.
     Chaos,
 }
 
