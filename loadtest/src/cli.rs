@@ -20,139 +20,139 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Drives a server in a closed loop and verifies every answer.
+    /// Drive a server in a closed loop and verify every answer.
     Run(Run),
-    /// Drives a server with any mix of calls, in an open or closed loop, and verifies every answer.
+    /// Drive a server with a mix of calls, in an open or closed loop, and verify every answer.
     Load(Load),
-    /// Serves the floor: bare axum that parses and answers JSON-RPC.
+    /// Serve the floor: bare axum that parses and answers JSON-RPC.
     ServeFloor(ServeFloor),
-    /// Serves the peer: an echo server on the official Rust SDK.
+    /// Serve the peer: an echo server on the official Rust SDK.
     ServeRmcp(ServeRmcp),
-    /// Starts floor, peer and Shoal, drives them in turns, and prints one table.
+    /// Start the floor, the peer and Shoal, drive them in turns, and print one table.
     Table(Table),
-    /// Drives Shoal with and without telemetry, and with its collector down, in turns, and prints one table.
+    /// Drive Shoal in turns with telemetry, without it, and with its collector down, and print one table.
     Telemetry(crate::features::Telemetry),
-    /// Drives Shoal with validation, authentication and telemetry off and on, in turns, and prints one table.
+    /// Drive Shoal in turns with validation, authentication and telemetry off and on, and print one table.
     Features(crate::features::Features),
-    /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
+    /// Drop and resume streams at random, and check that each event arrives once and in order.
     Resume(Resume),
-    /// Makes one HTML page of results, with plots; it needs nothing else to be looked at.
+    /// Make one self-contained HTML page of results, with plots.
     Report(Report),
-    /// Puts two results or more side by side.
+    /// Compare two or more results.
     Compare(Compare),
-    /// Measures what large bodies cost beside the floor, and how much memory many at once take.
+    /// Measure the cost of large bodies, compared with the floor, and the memory for many at the same time.
     Payload(crate::payload::Payload),
-    /// Has clients come and go for a long time, and checks that nothing grows and nothing is left.
+    /// Open and end sessions for a long time, and check for growing memory and for leftovers.
     Soak(crate::soak::Soak),
-    /// Kills a process of a cluster under load, and measures what clients notice.
+    /// Kill a process of a cluster under load, and measure the interruption for clients.
     Failover(crate::failover::Failover),
-    /// Brings more calls than the workers of a cluster can run, and measures what is done and how soon the rest is refused.
+    /// Send more calls than a cluster's workers can run, and measure how many run and how soon the others are refused.
     Overload(crate::overload::Overload),
-    /// Has a resource change all the time, and measures how soon many listeners learn of the last change.
+    /// Change a resource continuously, and measure how soon many listeners learn of the last change.
     Listeners(crate::listeners::Listeners),
-    /// Has one tenant take all that it can get of a cluster, and measures what another one notices.
+    /// Let one tenant exhaust a cluster's limits, and measure the effect on another tenant.
     Tenants(crate::tenants::Tenants),
-    /// Shows hot spots of large clusters by simulation.
+    /// Simulate large clusters to show their hot spots.
     Simulate(crate::simulate::Simulate),
-    /// Says how many nodes a load takes, by what was measured.
+    /// Compute the number of nodes for a load from measured costs.
     Model(crate::model::Model),
-    /// Measures what each role of a cluster spends, for the model.
+    /// Measure the costs of each role of a cluster, for `model`.
     Cost(crate::cost::Cost),
-    /// Opens many streams on which nothing happens, holds them while calls run, and says what each costs.
+    /// Open many silent streams, hold them while calls run, and print the cost of each.
     Idle(Idle),
-    /// Holds a share of the streams of `idle`: what it starts once or more.
+    /// Hold a share of the streams of `idle`, which starts one or more such processes.
     #[command(hide = true)]
     IdleCrowd(IdleCrowd),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The MCP endpoint.
+    /// URL of the MCP endpoint.
     #[arg(long)]
     pub(crate) url: String,
-    /// The era to speak.
+    /// Protocol era to use.
     #[arg(long, value_enum)]
     pub(crate) mode: Mode,
-    /// Insist that the legacy server gives no session id, so that this is what is measured.
+    /// Fail if a legacy server issues a session id, so that the run measures a stateless server.
     #[arg(long)]
     pub(crate) legacy_stateless: bool,
-    /// Sessions that call at the same time.
+    /// Number of sessions that call at the same time.
     #[arg(long, default_value_t = 64)]
     pub(crate) sessions: usize,
-    /// Time measured.
+    /// Time to measure.
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Time under load before measuring.
+    /// Time under load before the measurement.
     #[arg(long, default_value = "2s", value_parser = duration)]
     pub(crate) warmup: Duration,
-    /// The tool to call: it must answer with the text that it is given.
+    /// Tool to call, which must echo its text argument.
     #[arg(long, default_value = "echo")]
     pub(crate) tool: String,
-    /// The name of the tool's argument.
+    /// Name of the tool's text argument.
     #[arg(long, default_value = "text")]
     pub(crate) argument: String,
-    /// What the tool puts before the text in its answer.
+    /// Prefix of the text in the tool's answer.
     #[arg(long, default_value = "")]
     pub(crate) answer_prefix: String,
-    /// The length of the text, in bytes.
+    /// Length of the text, in bytes.
     #[arg(long, default_value_t = 32)]
     pub(crate) text_bytes: usize,
-    /// Threads that generate load.
+    /// Number of threads that generate load.
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
-    /// A process of the server, for its CPU time and memory; may be repeated, descendants are found.
+    /// Process id of the server, to measure its CPU time and memory; includes its descendants; may be repeated.
     #[arg(long = "pid")]
     pub(crate) pids: Vec<u32>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeFloor {
-    /// The address to listen on.
+    /// Address to listen on; port 0 chooses a free port.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// End when standard input ends.
+    /// Exit when standard input ends.
     #[arg(long, hide = true)]
     pub(crate) while_input: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeRmcp {
-    /// The address to listen on.
+    /// Address to listen on; port 0 chooses a free port.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// End when standard input ends.
+    /// Exit when standard input ends.
     #[arg(long, hide = true)]
     pub(crate) while_input: bool,
     /// Keep legacy sessions.
     #[arg(long, default_value_t = true, action = ArgAction::Set)]
     pub(crate) stateful: bool,
-    /// Answer with JSON where possible; has an effect only without sessions.
+    /// Answer with JSON where possible; works only without sessions.
     #[arg(long, default_value_t = false, action = ArgAction::Set)]
     pub(crate) json: bool,
 }
 
-/// How cases are measured that take turns.
+/// Options for cases that are measured in turns.
 #[derive(Debug, Args)]
 pub(crate) struct Turns {
-    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    /// Shoal binary [default: `shoal` next to this program, if it exists].
     #[arg(long)]
     pub(crate) shoal: Option<PathBuf>,
-    /// Sessions that call at the same time.
+    /// Number of sessions that call at the same time.
     #[arg(long, default_value_t = 64)]
     pub(crate) sessions: usize,
-    /// Time measured for each case in each round, in seconds.
+    /// Time to measure each case in each round, in seconds.
     #[arg(long, default_value_t = 10)]
     pub(crate) seconds: u64,
-    /// Time under load before measuring.
+    /// Time under load before the measurement.
     #[arg(long, default_value = "2s", value_parser = duration)]
     pub(crate) warmup: Duration,
-    /// How often each case has its turn.
+    /// Number of turns of each case.
     #[arg(long, default_value_t = 3)]
     pub(crate) rounds: usize,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }
@@ -161,95 +161,97 @@ pub(crate) struct Turns {
 pub(crate) struct Table {
     #[command(flatten)]
     pub(crate) turns: Turns,
-    /// Other servers to measure as well, by name and separated by commas [all of them where none is named]. They are
+    /// Other servers to measure as well, separated by commas; all of them if the option has no value. They are
     /// installed from npm, PyPI and the Go module proxy first.
     #[arg(long, num_args = 0.., value_delimiter = ',', default_missing_value = "all")]
     pub(crate) peers: Vec<String>,
-    /// Where the peers are installed [default: `peers` next to this program].
+    /// Directory of the installed peers [default: `peers` next to this program].
     #[arg(long)]
     pub(crate) peers_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
-    /// An endpoint of the server; repeated, sessions and resumes are spread over all of them at random.
+    /// URL of an endpoint of the server; may be repeated to spread sessions and resumes over several endpoints at
+    /// random.
     #[arg(long = "url", required_unless_present = "shoal")]
     pub(crate) urls: Vec<String>,
-    /// The Shoal binary to start, instead of a URL.
+    /// Shoal binary to start, instead of a URL.
     #[arg(long, conflicts_with = "urls")]
     pub(crate) shoal: Option<PathBuf>,
-    /// Clients at the same time.
+    /// Number of clients at the same time.
     #[arg(long, default_value_t = 200)]
     pub(crate) clients: usize,
-    /// Time after which no new call begins.
+    /// Time during which new calls start.
     #[arg(long, default_value = "600s", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Fixes every random decision [default: a random one, which is printed].
+    /// Seed of all random decisions [default: a random one, which is printed].
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// The most progress notifications of one call.
+    /// Maximum progress notifications of one call.
     #[arg(long, default_value_t = 60)]
     pub(crate) max_steps: usize,
-    /// The longest time between two progress notifications.
+    /// Maximum time between two progress notifications.
     #[arg(long, default_value = "100ms", value_parser = duration)]
     pub(crate) max_interval: Duration,
-    /// A process of the server, for its memory; may be repeated, descendants are found.
+    /// Process id of the server, to measure its memory; includes its descendants; may be repeated.
     #[arg(long = "pid")]
     pub(crate) pids: Vec<u32>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Idle {
-    /// An endpoint of the server; repeated, streams and calls are spread over all of them evenly.
+    /// URL of an endpoint of the server; may be repeated to spread streams and calls over several endpoints evenly.
     #[arg(long = "url", required_unless_present = "shoal")]
     pub(crate) urls: Vec<String>,
-    /// The Shoal binary to start, instead of URLs.
+    /// Shoal binary to start, instead of URLs.
     #[arg(long, conflicts_with = "urls")]
     pub(crate) shoal: Option<PathBuf>,
-    /// Start it as two edges, session nodes, a worker and Redis; needs `redis-server`.
+    /// Start a cluster of two edges, session nodes, a worker and Redis; needs `redis-server`.
     #[arg(long, requires = "shoal")]
     pub(crate) cluster: bool,
-    /// Session nodes of that cluster.
+    /// Number of session nodes of that cluster.
     #[arg(long, default_value_t = 1, requires = "cluster")]
     pub(crate) session_nodes: usize,
-    /// First measure as many idle streams of bare axum, to compare with.
+    /// First measure the same number of idle streams of bare axum, for comparison.
     #[arg(long)]
     pub(crate) floor: bool,
-    /// What to open: sessions with their GET stream (`legacy`) or `subscriptions/listen` (`modern`).
+    /// Kind of streams: the GET streams of sessions (`legacy`) or `subscriptions/listen` (`modern`).
     #[arg(long, value_enum, default_value_t = Mode::Legacy)]
     pub(crate) mode: Mode,
-    /// Streams to hold open.
+    /// Number of streams to hold open.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) streams: usize,
-    /// Legacy sessions to open after that without a stream.
+    /// Number of legacy sessions without a stream to open afterwards.
     #[arg(long, default_value_t = 0)]
     pub(crate) bare_sessions: usize,
-    /// Time between opening and reading memory: longer than what the server waits before it puts sessions away.
+    /// Time between opening the streams and reading memory; must be longer than the server waits before it unloads
+    /// sessions.
     #[arg(long, default_value = "45s", value_parser = duration)]
     pub(crate) settle: Duration,
-    /// How long the streams are held while calls run.
+    /// Time for which the streams stay open while calls run.
     #[arg(long, default_value = "5m", value_parser = duration)]
     pub(crate) hold: Duration,
-    /// Echo calls per second meanwhile, in an open loop; 0 for none.
+    /// Echo calls a second during that time, in an open loop; 0 disables them.
     #[arg(long, default_value_t = 500)]
     pub(crate) rate: u32,
-    /// Sessions that these calls take turns over.
+    /// Number of sessions that make these calls in turns.
     #[arg(long, default_value_t = 64)]
     pub(crate) callers: usize,
-    /// How often the server promises to write on a silent stream.
+    /// Interval at which the server writes on a silent stream.
     #[arg(long, default_value = "15s", value_parser = duration)]
     pub(crate) keep_alive: Duration,
-    /// A process of the server as NAME=PID, for its memory; streams are shared out over processes that are named alike
-    /// but for their number (`edge-1`, `edge-2`).
+    /// Process of the server as NAME=PID, to measure its memory; may be repeated. Processes whose names differ only in
+    /// a number (`edge-1`, `edge-2`) share the streams.
     #[arg(long = "pid")]
     pub(crate) pids: Vec<crate::idle::NamedProcess>,
-    /// The HOST:PORT of the server's Redis, for its memory.
+    /// HOST:PORT of the server's Redis, to measure its memory.
     #[arg(long)]
     pub(crate) redis: Option<String>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }
@@ -260,10 +262,10 @@ pub(crate) struct IdleCrowd {
     pub(crate) urls: Vec<String>,
     #[arg(long, value_enum)]
     pub(crate) mode: Mode,
-    /// Leave the streams out: only sessions.
+    /// Open only sessions, without streams.
     #[arg(long)]
     pub(crate) bare: bool,
-    /// How many come before this share's.
+    /// Number of streams before this share.
     #[arg(long)]
     pub(crate) first: usize,
     #[arg(long)]

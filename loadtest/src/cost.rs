@@ -25,13 +25,13 @@ const KEEP_ALIVE: Duration = Duration::from_millis(500);
 /// `loadtest cost`.
 #[derive(Debug, Args)]
 pub(crate) struct Cost {
-    /// The Shoal binary [default: `shoal` next to this program].
+    /// Shoal binary [default: `shoal` next to this program].
     #[arg(long)]
     shoal: Option<PathBuf>,
-    /// Time measured for each load, in seconds.
+    /// Time to measure each load, in seconds.
     #[arg(long, default_value_t = 8)]
     seconds: u64,
-    /// Where to write the costs, in TOML, for `loadtest model --costs`.
+    /// File for the costs in TOML, for `loadtest model --costs`.
     #[arg(long)]
     out: Option<PathBuf>,
 }

@@ -27,46 +27,46 @@ enum Kill {
 /// What to do.
 #[derive(Debug, Args)]
 pub(crate) struct Failover {
-    /// The process to kill (SIGKILL).
+    /// Process to kill (SIGKILL).
     #[arg(long, value_enum)]
     kill: Kill,
-    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    /// Shoal binary [default: `shoal` next to this program, if it exists].
     #[arg(long)]
     shoal: Option<PathBuf>,
-    /// Calls in flight when a session node is killed.
+    /// Number of calls in flight when a session node is killed.
     #[arg(long, default_value_t = 1_000)]
     calls: usize,
-    /// Streams open on the edge that is killed.
+    /// Number of open streams on the killed edge.
     #[arg(long, default_value_t = 5_000)]
     streams: usize,
-    /// Clients that call all the time, on what is not killed or beside the calls in flight.
+    /// Number of clients that call continuously, on the processes that survive or beside the calls in flight.
     #[arg(long, default_value_t = 32)]
     steady: usize,
-    /// Calls a second that they make together.
+    /// Calls a second of all these clients together.
     #[arg(long, default_value_t = 200.0)]
     steady_rate: f64,
-    /// Edges.
+    /// Number of edges.
     #[arg(long, default_value_t = 2)]
     edges: usize,
-    /// Session nodes.
+    /// Number of session nodes.
     #[arg(long, default_value_t = 2)]
     session_nodes: usize,
-    /// How long a node owns its sessions without renewing its lease (`node.lease`).
+    /// Time for which a node owns its sessions without renewing its lease (`node.lease`).
     #[arg(long, default_value = "6s", value_parser = duration)]
     lease: Duration,
     /// Time under load before the kill.
     #[arg(long, default_value = "5s", value_parser = duration)]
     before: Duration,
-    /// Time under load after it.
+    /// Time under load after the kill.
     #[arg(long, default_value = "15s", value_parser = duration)]
     after: Duration,
-    /// The time between two messages of a call in flight.
+    /// Time between two messages of a call in flight.
     #[arg(long, default_value = "500ms", value_parser = duration)]
     interval: Duration,
-    /// A directory for what the processes log [default: nothing is kept].
+    /// Directory for the logs of the processes [default: none, logs are discarded].
     #[arg(long)]
     logs: Option<PathBuf>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }

@@ -42,25 +42,25 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// What to do.
 #[derive(Debug, Args)]
 pub(crate) struct Listeners {
-    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    /// Shoal binary [default: `shoal` next to this program, if it exists].
     #[arg(long)]
     shoal: Option<PathBuf>,
-    /// Clients that listen (`subscriptions/listen`).
+    /// Number of clients that listen (`subscriptions/listen`).
     #[arg(long, default_value_t = 2_000)]
     listeners: usize,
-    /// Edges.
+    /// Number of edges.
     #[arg(long, default_value_t = 3)]
     edges: usize,
     /// Changes a second.
     #[arg(long, default_value_t = 1_000.0)]
     rate: f64,
-    /// For how long there are changes.
+    /// Time during which the resource changes.
     #[arg(long, default_value = "30s", value_parser = duration)]
     duration: Duration,
-    /// A directory for what the processes log [default: nothing is kept].
+    /// Directory for the logs of the processes [default: none, logs are discarded].
     #[arg(long)]
     logs: Option<PathBuf>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }

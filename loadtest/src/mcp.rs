@@ -25,9 +25,9 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
-    /// Revision 2025-11-25: `initialize`, and a session where the server gives one.
+    /// Revision 2025-11-25: `initialize`, and a session if the server offers one.
     Legacy,
-    /// Revision 2026-07-28: everything in each request.
+    /// Revision 2026-07-28: self-contained requests.
     Modern,
 }
 

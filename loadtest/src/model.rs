@@ -20,7 +20,7 @@ const MEASURED: &str = include_str!("../model.toml");
 /// `loadtest model`.
 #[derive(Debug, Args)]
 pub(crate) struct Model {
-    /// Costs that `loadtest cost --out` has written [default: those that this program was built with].
+    /// File of costs from `loadtest cost --out` [default: the costs built into this program].
     #[arg(long)]
     costs: Option<PathBuf>,
     #[command(flatten)]

@@ -32,31 +32,31 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// What to do.
 #[derive(Debug, Args)]
 pub(crate) struct Overload {
-    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    /// Shoal binary [default: `shoal` next to this program, if it exists].
     #[arg(long)]
     shoal: Option<PathBuf>,
-    /// Workers.
+    /// Number of workers.
     #[arg(long, default_value_t = 2)]
     workers: usize,
-    /// Calls that each runs at once (`pools.demo.concurrency`).
+    /// Concurrent calls of each worker (`pools.demo.concurrency`).
     #[arg(long, default_value_t = 4)]
     places: usize,
-    /// How long a call takes.
+    /// Duration of a call.
     #[arg(long, default_value = "100ms", value_parser = duration)]
     service: Duration,
-    /// Calls that come, as a multiple of what the workers can run.
+    /// Calls to send, as a multiple of the workers' capacity.
     #[arg(long, default_value_t = 10.0)]
     times: f64,
-    /// Time under load before measuring: longer than a call may wait (`pools.demo.queue_age`).
+    /// Time under load before the measurement; must be longer than a call may wait (`pools.demo.queue_age`).
     #[arg(long, default_value = "8s", value_parser = duration)]
     warmup: Duration,
-    /// Time measured.
+    /// Time to measure.
     #[arg(long, default_value = "15s", value_parser = duration)]
     duration: Duration,
-    /// A directory for what the processes log [default: nothing is kept].
+    /// Directory for the logs of the processes [default: none, logs are discarded].
     #[arg(long)]
     logs: Option<PathBuf>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }

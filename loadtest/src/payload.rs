@@ -20,32 +20,33 @@ const LARGE: usize = 1 << 20;
 /// What to do.
 #[derive(Debug, Args)]
 pub(crate) struct Payload {
-    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    /// Shoal binary [default: `shoal` next to this program, if it exists].
     #[arg(long)]
     shoal: Option<PathBuf>,
-    /// Lengths of the echoed text, in bytes.
+    /// Lengths of the echoed text, in bytes, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1 << 20, 64 << 10, 1 << 10])]
     sizes: Vec<usize>,
-    /// Sessions that call at the same time while CPU time is measured.
+    /// Number of sessions that call at the same time while CPU time is measured.
     #[arg(long, default_value_t = 8)]
     sessions: usize,
-    /// Time measured for each case in each round.
+    /// Time to measure each case in each round.
     #[arg(long, default_value = "5s", value_parser = duration)]
     duration: Duration,
-    /// Time under load before measuring.
+    /// Time under load before the measurement.
     #[arg(long, default_value = "1s", value_parser = duration)]
     warmup: Duration,
-    /// How often each case has its turn; 0 leaves the CPU time out.
+    /// Number of turns of each case; 0 skips the measurement of CPU time.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Clients that send the largest text at once, for the memory; a row for each number. The last two must be more than
-    /// Shoal's limit on bodies has room for (`limits.body_room`), or nothing bounds them yet.
+    /// Numbers of clients that send the largest text at the same time, to measure memory; one row each. The texts of
+    /// the last two must together exceed Shoal's limit on bodies (`limits.body_room`), otherwise the limit has no
+    /// effect on them.
     #[arg(long, value_delimiter = ',', default_values_t = [50, 200, 400, 800])]
     clients: Vec<usize>,
-    /// Leave the cluster out, which needs `redis-server`.
+    /// Skip the cluster, which needs `redis-server`.
     #[arg(long)]
     no_cluster: bool,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }

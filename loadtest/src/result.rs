@@ -20,10 +20,10 @@ pub(crate) use compare::Comparison;
 /// Which results to show, and where.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// Results, as `--json` wrote them.
+    /// Results from `--json`.
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
-    /// The HTML file to write.
+    /// HTML file to write.
     #[arg(short, long, default_value = "report.html")]
     output: PathBuf,
 }
@@ -31,10 +31,10 @@ pub(crate) struct Report {
 /// Which results to put side by side.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// Two results or more, as `--json` wrote them; the first is what the others are compared with.
+    /// Two or more results from `--json`; the first one is the baseline.
     #[arg(required = true, num_args = 2.., value_name = "RESULT.json")]
     results: Vec<PathBuf>,
-    /// An HTML file to write besides.
+    /// Additional HTML file to write [default: none].
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

@@ -15,23 +15,23 @@ use rand::rngs::StdRng;
 /// `loadtest simulate`.
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
-    /// What is simulated.
+    /// Event to simulate.
     #[arg(value_enum)]
     what: What,
-    /// Fixes every random decision.
+    /// Seed of all random decisions.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum What {
-    /// Sessions placed by many edges that know a little less than all.
+    /// Placement of sessions by many edges with slightly outdated knowledge.
     Skew,
-    /// The clients of an edge that died, coming back.
+    /// Return of the clients of a dead edge.
     Reconnect,
-    /// The sessions of a node that died, taken by the others.
+    /// Takeover of a dead node's sessions by the others.
     Claims,
-    /// Tool lists that change while many listen.
+    /// Changes of tool lists with many listeners.
     ListChanged,
 }
 

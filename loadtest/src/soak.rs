@@ -29,37 +29,37 @@ const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 /// What to do.
 #[derive(Debug, Args)]
 pub(crate) struct Soak {
-    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    /// Shoal binary [default: `shoal` next to this program, if it exists].
     #[arg(long)]
     shoal: Option<PathBuf>,
-    /// How long clients come and go.
+    /// Duration of the run.
     #[arg(long, default_value = "30m", value_parser = duration)]
     duration: Duration,
-    /// Sessions opened a second.
+    /// Sessions to open a second.
     #[arg(long, default_value_t = 100.0)]
     rate: f64,
-    /// Edges.
+    /// Number of edges.
     #[arg(long, default_value_t = 2)]
     edges: usize,
-    /// Session nodes.
+    /// Number of session nodes.
     #[arg(long, default_value_t = 2)]
     session_nodes: usize,
-    /// Workers.
+    /// Number of workers.
     #[arg(long, default_value_t = 1)]
     workers: usize,
-    /// After how long a session that was left expires (`session.idle`).
+    /// Time after which an abandoned session expires (`session.idle`).
     #[arg(long, default_value = "20s", value_parser = duration)]
     idle: Duration,
-    /// How often memory is read.
+    /// Time between two readings of memory.
     #[arg(long, default_value = "5s", value_parser = duration)]
     every: Duration,
-    /// Fixes what the clients do [default: a random one, which is printed].
+    /// Seed of the clients' decisions [default: a random one, which is printed].
     #[arg(long)]
     seed: Option<u64>,
-    /// A directory for what the processes log [default: nothing is kept].
+    /// Directory for the logs of the processes [default: none, logs are discarded].
     #[arg(long)]
     logs: Option<PathBuf>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }

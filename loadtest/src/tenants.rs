@@ -42,37 +42,38 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// What to do.
 #[derive(Debug, Args)]
 pub(crate) struct Tenants {
-    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    /// Shoal binary [default: `shoal` next to this program, if it exists].
     #[arg(long)]
     shoal: Option<PathBuf>,
-    /// What the hostile tenant takes, one after the other [default: all].
+    /// Resources that the hostile tenant exhausts, one after the other, separated by commas [default: all].
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Item>,
-    /// For how long it takes each, in seconds.
+    /// Duration of each attack, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// For how long the baseline is measured before each, in seconds.
+    /// Time to measure the baseline before each attack, in seconds.
     #[arg(long, default_value_t = 30)]
     baseline_seconds: u64,
-    /// Connections of the hostile tenant.
+    /// Number of connections of the hostile tenant.
     #[arg(long, default_value_t = 100)]
     connections: usize,
-    /// The pause of each between two attempts; of each echo in the baseline too.
+    /// Pause of each connection between two attempts, and between two echo calls in the baseline.
     #[arg(long, default_value = "500ms", value_parser = duration)]
     pace: Duration,
     /// Calls of the good tenant a second.
     #[arg(long, default_value_t = 40.0)]
     rate: f64,
-    /// Session nodes.
+    /// Number of session nodes.
     #[arg(long, default_value_t = 1)]
     session_nodes: usize,
-    /// A setting of all processes in place of this scenario's (`pools.demo.concurrency_per_principal=0`); may be repeated.
+    /// Setting of all processes that overrides this scenario's, such as pools.demo.concurrency_per_principal=0; may be
+    /// repeated.
     #[arg(long = "set", value_name = "SETTING=VALUE")]
     settings: Vec<String>,
-    /// A directory for what the processes log [default: nothing is kept].
+    /// Directory for the logs of the processes [default: none, logs are discarded].
     #[arg(long)]
     logs: Option<PathBuf>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }

@@ -12,14 +12,14 @@ use crate::mcp::Mode;
 pub(crate) struct Features {
     #[command(flatten)]
     pub(super) turns: Turns,
-    /// The era to speak [default: both].
+    /// Protocol era to use [default: both].
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// Cases to measure beside the one without features, by name and separated by commas [default: all].
+    /// Cases to measure besides the one without features, separated by commas [default: all].
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Count the instructions of a call instead, by callgrind: for machines on which others work. Needs valgrind; what is
-    /// said of sessions, times and rounds does not count.
+    /// Count the instructions of a call by callgrind instead, for machines with other load. Needs valgrind; ignores the
+    /// options for sessions, times and rounds.
     #[arg(long)]
     pub(super) instructions: bool,
 }
@@ -53,10 +53,10 @@ impl Features {
 pub(crate) struct Telemetry {
     #[command(flatten)]
     pub(super) turns: Turns,
-    /// The era to speak.
+    /// Protocol era to use.
     #[arg(long, value_enum, default_value_t = Mode::Legacy)]
     mode: Mode,
-    /// Leave the cluster out, which needs `redis-server`.
+    /// Skip the cluster, which needs `redis-server`.
     #[arg(long)]
     no_cluster: bool,
 }

@@ -16,16 +16,16 @@ use crate::mcp::Mode;
 /// Each session needs a file, and listeners and churn need more.
 const MOST_SESSIONS: f64 = 15_000.0;
 
-/// What to drive, and how.
+/// Options of `load`.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// An endpoint of the server; repeated, sessions are spread over all of them in turns.
+    /// URL of an endpoint of the server; may be repeated to spread sessions over several endpoints in turns.
     #[arg(long = "url", required = true)]
     pub(crate) urls: Vec<String>,
-    /// The era to speak.
+    /// Protocol era to use.
     #[arg(long, value_enum)]
     pub(crate) mode: Mode,
-    /// Sessions (in 2026-07-28: clients) that call; 10..100 goes from 10 to 100 in steps.
+    /// Number of sessions (in 2026-07-28: clients) that call; 10..100 goes from 10 to 100 in steps.
     #[arg(
         long,
         visible_alias = "clients",
@@ -33,57 +33,57 @@ pub(crate) struct Load {
         value_name = "N|FROM..TO"
     )]
     pub(crate) sessions: Ramp,
-    /// Calls a second, sent when they are due whatever became of those before (open loop); 100..1000 goes from 100
-    /// to 1000 in steps [default: each session calls when it has its answer (closed loop)].
+    /// Calls a second, sent on schedule even if earlier answers are late (open loop); 100..1000 goes from 100 to 1000
+    /// in steps [default: each session calls again when it has its answer (closed loop)].
     #[arg(long, value_name = "R|FROM..TO")]
     pub(crate) rate: Option<Ramp>,
-    /// Steps of a rate or number of sessions that changes.
+    /// Number of steps of a changing --rate or --sessions.
     #[arg(long, default_value_t = 5)]
     pub(crate) ramp_steps: usize,
-    /// Kinds of calls with their weights: echo, payload[:SIZE], progress[:STEPS], elicitation, task, journaled,
-    /// count, update.
+    /// Kinds of calls with their weights: echo, payload[:SIZE], progress[:STEPS], elicitation, task, journaled, count,
+    /// update.
     #[arg(long, default_value = "echo", value_name = "KIND=WEIGHT,…")]
     pub(crate) mix: Mix,
-    /// Time measured.
+    /// Time to measure.
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Time under load before measuring.
+    /// Time under load before the measurement.
     #[arg(long, default_value = "2s", value_parser = duration)]
     pub(crate) warmup: Duration,
-    /// How long one call may take.
+    /// Maximum time of one call.
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub(crate) timeout: Duration,
-    /// Besides, so many sessions a second that are opened, make a few calls and are ended.
+    /// Additional sessions a second that are opened, make --churn-calls calls and are ended [default: none].
     #[arg(long, value_name = "R")]
     pub(crate) churn: Option<Ramp>,
-    /// The calls of such a session.
+    /// Number of calls of such a session.
     #[arg(long, default_value_t = 3)]
     pub(crate) churn_calls: usize,
-    /// Clients that join for the second half of the run and read long streams slowly or not at all.
+    /// Number of clients that join for the second half of the run and read long streams slowly or not at all.
     #[arg(long, default_value_t = 0)]
     pub(crate) slow_readers: usize,
-    /// Streams held open throughout: the standalone stream of a session, or subscriptions/listen.
+    /// Number of streams held open throughout: standalone streams of sessions, or subscriptions/listen.
     #[arg(long, default_value_t = 0)]
     pub(crate) listeners: usize,
-    /// The tool that answers with the text that it is given.
+    /// Tool for echo calls, which must echo its text argument.
     #[arg(long, default_value = "echo")]
     pub(crate) tool: String,
-    /// The name of its argument.
+    /// Name of that tool's text argument.
     #[arg(long, default_value = "text")]
     pub(crate) argument: String,
-    /// What it puts before the text in its answer.
+    /// Prefix of the text in that tool's answer.
     #[arg(long, default_value = "")]
     pub(crate) answer_prefix: String,
-    /// Fixes which session makes which kind of call when.
+    /// Seed that decides which session makes which kind of call when.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Threads that generate load.
+    /// Number of threads that generate load.
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
-    /// A process of the server, for its CPU time and memory; may be repeated, descendants are found.
+    /// Process id of the server, to measure its CPU time and memory; includes its descendants; may be repeated.
     #[arg(long = "pid")]
     pub(crate) pids: Vec<u32>,
-    /// Where to write the result as JSON.
+    /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
 }

@@ -7,46 +7,46 @@ use super::costs::{Costs, Each};
 /// The load, and what nodes may carry.
 #[derive(Debug, Clone, Copy, PartialEq, clap::Args)]
 pub(crate) struct Load {
-    /// Concurrent legacy sessions.
+    /// Number of concurrent legacy sessions.
     #[arg(long, default_value_t = 100_000.0)]
     pub(crate) sessions: f64,
-    /// The share of them that holds a standalone stream open.
+    /// Share of sessions that hold a standalone stream open, from 0 to 1.
     #[arg(long, default_value_t = 0.5)]
     pub(crate) streams: f64,
-    /// Calls of a session, a second.
+    /// Calls of each session a second.
     #[arg(long, default_value_t = 0.05)]
     pub(crate) calls: f64,
-    /// The share of calls that is journaled (not declared safe to repeat).
+    /// Share of calls that are journaled (not declared safe to repeat), from 0 to 1.
     #[arg(long, default_value_t = 0.3)]
     pub(crate) journaled: f64,
     /// Events of a journaled call before its answer.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) events: f64,
-    /// Modern calls a second, beside the sessions.
+    /// Modern calls a second, besides the sessions.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) modern: f64,
-    /// How long a session lives, in seconds.
+    /// Lifetime of a session, in seconds.
     #[arg(long, default_value_t = 1800.0)]
     pub(crate) lifetime: f64,
-    /// How often a client's stream breaks and is opened again, in seconds.
+    /// Time after which a client's stream breaks and is opened again, in seconds.
     #[arg(long, default_value_t = 600.0)]
     pub(crate) stream_lifetime: f64,
-    /// `streams.keep_alive`, in seconds.
+    /// Setting `streams.keep_alive`, in seconds.
     #[arg(long, default_value_t = 15.0)]
     pub(crate) keep_alive: f64,
-    /// Cores of a node.
+    /// Number of cores of a node.
     #[arg(long, default_value_t = 4.0)]
     pub(crate) cores: f64,
     /// Memory of a node, in GiB.
     #[arg(long, default_value_t = 8.0)]
     pub(crate) memory: f64,
-    /// The share of its cores and memory that a node is planned to use; the rest is for peaks and lost nodes.
+    /// Planned use of a node's cores and memory, from 0 to 1; the rest is a reserve for peaks and lost nodes.
     #[arg(long, default_value_t = 0.5)]
     pub(crate) use_of: f64,
-    /// Sessions that a node may hold (`limits.sessions_per_node`).
+    /// Maximum sessions of a node (`limits.sessions_per_node`).
     #[arg(long, default_value_t = 100_000.0)]
     pub(crate) sessions_per_node: f64,
-    /// Streams that an edge may hold (`limits.streams`, open files).
+    /// Maximum streams of an edge (`limits.streams`, open files).
     #[arg(long, default_value_t = 20_000.0)]
     pub(crate) streams_per_edge: f64,
 }

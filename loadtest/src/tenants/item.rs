@@ -7,39 +7,39 @@ use crate::servers::cluster::member::Role;
 /// An item of the table of shares, and how it is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Item {
-    /// Requests whose bodies do not come.
+    /// Requests whose bodies never arrive.
     Requests,
-    /// Large bodies that come slowly.
+    /// Large bodies that arrive slowly.
     RequestBytes,
-    /// Calls that take a minute, on all places of all workers.
+    /// Calls of one minute that fill all workers.
     Places,
-    /// More calls than it has places.
+    /// More calls than the tenant may run at the same time.
     Queue,
-    /// Large answers that are not read.
+    /// Large answers that the client does not read.
     AnswerBytes,
-    /// Streams of calls that are not read.
+    /// Streams of calls that the client does not read.
     UnreadStreams,
-    /// Legacy sessions that are not ended.
+    /// Legacy sessions that stay open.
     Sessions,
-    /// Sessions that store as much as each may.
+    /// Sessions that store as much as the limit allows.
     StoredBytes,
     /// Standalone streams (GET).
     Streams,
     /// WebSockets.
     Websockets,
-    /// WebSockets that ask for large answers and read none.
+    /// WebSockets that request large answers without reading them.
     UnreadWebsockets,
-    /// Elicitation that is not answered.
+    /// Unanswered elicitation.
     Questions,
-    /// `requestState` that does not come back.
+    /// `requestState` that the client never sends back.
     WaitingCalls,
     /// Resource subscriptions of sessions.
     Subscriptions,
     /// `subscriptions/listen` for many resources.
     Listen,
-    /// Tasks that nobody asks for.
+    /// Tasks whose results the client never requests.
     Tasks,
-    /// Connections that say nothing: before authentication, so of nobody.
+    /// Silent connections, before authentication.
     IdleConnections,
 }
 
