@@ -169,7 +169,7 @@ impl AccessTokens {
         if let Some(known) = self.verified.get(&digest, now) {
             return Ok(known);
         }
-        let malformed = |_| AuthError::Token(refused::token("bytes that are no text"));
+        let malformed = |_| AuthError::Token(refused::token("bytes that are not text"));
         let token = str::from_utf8(token).map_err(malformed)?;
         // Boxed, because few requests need its size.
         Box::pin(self.verify(token, digest)).await
@@ -186,7 +186,7 @@ impl AccessTokens {
         };
         let named: Named = jws
             .read()
-            .ok_or_else(|| fault(refused::token("a JWT with claims that are no JSON object")))?;
+            .ok_or_else(|| fault(refused::token("a JWT whose claims are not a JSON object")))?;
         let iss = named
             .iss
             .as_ref()

@@ -78,7 +78,7 @@ impl TokensFile {
                 match read {
                     Ok(Ok(tokens)) => tracing::info!(%file, tokens, "the tokens have changed"),
                     Ok(Err(error)) => {
-                        tracing::error!(%file, error, "the changed tokens cannot be used; the former ones stay");
+                        tracing::error!(%file, error, "cannot use the changed tokens; the previous ones stay in use");
                     }
                     Err(_) => tracing::error!(%file, "reading the tokens failed"),
                 }

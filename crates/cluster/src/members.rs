@@ -243,7 +243,7 @@ impl Members {
         }
         self.shared.look_at_me();
         if let Err(error) = self.shared.announce().await {
-            tracing::warn!(%error, "could not announce that this node takes sessions; trying on");
+            tracing::warn!(%error, "cannot announce that this node takes sessions; retrying");
         }
     }
 
@@ -263,7 +263,7 @@ impl Members {
         }
         self.shared.look_at_me();
         if let Err(error) = self.shared.announce().await {
-            tracing::warn!(%error, "could not announce that this node drains; trying on");
+            tracing::warn!(%error, "cannot announce that this node drains; retrying");
         }
         self.shared.tell_left().await;
     }
@@ -278,13 +278,16 @@ impl Members {
         shared.tasks.wait().await;
         if shared.me.lock().session {
             let ended = shared.in_time(shared.directory.end_lease(&shared.id)).await;
-            warn_of(ended, "could not end the lease; it lapses");
+            warn_of(ended, "cannot end the lease; it will expire");
             shared.lease.lock().ended();
             shared.certainty.ended();
         }
         shared.counted.lock().clear();
         let withdrawn = shared.in_time(shared.membership.withdraw(&shared.id)).await;
-        warn_of(withdrawn, "could not withdraw this node; it expires");
+        warn_of(
+            withdrawn,
+            "cannot withdraw this node; its entry will expire",
+        );
         shared.tell_left().await;
     }
 
@@ -324,7 +327,7 @@ impl MembersInner {
             node: self.id.clone(),
         };
         let told = self.in_time(self.bus.publish(news)).await;
-        warn_of(told, "could not tell that this node leaves");
+        warn_of(told, "cannot announce that this node leaves");
     }
 }
 

@@ -236,7 +236,12 @@ impl Asked {
         if !decision.allowed {
             let (kind, name, ..) = named;
             let rule = self.policy.rule(decision).map(|name| &**name);
-            tracing::trace!(kind = kind.as_str(), name, rule, "policy hides something");
+            tracing::trace!(
+                kind = kind.as_str(),
+                name,
+                rule,
+                "policy hides an item of a list"
+            );
         }
         decision
     }

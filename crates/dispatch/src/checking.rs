@@ -108,7 +108,7 @@ impl Checking {
     ) -> Result<Result<(), CallOutcome>, CallFailure> {
         let room = self.enter(principal).ok_or_else(|| {
             CallFailure::overloaded(
-                "too many arguments wait here that take long to validate",
+                "too many arguments that are slow to validate are waiting on this node",
                 RETRY_AFTER,
             )
         })?;

@@ -150,7 +150,7 @@ impl Dispatch {
             Sees::Own(own, _) => own,
             Sees::Unknown if may_ask_again(asked) => return Finding::Lists,
             Sees::Unknown => {
-                let why = "the server has not told what it lists to this caller".to_owned();
+                let why = "the server has not sent this caller's lists".to_owned();
                 let refused = RouteError::NotReady(not_ready(why));
                 return Finding::Done(Err(refuse(view, call, refused)));
             }

@@ -193,7 +193,7 @@ impl Dispatch {
                 return Err(match refused.give_up() {
                     // A modern call gets a session only by becoming a task.
                     CallFailure::Superseded { .. } => {
-                        let reason = "it has become a task, which says how it ends";
+                        let reason = "it has become a task, which reports the result";
                         CallFailure::outcome_unknown(reason)
                     }
                     failure => failure,
@@ -450,7 +450,9 @@ pub(crate) fn instead(outcome: CallOutcome) -> Result<RunningCall, CallFailure> 
 }
 
 fn not_taken(worker: &WorkerId, failure: &CallFailure) -> CallFailure {
-    unknown(format!("its worker {worker} did not take it ({failure})"))
+    unknown(format!(
+        "its worker {worker} did not accept the call ({failure})"
+    ))
 }
 
 fn unknown(reason: String) -> CallFailure {

@@ -143,7 +143,7 @@ fn bounded(all: &[String]) -> Vec<String> {
     let mut told: Vec<String> = fit.cloned().collect();
     if told.len() < all.len() {
         told.push(format!(
-            "{} more, which the log of the pool's worker names",
+            "{} more; see the log of the pool's worker",
             all.len() - told.len()
         ));
     }
@@ -186,7 +186,7 @@ mod tests {
         let many: Vec<String> = (0..1_000).map(|at| format!("{at:0>400}")).collect();
         let told = bounded(&many);
         assert_eq!(told[..163], many[..163]);
-        let last = "837 more, which the log of the pool's worker names";
+        let last = "837 more; see the log of the pool's worker";
         assert_eq!((told.len(), told[163].as_str()), (164, last));
         assert!(told.iter().map(String::len).sum::<usize>() <= TOLD + last.len());
     }

@@ -197,7 +197,7 @@ impl SubscriptionEntry {
         } else if self.with(|it| it.subscribers > 0 && !std::mem::replace(&mut it.watched, true))
             && let Err(error) = self.subscribe().await
         {
-            tracing::warn!(%pool, uri = self.uri, %error, "no worker takes a subscription again");
+            tracing::warn!(%pool, uri = self.uri, %error, "cannot renew a subscription at any worker");
         }
     }
 
@@ -213,10 +213,7 @@ impl SubscriptionEntry {
         let workers = self.workers();
         let told = join_all(workers.iter().map(|worker| worker.unsubscribe(&self.uri)));
         if timeout(UNSUBSCRIBED_WITHIN, told).await.is_err() {
-            tracing::warn!(
-                uri = self.uri,
-                "a worker does not let itself be unsubscribed from"
-            );
+            tracing::warn!(uri = self.uri, "cannot end a subscription at a worker");
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Superseded;
 
 impl Superseded {
     pub(crate) fn failure(self) -> CallFailure {
-        CallFailure::outcome_unknown("another request goes on with it")
+        CallFailure::outcome_unknown("another request continues the call")
     }
 }
 
@@ -398,7 +398,7 @@ impl WorkerCall {
     }
 
     fn lost(&self) -> CallFailure {
-        CallFailure::outcome_unknown(format!("the way to its worker {} broke", self.member.id))
+        CallFailure::outcome_unknown(format!("the link to its worker {} broke", self.member.id))
     }
 }
 

@@ -146,7 +146,7 @@ impl WaitingAnswers {
             metrics().http.given_up(GivenUp::Crowded);
             tracing::info!(
                 bytes = answer.bytes,
-                "gave up an answer that its client does not read: others need the room"
+                "dropped an answer that its client does not read: other answers need the memory"
             );
             if let Some(writing) = answer.writing {
                 writing.give_up();

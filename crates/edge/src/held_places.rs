@@ -144,7 +144,7 @@ async fn until_over(
             Ok(Ok(_)) => return,
             Ok(Err(GatewayError::NotFound)) => return sleep(STOPS_WITHIN).await,
             Ok(Err(error)) => {
-                tracing::debug!(session = %session.session, %error, "cannot ask for the end of a call");
+                tracing::debug!(session = %session.session, %error, "cannot wait for the end of a call");
                 sleep(AGAIN).await;
             }
             Err(_) => heard = Instant::now(),

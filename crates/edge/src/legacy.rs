@@ -172,7 +172,7 @@ impl HandedOver {
         let why = "its edge was shut down before it ended";
         let failure = match self.once {
             true => {
-                let why = format!("{why}, and its answer cannot be fetched elsewhere");
+                let why = format!("{why}, and its answer cannot be fetched from another node");
                 CallFailure::outcome_unknown(why)
             }
             false => CallFailure::not_executed(why),

@@ -37,7 +37,7 @@ pub enum PolicyError {
         error: io::Error,
     },
     /// The file has no rules.
-    #[error("{path}: it has no rule. If everybody may use everything, write rules = []")]
+    #[error("{path}: the file has no rules. Write rules = [] to allow everything to all callers")]
     NoRule {
         /// The file.
         path: PathBuf,

@@ -49,7 +49,7 @@ impl Expression {
             reason,
         };
         if source.len() > LONGEST {
-            let reason = format!("an expression has no more than {LONGEST} bytes");
+            let reason = format!("an expression has at most {LONGEST} bytes");
             return Err(at_start(reason));
         }
         // The parser exceeds its own depth limit before it stops.
@@ -59,7 +59,7 @@ impl Expression {
             let parser = parser.spawn_scoped(scope, parse).ok()?;
             parser.join().ok()
         });
-        parsed.unwrap_or_else(|| Err(at_start("it cannot be parsed".to_owned())))
+        parsed.unwrap_or_else(|| Err(at_start("the expression cannot be parsed".to_owned())))
     }
 
     fn parse(source: &str) -> Result<Self, ExpressionError> {

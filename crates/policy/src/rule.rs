@@ -50,7 +50,7 @@ impl CompiledRule {
             &rule.methods,
         ];
         if lists.iter().any(|list| list.iter().any(String::is_empty)) {
-            return Err(wrong("a list has an empty entry, which nothing matches"));
+            return Err(wrong("a list has an empty entry, which never matches"));
         }
         if lists.iter().map(|list| list.len()).sum::<usize>() > MOST_ENTRIES {
             return Err(wrong("its lists have too many entries"));
@@ -59,12 +59,12 @@ impl CompiledRule {
         let names_others = others.iter().any(|list| !list.is_empty());
         if rule.effect == Effect::Ask && names_others {
             return Err(wrong(
-                "effect = \"ask\" is for tools alone: nobody is asked before a prompt or a resource is read, or a method of an extension is called",
+                "effect = \"ask\" works only for tools, not for prompts, resources or methods of extensions",
             ));
         }
         if !rule.hints.is_empty() && rule.tools.is_empty() && names_others {
             return Err(wrong(
-                "hints are of tools, and the rule names other things alone",
+                "hints apply only to tools, but the rule names no tools",
             ));
         }
         let when = match &rule.when {

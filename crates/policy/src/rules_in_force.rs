@@ -95,7 +95,7 @@ impl RulesInForce {
             metrics().policy.reloaded(ReloadOutcome::Refused);
             tracing::error!(
                 file = %file.display(), %error,
-                "the policy rules cannot be used; those that were read before stay in force"
+                "cannot use the policy rules; the previous ones stay in force"
             );
         })?;
         Ok(Some(RulesRead(InForce {

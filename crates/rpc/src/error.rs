@@ -70,7 +70,7 @@ impl From<Malformed> for LinkError {
 
 /// A frame that exceeds the receiver's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its {bytes} bytes are more than the {limit} that a link carries at once")]
+#[error("its {bytes} bytes exceed the link's limit of {limit} bytes a message")]
 pub(crate) struct TooLong {
     pub(crate) bytes: usize,
     pub(crate) limit: usize,

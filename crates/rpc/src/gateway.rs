@@ -168,7 +168,7 @@ impl SessionGateway for RemoteGateway {
             // An older node would plan the call again and run it at another worker.
             if post.repeated && post.is_bound() {
                 return Err(GatewayError::Unreachable {
-                    reason: "its release does not know where a call was begun".to_owned(),
+                    reason: "its release does not record where a call was started".to_owned(),
                 });
             }
             post.plan = None;

@@ -50,7 +50,7 @@ impl PresencePorts {
         let here = match local_address(address).await {
             Ok(here) => here,
             Err(error) => {
-                tracing::debug!(address, %error, "no presence port: the way to the node is not known");
+                tracing::debug!(address, %error, "no presence port: this process does not know its address towards the node");
                 return None;
             }
         };

@@ -341,5 +341,5 @@ impl InFlight {
 }
 
 fn lost_worker() -> CallFailure {
-    CallFailure::outcome_unknown("the way to the worker broke")
+    CallFailure::outcome_unknown("the link to the worker broke")
 }

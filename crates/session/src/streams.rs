@@ -168,7 +168,7 @@ impl Streams {
         let writing =
             tokio::spawn(async move { streams.write(&tail, events, None, Duration::ZERO).await });
         writing.await.unwrap_or_else(|error| {
-            let reason = format!("the append died: {error}");
+            let reason = format!("the internal task that appends events failed: {error}");
             Err(LogError::Store(StoreError::Unavailable(reason)))
         })
     }
@@ -204,7 +204,7 @@ impl Streams {
     ) -> Result<(), LogError> {
         // A call's end must fit, or the call could not end.
         if !progress.is_some_and(|progress| progress.ended) && self.share.check().is_err() {
-            let full = "its principal, or the node, has stored as many bytes as it may";
+            let full = "its principal or the node has reached the limit on stored bytes";
             return Err(StoreError::Full(full).into());
         }
         // Keeps tail and log in the same order.

@@ -99,7 +99,7 @@ pub(crate) async fn keep_list(node: Arc<Node>, stop: CancellationToken) {
                 && !changes.is_empty()
             {
                 if let Err(error) = node.tell_list(&changes).await {
-                    tracing::debug!(%error, "could not list this node's tasks");
+                    tracing::debug!(%error, "cannot list this node's tasks");
                     node.task_lists.put_back(changes);
                     sleep(PAUSE).await;
                 }
@@ -115,7 +115,7 @@ pub(crate) async fn adopt_tasks(node: Arc<Node>, stop: CancellationToken) {
         loop {
             sleep(Backoff::new(pause, pause).pause()).await;
             pause = node.adopt().await.unwrap_or_else(|error| {
-                tracing::debug!(%error, "could not look for tasks of nodes that are gone");
+                tracing::debug!(%error, "cannot look for tasks of lost nodes");
                 LOOK_EVERY
             });
         }
@@ -243,7 +243,7 @@ impl Node {
         let found = match self.find(&to).await {
             Ok(_) => {
                 metrics().tasks.adopted();
-                tracing::info!(%task, node = %gone, "a task of a node that is gone goes on here");
+                tracing::info!(%task, node = %gone, "a task of a lost node continues on this node");
                 Found::Adopted
             }
             Err(GatewayError::NotFound) => Found::Settled,

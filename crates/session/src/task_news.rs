@@ -47,7 +47,7 @@ pub(crate) async fn publish_task_news(node: Arc<Node>, stop: CancellationToken) 
             node.task_news.waiting.lock().remove(&task);
             let event = ClusterEvent::TaskChanged { task: task.clone() };
             if let Err(error) = bus.publish(event).await {
-                tracing::debug!(%task, %error, "could not tell that a task has changed");
+                tracing::debug!(%task, %error, "cannot announce that a task has changed");
                 // The next owner announces a task that has moved.
                 if node.live(&task).is_some() {
                     node.task_news.add(&task);

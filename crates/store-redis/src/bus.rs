@@ -111,7 +111,7 @@ impl Listener {
                 attempt += 1;
                 match self.dialler.dial_news(&self.channel, attempt).await {
                     Ok(connection) => break connection,
-                    Err(why) => tracing::debug!(%why, "no news from Redis"),
+                    Err(why) => tracing::debug!(%why, "cannot receive notifications from Redis"),
                 }
             };
             self.listening.store(true, Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl Listener {
                     Some(message) => match serde_json::from_slice(message.get_payload_bytes()) {
                         Ok(event) => self.tell(Ok(event)),
                         // A newer release sent it.
-                        Err(error) => tracing::debug!(%error, "news that is not understood"),
+                        Err(error) => tracing::debug!(%error, "received a notification that this release does not understand"),
                     },
                     None => return,
                 },

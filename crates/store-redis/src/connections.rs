@@ -190,7 +190,7 @@ impl ConnectionsInner {
         let left = self.state.send_if_modified(|state| match state {
             State::Up { link, number } if *number == broken => {
                 *state = if link.age() < LASTING {
-                    State::Down("the connection did not last".into())
+                    State::Down("the connection broke at once".into())
                 } else {
                     State::Dialling
                 };

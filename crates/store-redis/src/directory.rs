@@ -274,7 +274,7 @@ impl Inner {
             && let Err(error) = self.contest(&owner).await
         {
             // The owner asks again one lease after a doubt.
-            tracing::debug!(%owner, %error, "a former owner could not be told again");
+            tracing::debug!(%owner, %error, "cannot notify a former owner again");
         }
         Ok(Claim {
             epoch: Epoch(number(&claimed.bytes()?)?),

@@ -47,7 +47,7 @@ impl Membership for RedisStore {
                 match serde_json::from_slice(&what?) {
                     Ok(node) => nodes.push(node),
                     // Another release's announcement.
-                    Err(error) => tracing::debug!(%error, "a node says what is not understood"),
+                    Err(error) => tracing::debug!(%error, "a node's announcement cannot be read"),
                 }
             }
             Ok(nodes)

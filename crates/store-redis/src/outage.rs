@@ -44,10 +44,10 @@ impl Outage {
     pub fn failed(&mut self, why: &str) {
         let now = Instant::now();
         match self.failed_at(now) {
-            Told::Begins => tracing::warn!(place = %self.place, %why, "Redis is away; trying on"),
+            Told::Begins => tracing::warn!(place = %self.place, %why, "Redis is away; retrying"),
             Told::Lasts { failures } => {
                 let lasts = self.lasted(now);
-                tracing::warn!(place = %self.place, %why, failures, ?lasts, "Redis is still away; trying on");
+                tracing::warn!(place = %self.place, %why, failures, ?lasts, "Redis is still away; retrying");
             }
             Told::Nothing => {}
         }

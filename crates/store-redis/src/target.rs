@@ -149,7 +149,7 @@ impl Target {
             }
         };
         if query.is_some() && kind != "socket" {
-            return Err("the Redis URL has parameters; it takes none".to_owned());
+            return Err("the Redis URL must not have parameters".to_owned());
         }
         Ok(Self {
             place,

@@ -13,7 +13,7 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// The handle that [`init`](crate::init) returns. [Shut it down](Self::shutdown) last, or the data that waits for
 /// the collector is lost.
 #[derive(Debug)]
-#[must_use = "call `shutdown` before the process ends, or what waits for the collector is lost"]
+#[must_use = "call `shutdown` before the process ends, or telemetry that waits for the collector is lost"]
 pub struct Guard {
     state: &'static State,
 }

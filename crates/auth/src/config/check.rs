@@ -89,14 +89,13 @@ impl Auth {
         let mut known = HashSet::new();
         let mut names = issuers.iter().flat_map(|issuer| issuer.names());
         if let Some(twice) = names.find(|name| !known.insert(canonical(name))) {
-            return Err(format!("{twice:?} is there twice"));
+            return Err(format!("{twice:?} is listed twice"));
         }
         let asked = issuers.iter().filter_map(|issuer| issuer.asked.as_ref());
         match asked.filter(|asked| asked.takes_opaque()).count() {
             0 | 1 => Ok(()),
             _ => Err(
-                "two issuers are asked about tokens that are no JWT: such a token does not say whose it is, and must not be shown \
-                 to both; set introspection.tokens = \"jwt\" for one of them"
+                "two issuers introspect tokens that are not JWTs: such a token does not name its issuer, and Shoal must not send it to both; set introspection.tokens = \"jwt\" for one of them"
                     .to_owned(),
             ),
         }
@@ -111,7 +110,7 @@ impl Auth {
             ("dpop", self.dpop != Dpop::Off),
         ];
         match set.into_iter().find(|(_, is_set)| *is_set) {
-            Some((setting, _)) => bad(setting, "is for auth.mode = \"oauth\" alone"),
+            Some((setting, _)) => bad(setting, "works only with auth.mode = \"oauth\""),
             None => Ok(()),
         }
     }
@@ -138,7 +137,7 @@ pub(crate) fn public_url(text: &str) -> Result<Url, String> {
                 .to_owned(),
         );
     }
-    let url = Url::parse(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("{text:?} is not a URL: {error}"))?;
     let fits = matches!(url.scheme(), "http" | "https")
         && url.has_host()
         && url.fragment().is_none()
@@ -154,7 +153,7 @@ pub(crate) fn public_url(text: &str) -> Result<Url, String> {
 }
 
 pub(crate) fn asked_url(text: &str, allow_http: bool) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("{text:?} is not a URL: {error}"))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err("a URL must not hold a password: it is printed and logged".to_owned());
     }
@@ -162,7 +161,7 @@ pub(crate) fn asked_url(text: &str, allow_http: bool) -> Result<Url, String> {
         "https" if url.has_host() => Ok(url),
         "http" if allow_http || is_loopback(&url) => Ok(url),
         "http" => Err(format!(
-            "{text:?}: keys that come over plain HTTP can be anybody's; use https, or allow_http = true"
+            "{text:?}: anyone can forge keys that are fetched over plain HTTP; use https, or allow_http = true"
         )),
         _ => Err(format!("{text:?}: use https://HOST/PATH")),
     }

@@ -124,7 +124,7 @@ pub(super) fn tenancy(
         ));
     }
     if let Some(no_id) = tenants.iter().find(|tenant| !is_id(tenant)) {
-        return Err(format!("tenants has {no_id:?}, which is no tenant ID"));
+        return Err(format!("tenants has {no_id:?}, which is not a tenant ID"));
     }
     let asked = match parts.tenant {
         TENANT => "common",

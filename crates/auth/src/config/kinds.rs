@@ -91,7 +91,7 @@ pub(super) fn expect_usable(issuer: &Issuer, resolved: &ResolvedIssuer) -> Resul
     };
     match issuer.issuer_kind {
         Some(IssuerKind::Entra) if issuer.audience.is_empty() => Err(
-            "set audience to the Application (client) ID of the API that you registered: tokens of version 2.0 name no URL"
+            "set audience to the Application (client) ID of the API that you registered: tokens of version 2.0 do not name a URL"
                 .to_owned(),
         ),
         Some(IssuerKind::Google) if issuer.audience.is_empty() => Err(
@@ -100,8 +100,7 @@ pub(super) fn expect_usable(issuer: &Issuer, resolved: &ResolvedIssuer) -> Resul
                 .to_owned(),
         ),
         Some(IssuerKind::Okta) if !path.starts_with("/oauth2/") && resolved.asked.is_none() => Err(
-            "nobody but Okta can verify access tokens of its org authorization server: use a custom one, such as \
-             https://ORG.okta.com/oauth2/default, or introspection"
+            "only Okta can verify access tokens of its org authorization server: use a custom one, such as https://ORG.okta.com/oauth2/default, or introspection"
                 .to_owned(),
         ),
         Some(IssuerKind::Auth0) if !path.is_empty() => {
@@ -141,8 +140,7 @@ pub(super) fn expect_bound(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result
     let of_client = claims.find(|claim| CLIENT_CLAIMS.contains(&claim.as_str()));
     match of_client {
         Some(claim) if issuer.clients.is_empty() => Err(format!(
-            "audience_claims has {claim:?}, which says who got a token and not for whom it is: list the ids of your clients in \
-             clients, or set audience_claims = [\"aud\"] if the issuer's tokens have that"
+            "audience_claims has {claim:?}, which names the client that got a token and not its audience: list the ids of your clients in clients, or set audience_claims = [\"aud\"] if the issuer's tokens have that claim"
         )),
         _ => Ok(()),
     }

@@ -86,7 +86,7 @@ impl Issuer {
         let defaults = Defaults::of(self.issuer_kind);
         let url = self.expect_urls(name)?;
         if url.query().is_some() || url.fragment().is_some() {
-            return Err("an issuer has no query and no fragment".to_owned());
+            return Err("an issuer must not have a query or a fragment".to_owned());
         }
         if self.algorithms.is_empty() {
             return Err("algorithms must name at least one".to_owned());
@@ -136,7 +136,8 @@ impl Issuer {
         }
         if !self.tenants.is_empty() {
             return Err(
-                "tenants is for issuer_kind = \"entra\": list other issuers one by one".to_owned(),
+                "tenants works only with issuer_kind = \"entra\": list other issuers one by one"
+                    .to_owned(),
             );
         }
         let name = name.to_owned();
@@ -210,7 +211,7 @@ impl ResolvedIssuer {
         let mut required = self.required_claims.iter();
         match required.find(|(claim, texts)| claim.is_empty() || texts.is_empty()) {
             Some((claim, _)) => Err(format!(
-                "required_claims must say what {claim:?} may be: at least one text"
+                "required_claims must list at least one allowed text for {claim:?}"
             )),
             None => Ok(()),
         }

@@ -228,7 +228,7 @@ fn told_further(
 }
 
 fn unreadable<E>(_: E) -> TokenFault {
-    refused::token("claims that are no JSON object, or one claim twice")
+    refused::token("claims that are not a JSON object, or a repeated claim")
 }
 
 fn since_epoch() -> Duration {

@@ -147,7 +147,7 @@ impl AskedIssuer {
             Ok(Some(text)) => self.rules.read(&text, Told::ByIssuer),
             Ok(None) => Err(TokenFault::Inactive),
             Err(why) => {
-                tracing::warn!(issuer, error = %why, "cannot ask about a token");
+                tracing::warn!(issuer, error = %why, "cannot introspect a token");
                 return Err(AWAY);
             }
         };
@@ -181,7 +181,7 @@ impl AskedIssuer {
                 let asking = self.http.post(url, form, Some(client));
                 let text = asking.await.map_err(|why| why.to_string())?;
                 let Ok(Active { active }) = serde_json::from_slice(&text) else {
-                    return Err("the answer about a token cannot be read".to_owned());
+                    return Err("cannot read the introspection answer".to_owned());
                 };
                 Ok(active.then_some(text))
             }

@@ -158,7 +158,7 @@ async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wa
                     tracing::info!(
                         issuer,
                         keys = keys.len(),
-                        "the authorization server's keys are known"
+                        "fetched the authorization server's keys"
                     );
                 }
                 pauses.reset();

@@ -176,7 +176,7 @@ impl KeySet {
     /// The whole document is unusable.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document<'_> = serde_json::from_slice(text)
-            .map_err(|_| "the document is no JSON Web Key Set".to_owned())?;
+            .map_err(|_| "the document is not a JSON Web Key Set".to_owned())?;
         if document.keys.len() > MOST_KEYS {
             return Err(format!("it has more than {MOST_KEYS} keys"));
         }
@@ -184,7 +184,7 @@ impl KeySet {
         let keys = keys.filter_map(|key| serde_json::from_str::<Jwk>(key.get()).ok());
         let keys: Vec<PublicKey> = keys.filter_map(|jwk| PublicKey::of(&jwk)).collect();
         match keys.is_empty() {
-            true => Err("it has no key that signatures can be checked with".to_owned()),
+            true => Err("it has no key that can verify signatures".to_owned()),
             false => Ok(Self { keys }),
         }
     }

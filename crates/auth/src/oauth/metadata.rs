@@ -70,14 +70,14 @@ async fn search(
         said.push(format!("{place}: {why}"));
     }
     let said = said.join("; ");
-    Err(NoAnswer::Failed(format!("no metadata is found: {said}")))
+    Err(NoAnswer::Failed(format!("cannot find metadata: {said}")))
 }
 
 fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, String> {
     let read: Result<Map<String, Value>, _> = serde_json::from_slice(text);
     let metadata = read.map_err(|_| match text.trim_ascii_start().first() {
         Some(b'<') => "it answered with HTML".to_owned(),
-        Some(b'{' | b'[') => "it answered with JSON that is no metadata".to_owned(),
+        Some(b'{' | b'[') => "it answered with JSON that is not metadata".to_owned(),
         _ => "its answer is not JSON".to_owned(),
     })?;
     let text = |member: &str| metadata.get(member).and_then(Value::as_str);

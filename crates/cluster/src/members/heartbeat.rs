@@ -25,7 +25,7 @@ pub(super) async fn beat(shared: Arc<MembersInner>) {
                 shared.remember_pools().await;
                 *shared.failing.lock() = None;
                 if std::mem::take(&mut failing) {
-                    tracing::info!("the store keeps this node's lease and announcement again");
+                    tracing::info!("renewed the lease and the announcement of this node again");
                 }
                 backoff.reset();
                 next = every;
@@ -33,7 +33,7 @@ pub(super) async fn beat(shared: Arc<MembersInner>) {
             Err(error) => {
                 *shared.failing.lock() = Some(error.to_string());
                 if !std::mem::replace(&mut failing, true) {
-                    tracing::warn!(%error, "could not renew the lease or announce this node; trying on");
+                    tracing::warn!(%error, "cannot renew the lease or announce this node; retrying");
                 }
                 next = backoff.pause();
             }
@@ -70,7 +70,7 @@ impl MembersInner {
             Renewal::Begun => {
                 nodes.lapsed();
                 tracing::warn!(
-                    "the lease had lapsed: others may have claimed sessions of this node"
+                    "the lease had expired: other nodes may have claimed sessions of this node"
                 );
                 self.doubt();
             }
@@ -105,7 +105,7 @@ impl MembersInner {
             let doubts = self.certainty.doubts();
             backoff.reset();
             while let Err(error) = ownership.revalidate().await {
-                tracing::warn!(%error, "could not ask which sessions are still owned; trying on");
+                tracing::warn!(%error, "cannot ask the store which sessions this node still owns; retrying");
                 tokio::time::sleep(backoff.pause()).await;
             }
             self.certainty.settled(doubts);

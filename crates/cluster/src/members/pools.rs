@@ -135,7 +135,9 @@ impl MembersInner {
                 *self.pools.settled.lock() = names;
                 let _ = self.pools.recalled.set(pools.into_iter().collect());
             }
-            Err(error) => tracing::debug!(%error, "could not ask which pools there were"),
+            Err(error) => {
+                tracing::debug!(%error, "cannot read the remembered pools from the store")
+            }
         }
     }
 
@@ -157,7 +159,7 @@ impl MembersInner {
             if remembered.is_ok() {
                 *self.pools.written.lock() = Some((here.known, Instant::now()));
             }
-            warn_of(remembered, "could not have the pools remembered; trying on");
+            warn_of(remembered, "cannot store the pools; retrying");
         }
         self.settle_names(here.contested, &pools).await;
     }
@@ -178,7 +180,7 @@ impl MembersInner {
             Err(error) => {
                 warn_of(
                     Err(error),
-                    "could not agree on names that several pools offer; trying on",
+                    "cannot store which pool offers a name that several pools have; retrying",
                 );
             }
         }

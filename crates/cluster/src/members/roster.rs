@@ -51,7 +51,7 @@ pub(super) async fn follow(shared: Arc<MembersInner>, news: ClusterSubscription)
             }
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
-                    tracing::warn!(%error, "could not read the nodes; going on with those that are known");
+                    tracing::warn!(%error, "cannot read the nodes from the store; using the known ones");
                 }
                 backoff.pause()
             }
@@ -121,11 +121,11 @@ fn tell(before: &crate::view::View, after: &crate::view::View) {
         let info = node.info();
         let was = before.node(&info.id);
         if was.is_none() {
-            tracing::info!(node = %info.id, address = %info.address, "a node has come");
+            tracing::info!(node = %info.id, address = %info.address, "a node has joined");
         } else if info.draining && !was.is_some_and(|was| was.info().draining) {
             tracing::info!(node = %info.id, "a node drains");
         } else if !node.is_present() && was.is_some_and(crate::view::Node::is_present) {
-            tracing::info!(node = %info.id, "a node is gone");
+            tracing::info!(node = %info.id, "a node has left");
         }
     }
 }

@@ -80,7 +80,7 @@ impl Routes {
             }
             Err(error) => {
                 self.counters.lost_streams.add();
-                tracing::debug!(session = %to.session, %error, "a stream could not go on");
+                tracing::debug!(session = %to.session, %error, "a stream cannot continue");
                 None
             }
         }

@@ -141,7 +141,7 @@ impl Dispatch {
             Err(refused) => match refused.failure {
                 CallFailure::Cancelled => Ok(refusal),
                 CallFailure::WorkerAway { reason } => {
-                    tracing::warn!(call = %id, reason, "a worker could not be told that a person refused a call");
+                    tracing::warn!(call = %id, reason, "cannot tell a worker that a person refused a call");
                     Ok(answered(untold))
                 }
                 _ if refused.goes_on_elsewhere => Ok(answered(answered_before())),

@@ -84,8 +84,9 @@ impl Allowance {
 
     fn unanswered(&self) -> RpcError {
         let limit = (self.answer_within.as_secs_f64() * 100.0).round() / 100.0;
-        let text =
-            format!("nobody answered within {limit} s what the call asked; it was cancelled");
+        let text = format!(
+            "the client did not answer the call's question within {limit} s; the call was cancelled"
+        );
         RpcError::new(code::DEADLINE_EXCEEDED, text)
     }
 }

@@ -191,7 +191,7 @@ impl Bridge for LegacyBridge {
             biased;
             next = self.next_event() => next?,
             outcome = allowance.over() => {
-                self.worker_call.handle.cancel("its time is over");
+                self.worker_call.handle.cancel("its deadline passed");
                 let end = self.end(outcome);
                 return Some(event(self.worker_call.position(), end));
             }
@@ -261,7 +261,7 @@ fn check_capability(
             Err(CallOutcome::Error(RpcError::invalid_request(text)))
         }
         None => Err(CallOutcome::Error(RpcError::internal(format!(
-            "the backend asked for {method}, which no client answers"
+            "the tool asked for {method}, which clients do not support"
         )))),
     }
 }

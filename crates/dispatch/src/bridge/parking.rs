@@ -177,10 +177,10 @@ async fn keep(
         return asked.await.map_or((), |give| drop(give.send(parked)));
     }
     if late {
-        tracing::info!(call = %id, "no answer came for a parked call: cancelled");
+        tracing::info!(call = %id, "cancelled a parked call: its client did not answer in time");
         parked.worker_call.handle.cancel("no answer came in time");
     } else {
-        tracing::debug!(call = %id, "a parked call goes on elsewhere, or is lost");
+        tracing::debug!(call = %id, "a parked call continues on another node, or is lost");
     }
 }
 

@@ -87,7 +87,7 @@ impl Modern {
         let asked = asked.collect();
         let principal = self.caller.principal.clone();
         if let Err(full) = self.shared.lot.park(principal, parked) {
-            handle.cancel("there was no place to wait for its client");
+            handle.cancel("the node holds as many waiting calls as it may");
             return CallOutcome::Failed(full_failure(&full, repeatable));
         }
         let sealed = self.seal(Continuation::Parked { call, asked });
@@ -131,7 +131,7 @@ impl Modern {
                 None => {
                     let text = format!("the backend asked for {}", request.method);
                     return Err(RpcError::internal(format!(
-                        "{text}, which no client answers"
+                        "{text}, which clients do not support"
                     )));
                 }
             }
@@ -177,7 +177,7 @@ fn full_failure(full: &Full, repeatable: bool) -> CallFailure {
         return CallFailure::overloaded(reason, retry_after);
     }
     CallFailure::outcome_unknown(format!(
-        "{reason}, and the call was cancelled when it asked"
+        "{reason}, so Shoal cancelled the call when it asked its question"
     ))
 }
 

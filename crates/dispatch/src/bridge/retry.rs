@@ -202,7 +202,7 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
             tracing::warn!(refusal, call = %call.id, %principal, "a requestState was refused: {refused}");
             RpcError::invalid_params(match refused {
                 RefusedState::Expired => {
-                    "requestState has expired: the answers came too late; send the request without it to begin anew"
+                    "requestState has expired because the answers arrived too late; send the request without requestState to start again"
                 }
                 _ => "requestState is not valid",
             })

@@ -141,7 +141,7 @@ fn names(items: &[(String, RawJson)]) -> Vec<&str> {
 /// Logs words that match no item, which are probably mistyped and have no effect.
 fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a str>) {
     for word in unused {
-        tracing::warn!(pool, %kind, word, "a word of the pool's configuration fits nothing that it offers");
+        tracing::warn!(pool, %kind, word, "a name or pattern in the pool's configuration matches none of its items");
     }
 }
 
@@ -173,7 +173,7 @@ fn tell_of(pool: &str, tool: &Tool) {
             pool,
             tool = &*tool.name,
             repairs,
-            "the inputSchema of a tool was changed, since clients would refuse it"
+            "changed the inputSchema of a tool because clients would refuse it"
         );
     }
 }

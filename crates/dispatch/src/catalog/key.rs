@@ -91,7 +91,7 @@ pub(super) fn tell_lost(
         .collect::<Vec<_>>()
         .join(", ");
     if is_news {
-        tracing::warn!(pool, %kind, name, lost, "an item is listed without members that no client could read");
+        tracing::warn!(pool, %kind, name, lost, "an item is listed without members that clients could not read");
     }
     if told.len() < TOLD {
         let reason = format!("this {kind} is listed without what is malformed: {lost}");

@@ -72,7 +72,7 @@ impl Pages {
             .cloned()
             .ok_or_else(|| {
                 RpcError::invalid_params(
-                    "the cursor is not valid (any more): list again from the beginning",
+                    "the cursor is not valid, or has expired: list again from the beginning",
                 )
             })
     }

@@ -108,7 +108,7 @@ impl Dispatch {
         match timeout_at(until, asking.changed()).await {
             Ok(_) => Ok(()),
             Err(_) => Err(not_ready(
-                "the server has not told in time what it lists to this caller".to_owned(),
+                "the server did not send this caller's lists in time".to_owned(),
             )),
         }
     }
@@ -157,7 +157,7 @@ impl Dispatch {
                 return CallOutcome::Failed(failure);
             }
         }
-        let reason = "what the server lists to this caller changes all the time".to_owned();
+        let reason = "the server's lists for this caller change continuously".to_owned();
         CallOutcome::Failed(not_ready(reason))
     }
 

@@ -117,7 +117,7 @@ async fn part_of(
                 list_of(&mut PoolCatalog::clone(&before.source), at).clone()
             }
             (Err(outcome), _) => {
-                tracing::debug!(pool = %part.pool, principal = caller.principal.as_str(), list = LISTS[at].as_str(), ?outcome, "a caller is not told a list");
+                tracing::debug!(pool = %part.pool, principal = caller.principal.as_str(), list = LISTS[at].as_str(), ?outcome, "cannot list a server's items to a caller");
                 answer.missing[at] = Some(brief(outcome));
                 Vec::new()
             }

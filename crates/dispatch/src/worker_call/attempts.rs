@@ -70,7 +70,7 @@ impl Origin {
             Some(CircuitState::Open) => {
                 metrics().pools.circuit_opened(&member.pool);
                 let (method, tool) = (self.call.method.as_str(), self.tool.as_deref());
-                tracing::warn!(worker = %member.id, method, tool, "calls of one caller failed too often in a row at a worker, which gets no more of them for a while");
+                tracing::warn!(worker = %member.id, method, tool, "a caller's calls failed too often in a row at a worker; the worker gets no more of them for a while");
                 "circuit opened"
             }
             Some(CircuitState::Closed) => "circuit closed",

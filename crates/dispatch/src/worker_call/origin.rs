@@ -127,7 +127,7 @@ impl Origin {
             self.ledger = member.worker.ledger();
             match self.start_on(member).await {
                 Err(failure) if self.may_go_elsewhere(&failure) => {
-                    tracing::debug!(worker = %id, %failure, "a worker did not take a call");
+                    tracing::debug!(worker = %id, %failure, "a worker did not accept a call");
                     self.tried.push(id);
                     refused = Some(failure);
                 }

@@ -150,7 +150,7 @@ impl WorkerCall {
             }
         };
         let running = running.inspect_err(|failure| {
-            tracing::debug!(%call, %failure, "a call was not found again");
+            tracing::debug!(%call, %failure, "cannot find a running call at its worker");
         })?;
         self.origin.goes_on();
         // Stays if the connection breaks before the first event.

@@ -47,7 +47,7 @@ pub(crate) async fn hand_over_held(
         places.delivered(handed.as_ref().map(|(_, delivered)| delivered));
         handed.map(|(handed, delivered)| (handed, delivered, Some(places)))
     });
-    let lost = |_| Err(internal("the edge failed to hand a message over"));
+    let lost = |_| Err(internal("the edge failed to forward a message"));
     handing.await.unwrap_or_else(lost)
 }
 

@@ -86,7 +86,7 @@ pub(super) async fn deliver_bound(
         };
         match (delivered, &post.plan) {
             (Err(GatewayError::WorkerAway { reason }), Some(plan)) => {
-                tracing::debug!(session = %to.session, reason, "binds a call anew");
+                tracing::debug!(session = %to.session, reason, "binds a call again");
                 post.plan = bind_anew(visit, to, &post, plan, &mut tried);
             }
             (delivered, plan) => {

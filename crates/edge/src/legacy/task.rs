@@ -107,7 +107,7 @@ pub(super) async fn serve(
         return match params.is_some_and(|params| params.cursor().is_some()) {
             false => list(visit, &request.id, own.ids).await.map(Delivered::Json),
             true => refused(&RpcError::invalid_params(
-                "params.cursor is none that was given out: all tasks are on the first page",
+                "params.cursor is unknown: all tasks are on the first page",
             )),
         };
     }
@@ -263,7 +263,7 @@ async fn cancel(
             _ if Instant::now() < until => sleep(pause).await,
             _ => {
                 return Err(GatewayError::Unavailable {
-                    reason: "the task was told to stop, and its tool has not stopped yet"
+                    reason: "the task was told to stop, but its tool has not stopped yet"
                         .to_owned(),
                     retry_after: LATER,
                 });

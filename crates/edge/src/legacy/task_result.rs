@@ -142,13 +142,13 @@ impl Waiter {
 }
 
 fn shutting_down() -> RpcError {
-    let message = "this node is shutting down; the task goes on, and its result can be asked for again at once";
+    let message = "this node is shutting down; the task continues: request its result again now";
     RpcError::new(code::NOT_EXECUTED, message)
 }
 
 fn runs_on(limit: Duration) -> RpcError {
     let message = format!(
-        "the task has not ended within {} s; it goes on, and its result can be asked for again",
+        "the task has not ended within {} s and continues: request its result again later",
         limit.as_secs()
     );
     RpcError::new(code::DEADLINE_EXCEEDED, message)

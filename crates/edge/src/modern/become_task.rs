@@ -187,7 +187,7 @@ impl Origin {
                 }
                 // The task already has the call, so it cannot continue here.
                 Err(error) if may_pass(&error) && Instant::now() < self.deadline => {
-                    tracing::debug!(%error, "a new task does not answer yet");
+                    tracing::debug!(%error, "a new task does not respond yet");
                     sleep(AGAIN).await;
                 }
                 Ok(_) | Err(_) => return None,
@@ -277,7 +277,7 @@ impl TaskHandle {
 
     pub(super) async fn end(&self) {
         if let Err(error) = self.gateway.close(&self.to).await {
-            tracing::debug!(%error, "could not end a task that nobody has heard of");
+            tracing::debug!(%error, "cannot end a task whose client does not know it");
         }
     }
 }

@@ -220,7 +220,7 @@ impl Ending {
 
 /// Handles a question that the dispatcher should have turned into an `InputRequiredResult`.
 fn unexpected_ask(running: &RunningCall, method: &Method) -> RpcError {
-    tracing::error!(%method, "a modern call was left with a question to its client");
+    tracing::error!(%method, "the dispatcher did not turn a question of a modern call into a result");
     running.control.cancel("the question cannot be delivered");
     RpcError::internal("the server failed to turn a question of the tool into a result")
 }

@@ -33,7 +33,7 @@ impl TrustedProxies {
         };
         let networks = networks.iter().map(AsRef::as_ref).map(|text| {
             parse(text).ok_or_else(|| {
-                format!("{text:?} is no IP address and no network, such as 10.0.0.0/8")
+                format!("{text:?} is neither an IP address nor a network such as 10.0.0.0/8")
             })
         });
         networks.collect::<Result<_, _>>().map(Self)

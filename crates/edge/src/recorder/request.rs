@@ -100,7 +100,7 @@ impl RequestRecord {
                 let error = error.as_ref().and_then(RawObject::of);
                 let error = error.and_then(|text| text.get("error"));
                 self.0.ended_with(&error.map_or_else(
-                    || RpcError::internal("an error that cannot be read"),
+                    || RpcError::internal("an unreadable error"),
                     |error| RpcError::from_json(&error),
                 ));
             }

@@ -190,7 +190,7 @@ fn ask(
             }
             Err(GatewayError::NotFound) => Answer::Unknown,
             other => {
-                tracing::debug!(task = %id, ?other, "could not look at a task for its listener");
+                tracing::debug!(task = %id, ?other, "cannot read a task for its listener");
                 sleep(PAUSE).await;
                 Answer::Away
             }

@@ -51,7 +51,7 @@ pub(super) const OVER: End = End::close(
 );
 pub(super) const TOKEN_OVER: End = End::close(
     CloseCode::Policy,
-    "the access token is over; connect again with a new one, and resume the session if you can",
+    "the access token is no longer valid; connect again with a new one, and resume the session if you can",
 );
 pub(super) const UNREAD: End = End::close(
     CloseCode::Again,

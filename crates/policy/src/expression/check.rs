@@ -147,7 +147,7 @@ impl<'p> Check<'p> {
             Expr::Comprehension(walk) => {
                 self.visit(&walk.iter_range)?;
                 if self.walks == DEEPEST {
-                    let reason = format!("no more than {DEEPEST} macros can be within one another");
+                    let reason = format!("macros can nest at most {DEEPEST} levels deep");
                     return Err(self.wrong(node.id, reason));
                 }
                 self.walks += 1;
@@ -167,7 +167,7 @@ impl<'p> Check<'p> {
                 Ok(())
             }
             Expr::Struct(_) | Expr::Unspecified => {
-                Err(self.wrong(node.id, "messages cannot be made here"))
+                Err(self.wrong(node.id, "an expression cannot create messages"))
             }
         }
     }
@@ -209,13 +209,10 @@ impl<'p> Check<'p> {
     /// Requires a literal, because a client's pattern could take long to compile.
     fn pattern(&self, id: u64, pattern: Option<&IdedExpr>) -> Result<(), ExpressionError> {
         let Some(Expr::Literal(LiteralValue::String(text))) = pattern.map(|it| &it.expr) else {
-            return Err(self.wrong(
-                id,
-                "the pattern of matches must be written there, as a string",
-            ));
+            return Err(self.wrong(id, "the pattern of matches must be a string literal"));
         };
         if text.inner().len() > LONGEST_PATTERN {
-            let reason = format!("a pattern has no more than {LONGEST_PATTERN} bytes");
+            let reason = format!("a pattern has at most {LONGEST_PATTERN} bytes");
             return Err(self.wrong(id, reason));
         }
         let compiled = regex::Regex::new(text.inner());

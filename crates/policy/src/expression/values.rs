@@ -24,7 +24,8 @@ pub(super) fn add(
     context.add_variable_from_value("principal", text(&subject.principal));
     if reads.grant || reads.client {
         let values = subject.values.as_ref();
-        let values = values.ok_or("the caller's claims are no object, or too large to look at")?;
+        let values =
+            values.ok_or("the caller's claims are not an object, or are too large to evaluate")?;
         let scopes = subject.scopes.iter().map(|scope| text(scope)).collect();
         context.add_variable_from_value("scopes", Value::List(Arc::new(scopes)));
         context.add_variable_from_value("issuer", text(&values.issuer));

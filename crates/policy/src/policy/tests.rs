@@ -202,7 +202,7 @@ fn hints_are_what_a_tool_says_or_what_mcp_says_for_it() {
         let prompt = target(TargetKind::Prompt, "t");
         assert!(
             decided(&policy, &by("ann"), &prompt).0,
-            "hints are of tools"
+            "hints apply only to tools"
         );
         let item = RawJson::of(&json!({ "annotations": annotations }));
         let target = Target {
@@ -323,11 +323,11 @@ fn rules_that_cannot_be_used_are_refused_by_name() {
         (rule("tools = ['']"), "empty entry"),
         (
             rule("prompts = ['a']\nhints = ['read-only']"),
-            "hints are of tools",
+            "hints apply only to tools",
         ),
         (
             rule("prompts = ['a']").replace("allow", "ask"),
-            "is for tools alone",
+            "works only for tools",
         ),
         (
             "[[rules]]\nname = ''\neffect = 'allow'\n".to_owned(),

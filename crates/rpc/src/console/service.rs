@@ -85,7 +85,7 @@ impl NodeConsole for ConsoleService {
             }
             act_request::What::CancelCall(cancel) => {
                 let call = CallId::from_str(&cancel.call)
-                    .map_err(|_| Status::invalid_argument("call: it is no id of a call"))?;
+                    .map_err(|_| Status::invalid_argument("call: not a valid call id"))?;
                 self.inspector.cancel_call(call, &cancel.reason).await
             }
         };
@@ -105,7 +105,7 @@ fn limit(asked: u32) -> usize {
 }
 
 fn unknown() -> Status {
-    Status::unimplemented("this release does not know what is asked")
+    Status::unimplemented("this release does not know the request")
 }
 
 fn failed(error: InspectError) -> Status {

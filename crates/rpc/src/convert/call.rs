@@ -34,7 +34,9 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
 }
 
 pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed> {
-    let caller = call.caller.ok_or(Malformed("call: it has no caller"))?;
+    let caller = call
+        .caller
+        .ok_or(Malformed("call: the caller is missing"))?;
     let state = call.tracestate.as_deref();
     let trace =
         (call.traceparent.as_deref()).and_then(|parent| TraceContext::parse_trusted(parent, state));

@@ -22,7 +22,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
     let closing = stream::once(link.closing.clone().cancelled_owned());
     let mut events = LinkEvents::new()
         .or(inbox.pulse(&link.config))
-        .or(closing.map(|()| Err(LinkError::Left("it is not needed any more"))));
+        .or(closing.map(|()| Err(LinkError::Left("the link is no longer needed"))));
     let ended = loop {
         // Frames do not consume Tokio's task budget by themselves.
         tokio::task::consume_budget().await;

@@ -55,7 +55,7 @@ impl Reply {
     pub(super) fn unexpected(self) -> GatewayError {
         match self {
             Self::Failed(error) => error,
-            _ => GatewayError::Internal("the node answered something else than asked".to_owned()),
+            _ => GatewayError::Internal("the node's answer does not match the request".to_owned()),
         }
     }
 }
@@ -86,7 +86,7 @@ impl Link {
     ) -> Result<Reply, GatewayError> {
         if self.outbox.is_full() {
             return Err(GatewayError::Overloaded {
-                reason: "too much waits to be sent to the session's node".to_owned(),
+                reason: "too many bytes wait to be sent to the session's node".to_owned(),
                 retry_after: RETRY_AFTER,
             });
         }
@@ -109,7 +109,7 @@ impl Link {
             guard.number = None;
             self.forget(number);
             return Err(GatewayError::Internal(format!(
-                "the message cannot be passed on: {too_long}"
+                "cannot forward the message: {too_long}"
             )));
         }
         let reply = answered.await;

@@ -37,7 +37,9 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
         match greet(from, None, address, config).await {
             Ok(there) => {
                 // Without a goodbye, the other side would treat the link as broken.
-                there.outbox.close(Some("it was only looked for"));
+                there.outbox.close(Some(
+                    "the link served only to check whether the node is reachable",
+                ));
                 return match there.welcome.node.as_str() {
                     found if found == node.as_str() => Sight::There,
                     // Without a name, the node may be the right one.

@@ -71,7 +71,7 @@ pub(crate) async fn hello<H>(
 ) -> Result<H, Status> {
     let hello = timeout(config.handshake_timeout, hello)
         .await
-        .map_err(|_| Status::deadline_exceeded("no hello came"))?
+        .map_err(|_| Status::deadline_exceeded("no hello arrived"))?
         .map_err(|error| Status::invalid_argument(error.to_string()))?;
     if closing.is_cancelled() {
         return Err(Status::unavailable("the node is leaving"));

@@ -109,7 +109,9 @@ where
                 return Err(LinkError::protocol("a batch within a batch"));
             }
             LinkFrame::Batch(_) if !self.batches => {
-                return Err(LinkError::protocol("a batch, which version 1 has not"));
+                return Err(LinkError::protocol(
+                    "a batch, which version 1 does not support",
+                ));
             }
             LinkFrame::Batch(frames) => self.batch = frames.into_iter(),
             LinkFrame::Fragment(fragment) => {

@@ -186,7 +186,7 @@ impl Answering {
 
 fn backed_up() -> GatewayError {
     GatewayError::Overloaded {
-        reason: "too much waits to be read from the session's node".to_owned(),
+        reason: "too many bytes from the session's node wait to be read".to_owned(),
         retry_after: RETRY_AFTER,
     }
 }

@@ -59,7 +59,7 @@ async fn accept(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a connection of another process could not be accepted");
+                tracing::warn!(%error, "cannot accept a connection of another process");
                 sleep(PAUSE).await;
                 continue;
             }
@@ -87,7 +87,7 @@ async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepte
     let _ = stream.set_nodelay(true);
     if tls.files().allow_plaintext && !begins_tls(&stream).await? {
         count(HandshakeOutcome::Plaintext);
-        tracing::warn!(%peer, "another process came without TLS (cluster.tls.allow_plaintext = true)");
+        tracing::warn!(%peer, "another process connected without TLS (cluster.tls.allow_plaintext = true)");
         return Some(Accepted::plain(stream, peer));
     }
     let acceptor = TlsAcceptor::from(Arc::clone(&tls.material().server));

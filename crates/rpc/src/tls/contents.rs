@@ -70,7 +70,7 @@ fn certificates(
 ) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(text).collect();
     let found =
-        found.map_err(|error| TlsError::file(which, path, format!("is no PEM: {error}")))?;
+        found.map_err(|error| TlsError::file(which, path, format!("is not PEM: {error}")))?;
     if found.is_empty() {
         let problem = "holds no certificate: a block -----BEGIN CERTIFICATE----- is expected";
         return Err(TlsError::file(which, path, problem));
@@ -86,7 +86,7 @@ fn key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
                     .to_owned()
             }
             // The error may quote the key.
-            _ => "is no PEM, or only a part of it".to_owned(),
+            _ => "is not PEM, or is truncated".to_owned(),
         };
         TlsError::file(KEY, path, problem)
     })

@@ -15,7 +15,9 @@ pub(super) const CLIENT_AUTHORITY: &str = "client_authority";
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// Certificates cannot carry the name.
-    #[error("name = {0:?} is no name of a certificate, such as \"shoal\" or \"shoal.example.com\"")]
+    #[error(
+        "name = {0:?} cannot be the name of a certificate, such as \"shoal\" or \"shoal.example.com\""
+    )]
     Name(String),
     /// A file cannot be used.
     #[error("{which} {}: {problem}", path.display())]
@@ -51,7 +53,7 @@ pub(super) fn fault(error: &CertificateError) -> String {
             format!("is valid only in {until} seconds: compare the clocks")
         }
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "is not issued by the authority that this process knows".to_owned()
+            "is not issued by the authority that this process trusts".to_owned()
         }
         CertificateError::NotValidForNameContext {
             expected,

@@ -55,7 +55,7 @@ impl Material {
             && let Some(why) = (Standing::of(own, name).map_err(of_certificate)?).no_node()
         {
             let problem = format!(
-                "{why}: a process with the role edge or session needs one that names no pool"
+                "{why}: a process with the role edge or session needs a certificate that does not name pools"
             );
             return Err(TlsError::file(CERTIFICATE, &files.certificate, problem));
         }

@@ -100,7 +100,7 @@ fn tell(of: &str, error: TlsError, said: &mut Option<TlsError>) {
     tracing::error!(
         of,
         %error,
-        "a new certificate cannot be used; the former one stays until this is mended"
+        "a new certificate cannot be used; the previous one stays in use until you fix this"
     );
     *said = Some(error);
 }

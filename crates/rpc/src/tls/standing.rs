@@ -71,7 +71,7 @@ impl Standing {
         };
         let pools = pools.join(", ");
         Some(format!(
-            "is for workers of the pools {pools}, and for no node"
+            "is for workers of the pools {pools}, not for nodes"
         ))
     }
 
@@ -84,7 +84,7 @@ impl Standing {
         tracing::warn!(
             what,
             why = text,
-            "a worker asked for what is for nodes, and was refused"
+            "refused a request of a worker that only nodes may send"
         );
         Err(Status::failed_precondition(text))
     }
@@ -103,7 +103,7 @@ impl Nodes {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("names pools, so it is a worker's, and no node's")]
+#[error("names pools, so it is for workers, not for nodes")]
 struct NoNode;
 
 impl ServerCertVerifier for Nodes {

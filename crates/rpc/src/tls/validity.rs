@@ -33,7 +33,7 @@ impl Validity {
                 not_after,
                 ..
             })) => not_after.as_secs(),
-            _ => return Err("does not say until when it is valid".to_owned()),
+            _ => return Err("has no end of validity".to_owned()),
         };
         Ok(Validity {
             not_before,

@@ -141,7 +141,7 @@ impl WorkerLinksInner {
         drop(drive);
         if peer.broke(Some(link)) {
             let reason = tokio::select! {
-                () = sleep(self.config.rejoin) => "it did not come back",
+                () = sleep(self.config.rejoin) => "it did not reconnect in time",
                 () = presence.gone() => "its process is gone",
                 () = self.closing.cancelled() => "this node is leaving",
             };

@@ -28,7 +28,7 @@ pub(crate) const AGAIN: Duration = Duration::from_millis(100);
 /// How long to wait for a stream's writer, while its call is journaled or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
-const FORGOTTEN: &str = "the store has lost the end of the stream";
+const FORGOTTEN: &str = "the store has lost the newest events of the stream";
 
 pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
@@ -329,7 +329,7 @@ impl CallDriver {
     /// Ends calls whose client has already been refused.
     async fn take_back(&self, calls: &[InFlight], tail: &Tail) {
         for call in calls {
-            let failure = CallFailure::not_executed("the store was away too long");
+            let failure = CallFailure::not_executed("the store was unreachable for too long");
             self.finish_failed(failure, call, tail).await;
         }
     }
@@ -430,12 +430,12 @@ impl CallDriver {
         let rebound = journal.rebind(&live.id, live.epoch, call, binding).await;
         live.streams.rebound(call, binding);
         if let Err(error) = &rebound {
-            tracing::warn!(session = %live.id, %call, %error, "could not journal another worker");
+            tracing::warn!(session = %live.id, %call, %error, "cannot journal the call's new worker");
         }
         rebound.is_ok()
     }
 }
 
 pub(super) fn died() -> GatewayError {
-    GatewayError::Internal("the task that carries the call died".to_owned())
+    GatewayError::Internal("the internal task that runs the call failed".to_owned())
 }

@@ -117,7 +117,7 @@ impl CallDriver {
             return Ok(());
         }
         if in_flight.is_once() {
-            let reason = format!("its worker {worker} is not there, or was left alone");
+            let reason = format!("its worker {worker} is not available");
             return Err(GatewayError::WorkerAway { reason });
         }
         in_flight.plan.worker = None;

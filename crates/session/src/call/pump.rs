@@ -134,7 +134,9 @@ impl CallDriver {
                     _ if in_flight.live.is_lost() => asking.record_error("moved"),
                     _ => {
                         asking.record_error("refused");
-                        let refused = RpcError::internal("the session cannot put requests now");
+                        let refused = RpcError::internal(
+                            "the session cannot send requests to its client now",
+                        );
                         drop(control.answer(ask, Outcome::Error(refused)));
                     }
                 }
@@ -156,7 +158,7 @@ impl CallDriver {
                 // Earlier events must reach the client before the connection closes.
                 let due = std::mem::take(due);
                 if let Err(error) = self.append(due, seen, in_flight, tail).await {
-                    tracing::debug!(session = %in_flight.live.id, %error, "could not append");
+                    tracing::debug!(session = %in_flight.live.id, %error, "cannot append events to the stream");
                 }
                 if in_flight.live.primes_streams() {
                     tail.close_reader(retry);
@@ -230,7 +232,7 @@ impl CallDriver {
         if let Err(LogError::Store(StoreError::Full(limit))) = written {
             let error = RpcError::new(
                 code::OVERLOADED,
-                format!("the call has ended, but its result could not be kept: {limit}"),
+                format!("the call has ended, but Shoal could not store its result: {limit}"),
             );
             let answer = error_response(in_flight.request(), &error);
             written = streams.append(tail, vec![answer], Some(end)).await;
@@ -254,7 +256,7 @@ impl CallDriver {
 pub(super) fn session_ended() -> CallOutcome {
     CallOutcome::Error(RpcError::new(
         code::GONE,
-        "the session was ended while the call ran; the call was told to stop",
+        "the session ended while the call ran; Shoal told the call to stop",
     ))
 }
 

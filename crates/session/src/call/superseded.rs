@@ -25,7 +25,7 @@ impl CallDriver {
         let entered = live.write_record(Step::Restore).await;
         entered.map_err(|error| store_failed(&error, &self.config))?;
         tracing::warn!(session = %live.id, epoch = live.epoch.0, later = later.0,
-            "the store has lost a claim that a worker knows of");
+            "the store has lost a claim that a worker has seen");
         live.outrank(later);
         in_flight.plan.call.epoch = Some(live.rank());
         Ok(())
@@ -47,7 +47,7 @@ impl CallDriver {
             };
             match mine {
                 Ok(()) => {
-                    tracing::debug!(session = %live.id, call = %in_flight.plan.call.id, "takes a call back");
+                    tracing::debug!(session = %live.id, call = %in_flight.plan.call.id, "takes a call over again");
                     let resuming = self.dispatcher.resume(in_flight.plan.call.clone(), seen);
                     let resumed = tokio::select! {
                         resumed = resuming => resumed,
@@ -60,7 +60,7 @@ impl CallDriver {
                 }
                 Err(_) if live.is_lost() => return None,
                 Err(error) => {
-                    tracing::debug!(session = %live.id, %error, "cannot ask whose a call is");
+                    tracing::debug!(session = %live.id, %error, "cannot ask the store which node owns a call");
                 }
             }
             tokio::select! {

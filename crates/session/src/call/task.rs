@@ -59,7 +59,7 @@ impl CallDriver {
         let mut end = end_of(outcome);
         if let TaskEnd::Completed(result) = &end {
             if result.len() > self.config.task_result_bytes {
-                end = not_kept("it is larger than a task's may be");
+                end = not_kept("it exceeds the limit on a task's result");
             } else if let Err(full) = live.share.check() {
                 end = not_kept(&full.to_string());
             }
@@ -84,7 +84,7 @@ impl CallDriver {
                     let over = live.is_lost() || live.streams.is_ending();
                     if over || Instant::now() >= until || error == StoreError::NotFound {
                         let error = store_failed(&error, &self.config);
-                        tracing::warn!(session = %live.id, %error, "could not keep how a task has ended");
+                        tracing::warn!(session = %live.id, %error, "cannot store the outcome of a task");
                         return !live.is_lost();
                     }
                     sleep(pause).await;
@@ -115,6 +115,6 @@ fn end_of(outcome: CallOutcome) -> TaskEnd {
 }
 
 fn not_kept(why: &str) -> TaskEnd {
-    let message = format!("the call has ended, but its result could not be kept: {why}");
+    let message = format!("the call has ended, but Shoal could not store its result: {why}");
     TaskEnd::Failed(RpcError::new(code::OVERLOADED, message).to_json())
 }

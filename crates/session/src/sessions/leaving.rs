@@ -82,7 +82,7 @@ impl Node {
         match live.write_record(Step::Save).await {
             // Only this node can restore lost writes.
             Err(error) if error.is_outage() => {
-                tracing::debug!(session = %live.id, %error, "a session stays awake while the store is away");
+                tracing::debug!(session = %live.id, %error, "a session stays in memory while the store is unreachable");
                 live.stay();
                 return false;
             }

@@ -234,7 +234,7 @@ impl Node {
             // Another owner may know a newer state of the task.
             Ok(Err(error)) if live.transport == SessionTransport::Task => Err(error),
             Err(_) if live.transport == SessionTransport::Task => Err(GatewayError::Unavailable {
-                reason: "the store does not say whose the task is".to_owned(),
+                reason: "the store does not name the task's owner".to_owned(),
                 retry_after: self.config.retry_after,
             }),
             _ => Ok(()),

@@ -50,7 +50,7 @@ impl Node {
                     let _ = self.tell(live, updated).await;
                 }
                 Some(Err(error)) => {
-                    tracing::warn!(session = %live.id, %uri, %error, "could not renew a subscription; trying again");
+                    tracing::warn!(session = %live.id, %uri, %error, "cannot renew a subscription; retrying");
                     refused.insert(uri);
                 }
                 Some(Ok(())) | None => {}

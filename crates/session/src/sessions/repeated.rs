@@ -111,9 +111,7 @@ impl Node {
     /// A final answer after the longest possible call.
     fn took_too_long(&self, body: &Body, once: bool) -> Bytes {
         let failure = match once {
-            true => {
-                CallFailure::outcome_unknown("the request has been delivered before and still runs")
-            }
+            true => CallFailure::outcome_unknown("the request was delivered before and still runs"),
             false => CallFailure::DeadlineExceeded {
                 limit: self.config.call_timeout,
             },

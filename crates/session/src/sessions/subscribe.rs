@@ -77,7 +77,7 @@ impl Node {
         if self.subscribers.remove(uri, session) {
             let unsubscribed = self.driver.dispatcher.unsubscribe(uri);
             if timeout(UNSUBSCRIBED_WITHIN, unsubscribed).await.is_err() {
-                tracing::warn!(%session, %uri, "a backend does not let itself be unsubscribed from");
+                tracing::warn!(%session, %uri, "cannot end a subscription at a backend");
             }
         }
     }

@@ -45,7 +45,7 @@ impl Node {
             .for_each_concurrent(AT_ONCE, |session| self.expire(session))
             .await;
         if let Err(error) = self.driver.store.directory.sweep().await {
-            tracing::warn!(%error, "could not sweep the store");
+            tracing::warn!(%error, "cannot remove expired sessions from the store");
         }
     }
 
@@ -82,7 +82,7 @@ impl Node {
         if unsaved >= self.config.idle_of(live.transport) / 2
             && let Err(error) = live.write_record(Step::Save).await
         {
-            tracing::warn!(session = %live.id, %error, "could not touch a session's record");
+            tracing::warn!(session = %live.id, %error, "cannot extend the expiry of a session's record");
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn withdrawal(call: CallId, ask: AskId) -> Bytes {
     params.set("requestId", question_id(call, ask).to_json());
     params.set(
         "reason",
-        RawJson::of("nobody waits for the answer any more"),
+        RawJson::of("the server no longer waits for the answer"),
     );
     notification(Method::Cancelled.as_str(), Some(&params.to_json()))
 }

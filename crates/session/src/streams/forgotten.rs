@@ -59,7 +59,7 @@ impl Streams {
             match confirmed {
                 Err(outage) if outage.is_outage() => return Err(outage),
                 Err(error) => {
-                    tracing::warn!(session = %self.session, %error, "could not enter a stream again");
+                    tracing::warn!(session = %self.session, %error, "cannot restore a stream's entry in the store");
                 }
                 Ok(()) => {}
             }
@@ -103,7 +103,7 @@ impl Streams {
         let restored = restored.await;
         match &restored {
             Ok(()) => {
-                tracing::warn!(session = %self.session, "the store has lost its newest writes; entered a session again");
+                tracing::warn!(session = %self.session, "the store has lost its newest writes; restored a session's entry");
             }
             Err(StoreError::Stale) => self.lose(),
             Err(_) => {}
@@ -132,7 +132,7 @@ impl Streams {
             }
             let ended = tail.is_finished();
             if !ended && let Err(error) = self.restore_stream(&tail).await {
-                tracing::debug!(session = %self.session, %error, "could not enter a stream again");
+                tracing::debug!(session = %self.session, %error, "cannot restore a stream's entry in the store");
             }
         }
     }

@@ -40,7 +40,7 @@ impl Streams {
             let params = json!({ "level": "warning", "logger": "shoal", "data": data });
             notification(Method::LogMessage.as_str(), Some(&RawJson::of(&params)))
         });
-        tracing::debug!(session = %self.session, events, "a client reads a stream whose oldest events are gone");
+        tracing::debug!(session = %self.session, events, "a client reads a stream that has lost its oldest events");
         told
     }
 }

@@ -159,7 +159,7 @@ impl Reader {
             }
             (Err(error), _) => {
                 // A resuming client gets the reason.
-                tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
+                tracing::warn!(session = %streams.session, %error, "cannot continue reading a stream");
                 Err(ReaderGone)
             }
         }
@@ -168,7 +168,7 @@ impl Reader {
     async fn skip_gap(&mut self, tail: &Tail) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let Some(after) = streams.after_gap(tail, self.cursor).await else {
-            tracing::warn!(session = %streams.session, "could not read on in a stream: events are gone");
+            tracing::warn!(session = %streams.session, "cannot continue reading a stream: events are gone");
             return Err(ReaderGone);
         };
         self.gone = after.sequence - self.cursor.sequence;
@@ -219,7 +219,7 @@ impl Reader {
                 self.streams.counters.cut.fetch_add(1, Ordering::Relaxed);
                 metrics().streams.cut();
                 tracing::info!(session = %self.streams.session, stream = %self.cursor.stream,
-                    "cut a connection that does not read; it can resume");
+                    "closed a connection whose client does not read; the client can resume");
                 Err(ReaderGone)
             }
         }

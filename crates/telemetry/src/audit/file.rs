@@ -149,7 +149,7 @@ impl Output for AuditFile {
         self.write(&[]);
         tracing::error!(
             count,
-            "events of the audit trail are lost: the file does not take them in time"
+            "events of the audit trail are lost: writing to the file is too slow"
         );
     }
 }

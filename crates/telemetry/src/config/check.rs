@@ -45,7 +45,7 @@ impl Telemetry {
         if let Some(key) = self.resource.keys().find(unfit) {
             return Err(invalid(
                 "resource",
-                format!("{key:?} is no attribute key: use a dotted name without spaces"),
+                format!("{key:?} is not an attribute key: use a dotted name without spaces"),
             ));
         }
         if let Some(endpoint) = &self.endpoint {
@@ -94,7 +94,7 @@ impl Telemetry {
                 ),
             )
         };
-        let uri: Uri = endpoint.parse().map_err(|_| wrong("is no address"))?;
+        let uri: Uri = endpoint.parse().map_err(|_| wrong("is not an address"))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err(wrong("does not begin with http:// or https://"));
         }
@@ -116,7 +116,7 @@ impl Telemetry {
                 return Err(invalid(
                     "headers",
                     format!(
-                        "{name:?} is no header name: use lower-case letters, digits and dashes"
+                        "{name:?} is not a header name: use lower-case letters, digits and dashes"
                     ),
                 ));
             }
@@ -160,7 +160,7 @@ impl Traces {
             if !(0.0..=1.0).contains(&ratio) {
                 return Err(invalid(
                     setting,
-                    format!("the share {of}is {ratio}: use 0 (none) to 1 (all)"),
+                    format!("the share {of}is {ratio}: use a number from 0 (none) to 1 (all)"),
                 ));
             }
         }
@@ -171,7 +171,7 @@ impl Traces {
             ));
         }
         if self.queue == 0 {
-            return Err(invalid("traces.queue", "is 0: at least 1 span has to wait"));
+            return Err(invalid("traces.queue", "is 0: use at least 1 span"));
         }
         Ok(())
     }

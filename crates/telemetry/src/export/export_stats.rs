@@ -98,7 +98,7 @@ impl ExportStats {
                 signal,
                 failures,
                 lost,
-                "the collector takes telemetry again"
+                "the collector accepts telemetry again"
             );
         } else if failed {
             tracing::warn!(
@@ -106,13 +106,13 @@ impl ExportStats {
                 failures,
                 lost,
                 error = why,
-                "telemetry does not reach the collector; said once a minute at most"
+                "telemetry does not reach the collector; logged at most once a minute"
             );
         } else {
             tracing::warn!(
                 signal,
                 lost,
-                "telemetry was dropped because too much was waiting for the collector"
+                "telemetry was dropped because too much waited for the collector"
             );
         }
     }
@@ -130,7 +130,7 @@ impl ExportStats {
             signal = self.signal.as_str(),
             count,
             reason = why,
-            "the collector rejects telemetry; said once a minute at most"
+            "the collector rejects telemetry; logged at most once a minute"
         );
     }
 

@@ -25,8 +25,7 @@ impl Search<'_> {
         let patience = self.routes.config.patience;
         if self.committed && self.operation == Operation::Deliver {
             let reason = format!(
-                "no other took over within {patience:?}, and the message may have been carried out: \
-                 repeat it only if that does no harm"
+                "no other node took over within {patience:?}, and the message may have been carried out: repeat it only if a second execution is harmless"
             );
             return GatewayError::Unreachable { reason };
         }

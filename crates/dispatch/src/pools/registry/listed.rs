@@ -155,7 +155,7 @@ impl Registry {
                 if may_be_vacant && listed.removed {
                     self.gone.insert(name.clone());
                 }
-                tracing::info!(pool = %name, "a pool without workers is listed no more");
+                tracing::info!(pool = %name, "removed a pool without workers from the lists");
                 listed.compiled.is_some()
             };
             stays

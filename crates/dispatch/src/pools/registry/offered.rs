@@ -152,7 +152,7 @@ impl Registry {
         let catalog = Catalog::merge(&pools, config, &self.settings, keepers, audience);
         for conflict in &catalog.conflicts {
             if !before.conflicts.contains(conflict) {
-                tracing::error!(%conflict, "two pools offer the same thing");
+                tracing::error!(%conflict, "two pools offer the same name");
             }
         }
         (Arc::new(catalog), pools.into())

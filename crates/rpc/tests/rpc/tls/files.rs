@@ -106,7 +106,11 @@ fn a_node_needs_a_certificate_that_names_no_pool() {
     let files = Files::with(&issued, &authority.pem());
     assert!(Tls::open(files.settings()).is_ok(), "of a worker");
     let message = Tls::open(node(&files)).unwrap_err().to_string();
-    let parts = ["tls.crt", "workers of the pools search", "names no pool"];
+    let parts = [
+        "tls.crt",
+        "workers of the pools search",
+        "does not name pools",
+    ];
     says(&message, &parts);
     assert!(Tls::open(node(&Files::of(&authority))).is_ok());
 }

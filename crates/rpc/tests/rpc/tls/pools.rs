@@ -111,11 +111,11 @@ async fn a_worker_is_no_node() {
         let (full, worker) = (Files::of(&authority), of_pools(&authority, &["*"]));
         let node = Node::start(over(&full.open())).await;
         let why = reached(&node, over(&worker.open())).await.unwrap_err();
-        assert!(why.contains("for no node"), "{why}");
+        assert!(why.contains("not for nodes"), "{why}");
 
         let posing = Node::start(over(&worker.open())).await;
         let why = reached(&posing, over(&full.open())).await.unwrap_err();
-        assert!(why.contains("no node's"), "{why}");
+        assert!(why.contains("not for nodes"), "{why}");
         assert_eq!(reached(&node, over(&full.open())).await, Ok(()));
     })
     .await;

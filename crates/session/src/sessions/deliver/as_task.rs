@@ -29,7 +29,7 @@ use crate::live::{LiveSession, store_failed};
 use crate::record::MadeTask;
 use crate::state::Input;
 
-const NEVER_BEGUN: &str = "the task was never begun";
+const NEVER_BEGUN: &str = "the task was never started";
 
 impl Node {
     /// Completes even if the caller leaves. Boxed because deliveries recurse.
@@ -148,7 +148,7 @@ impl Node {
         live.note(Input::TaskUnmade(task.session.clone()));
         self.end_task(&task.session, task).await;
         if let Err(error) = live.write_record(Step::Save).await {
-            tracing::debug!(session = %live.id, %error, "a task that never began is still listed");
+            tracing::debug!(session = %live.id, %error, "a task that never started is still listed");
         }
     }
 

@@ -28,7 +28,7 @@ impl Node {
                 Ok(Err(Closed)) => Box::pin(self.forget_dead(&live)).await,
                 Err(Unsent::Full) => return Err(self.too_many_changes()),
                 Err(Unsent::Dead) => {
-                    let died = "the session's actor died over the message";
+                    let died = "the session's actor failed on the message";
                     return Err(GatewayError::Internal(died.to_owned()));
                 }
             }
@@ -39,7 +39,7 @@ impl Node {
     fn too_many_changes(&self) -> GatewayError {
         GatewayError::Overloaded {
             reason: format!(
-                "{} changes of the session wait to be carried out, which is its limit; wait for their answers first",
+                "{} changes of the session are waiting, which is its limit; wait for their answers first",
                 self.config.limits.messages_per_session
             ),
             retry_after: self.config.retry_after,

@@ -50,7 +50,7 @@ impl Node {
                     acknowledgement
                 }
                 Ok(_) => {
-                    let unexpected = "a task's request had an effect that nobody knows";
+                    let unexpected = "a task's request had an unexpected effect";
                     return Err(GatewayError::Internal(unexpected.to_owned()));
                 }
             };

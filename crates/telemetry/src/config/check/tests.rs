@@ -36,7 +36,7 @@ fn bad_values_are_named() {
             endpoint(t, "collector:4317");
         }),
         ("endpoint", "http://", |t| endpoint(t, "ftp://c:1")),
-        ("endpoint", "no address", |t| endpoint(t, "not a url")),
+        ("endpoint", "not an address", |t| endpoint(t, "not a url")),
         ("endpoint", "telemetry.headers", |t| {
             endpoint(t, "http://me:secret@c:4317");
         }),
