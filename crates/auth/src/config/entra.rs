@@ -208,7 +208,7 @@ mod tests {
             (
                 "https://login.microsoftonline.com/common/v2.0",
                 &["contoso.com"],
-                "no tenant ID",
+                "not a tenant ID",
             ),
             (
                 "https://login.microsoftonline.com/consumers/v2.0",

@@ -210,7 +210,7 @@ mod tests {
                 None,
                 "https://id.example.com",
                 |issuer| issuer.required_claims = [("hd".to_owned(), Vec::new())].into(),
-                "what \"hd\" may be",
+                "allowed text for \"hd\"",
             ),
             (
                 None,
