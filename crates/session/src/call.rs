@@ -48,7 +48,7 @@ pub(crate) struct CallDriver {
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
     pub(crate) running: Arc<AtomicUsize>,
-    /// Whether the last call used the store's reserve. If so, new calls are journaled before their start.
+    /// Whether the last journaled call used the store's reserve. If so, new calls are journaled before their start.
     pub(crate) is_full: AtomicBool,
 }
 
@@ -58,18 +58,18 @@ pub(crate) struct InFlight {
     admission: Admission,
     plan: CallPlan,
     slot: Arc<CallSlot>,
-    /// The client's span, the parent on every owner: a killed owner's spans are lost.
+    /// The client's span, which is the parent on every owner, because the spans of a killed owner are lost.
     brought: Option<TraceContext>,
     span: Span,
     journaled: OnceLock<Journaled>,
-    /// How long before the call is journaled; zero means before its start.
+    /// How long the call may run before it is journaled. Zero journals it before its start.
     hold: Duration,
     /// Whether an earlier owner may have started the call.
     repeated: bool,
-    /// Whether the edge bound the call, so that its worker may have it.
+    /// Whether the edge bound the call to a worker. That worker may already have the call.
     came_bound: bool,
     seen: u64,
-    /// The highest progress of an earlier run. Lower values are dropped, because progress must increase (basic,
+    /// The highest progress of the call's earlier run. Lower values are dropped, because progress must increase (basic,
     /// Progress).
     reached: Option<f64>,
 }
@@ -124,7 +124,7 @@ impl Drop for InFlight {
 }
 
 impl CallDriver {
-    /// Runs a planned call and returns how its answer travels.
+    /// Runs a planned call. Returns its answer, or the stream that will carry the answer.
     ///
     /// # Cancel safety
     /// The call runs on if the future is dropped, but without an open stream the answer is lost.
@@ -146,7 +146,7 @@ impl CallDriver {
         Box::pin(self.carry_journaled(vec![*in_flight], Vec::new(), delivery)).await
     }
 
-    /// Looks for the call at its worker if an earlier owner may have started it.
+    /// Starts the call at its worker. If an earlier owner may have started the call, looks for it there first.
     fn start(&self, in_flight: &InFlight) -> Starting {
         if !in_flight.repeated {
             return self.dispatcher.start(&in_flight.plan);
@@ -210,7 +210,7 @@ impl InFlight {
         }
     }
 
-    /// Frees the request id, once.
+    /// Ends the request and frees its id. Further calls do nothing.
     fn end(&self) {
         self.admission.outlive(&self.slot);
         if self.admission.release() {
@@ -248,7 +248,7 @@ impl InFlight {
         }
     }
 
-    /// Answers a call that does not run. Fails if a limit was reached.
+    /// Ends a call that does not run, and returns its answer. Fails if a limit was reached.
     pub(crate) fn refuse(&self, outcome: CallOutcome) -> Result<Bytes, GatewayError> {
         match outcome {
             CallOutcome::Failed(CallFailure::Overloaded {
@@ -291,7 +291,7 @@ impl InFlight {
         }
     }
 
-    /// Binds the call. The caller knows that the worker has not received it.
+    /// Binds the call to a worker that has certainly not received it yet.
     fn bind(&mut self, binding: Binding) {
         self.plan.worker = Some(binding);
         self.plan.bind();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Milliseconds since 1970. Other nodes' clocks may differ.
+/// Returns this node's time in milliseconds since 1970. Other nodes' clocks may differ.
 pub(crate) fn unix_millis() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

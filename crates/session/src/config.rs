@@ -64,7 +64,7 @@ settings! {
 }
 
 impl SessionConfig {
-    /// How long the store keeps a record: longer than the session may idle and than a few sweeps.
+    /// Returns how long the store keeps a session's record: longer than the idle limit plus a few sweeps.
     pub(crate) fn record_life(&self, transport: SessionTransport) -> Duration {
         (self.idle_of(transport) * 2).max(self.sweep_every * 4)
     }

@@ -24,31 +24,31 @@ use crate::state_lock::StateLock;
 use crate::stored::Share;
 use crate::streams::Streams;
 
-/// Has an actor while there are durable changes to make.
+/// A session that this node owns and holds in memory. It has an actor while there are durable changes to make.
 pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
-    /// In milliseconds since 1970, if known.
+    /// When the session was opened, in milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
-    /// The epoch for workers, higher than a lost one that they know.
+    /// The epoch that workers see. It exceeds any higher epoch of a lost claim that a worker knows.
     rank: AtomicU64,
     pub(crate) node: Weak<Node>,
     pub(crate) streams: Arc<Streams>,
     pub(crate) share: Arc<Share>,
-    /// In milliseconds of the node's clock.
+    /// When the session was last used, in milliseconds of the node's clock.
     pub(crate) last_used: AtomicU64,
-    /// In milliseconds of the node's clock.
+    /// When the record was last stored, in milliseconds of the node's clock.
     pub(crate) last_saved: AtomicU64,
     pub(crate) actor: ActorSlot,
-    /// Emptied when the session leaves or panics.
+    /// The session's state. Emptied when the session leaves or panics.
     core: StateLock<SessionCore>,
     facts: watch::Receiver<Arc<ServerFacts>>,
     admitted: Arc<Admitted>,
     task_changes: Notify,
     pub(crate) granted: GrantedCaller,
-    /// The revision, and the client's name for operators.
+    /// The session's revision, and the client's name for operators.
     handshake: OnceLock<(Revision, Arc<str>)>,
 }
 
@@ -57,7 +57,7 @@ struct SessionCore {
     closed: bool,
 }
 
-/// The session takes no inputs and must be found again.
+/// The session accepts no inputs any more: find it again.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
@@ -100,7 +100,8 @@ impl LiveSession {
         })
     }
 
-    /// Dropping the effect ends an admitted call.
+    /// Applies an input to the session's state and returns the effect to carry out. Dropping the effect ends a call
+    /// that it admitted.
     pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
         let facts = self.facts.borrow().clone();
         let applied = self.core.with(|core| {
@@ -125,12 +126,12 @@ impl LiveSession {
         self.task_changed();
     }
 
-    /// Cancellation safe.
+    /// Resolves when the task changes. Cancellation safe.
     pub(crate) fn next_task_change(&self) -> Notified<'_> {
         self.task_changes.notified()
     }
 
-    /// Announces a changed task, and restarts the time that it is kept.
+    /// Wakes those that wait for the task, announces the change, and restarts the time that the task is kept.
     pub(crate) fn tell_of_task(&self) {
         self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {
@@ -179,7 +180,7 @@ impl LiveSession {
         self.core.with(idle).unwrap_or_default()
     }
 
-    /// Closes the session if it is idle, and returns whether it is.
+    /// Closes the session to inputs if it is idle. Returns whether it was idle.
     pub(crate) fn passivate(&self) -> bool {
         let passivate = |core: &mut SessionCore| {
             let idle = !core.closed && core.session.is_idle();
@@ -189,7 +190,7 @@ impl LiveSession {
         self.core.with(passivate).unwrap_or_default()
     }
 
-    /// Reopens a session that was not passivated.
+    /// Reopens a closed session that stays in memory after all.
     pub(crate) fn stay(&self) {
         self.core.with(|core| core.closed = false);
     }
@@ -202,7 +203,7 @@ impl LiveSession {
         self.core.with(end).unwrap_or_default()
     }
 
-    /// Drops the state, which is stored or belongs to another node.
+    /// Drops the session's state, which is stored or belongs to another node.
     pub(crate) fn forget(&self) {
         self.core.forget();
     }
@@ -219,7 +220,7 @@ impl LiveSession {
         self.admitted.count()
     }
 
-    /// Running calls, and those whose answers are not written yet.
+    /// Number of running calls, and of those whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.admitted.held()
     }
@@ -233,7 +234,7 @@ impl LiveSession {
             .fetch_max(epoch.0.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Stops all writes: another node owns the session, or may.
+    /// Stops all writes for the session, because another node owns it or may own it.
     pub(crate) fn lose(&self) {
         self.streams.lose();
     }
@@ -242,7 +243,7 @@ impl LiveSession {
         self.streams.is_lost()
     }
 
-    /// Cancellation safe.
+    /// Waits until the session ends or moves. Cancellation safe.
     pub(crate) async fn until_over(&self) {
         self.streams.until_over().await;
     }
@@ -271,7 +272,7 @@ impl LiveSession {
     }
 }
 
-/// The result of `initialize` is final.
+/// Notes the revision and the client's name. The result of `initialize` is final.
 fn publish(handshake: &OnceLock<(Revision, Arc<str>)>, session: &SessionState) {
     if handshake.get().is_none()
         && let Some(settled) = &session.record().handshake

@@ -14,13 +14,13 @@ use crate::state::Kept;
 pub(crate) struct Record {
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
-    /// In milliseconds since 1970; `None` from older releases.
+    /// When the session was opened, in milliseconds since 1970. `None` in records of older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) opened_at: Option<u64>,
     pub(crate) handshake: Option<Handshake>,
     pub(crate) log_level: LogLevel,
     pub(crate) subscriptions: BTreeSet<String>,
-    /// Resources with an update that the client may not know.
+    /// Resources that were updated, of which the client may not know.
     pub(crate) updated: BTreeSet<String>,
     /// The list versions that the client knows or will read from the log.
     pub(crate) announced: [u64; 3],
@@ -35,9 +35,9 @@ pub(crate) struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeTask {
     pub(crate) task: SessionId,
-    /// The delivery by which a repetition finds its task.
+    /// The delivery that made the task. A repeated delivery finds the task by it.
     pub(crate) delivery: CallId,
-    /// In milliseconds since 1970.
+    /// When the task was made, in milliseconds since 1970.
     pub(crate) made_at: u64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct MadeTask {
 pub(crate) struct TaskRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<TaskEnd>,
-    /// In milliseconds since 1970.
+    /// When the task ended, in milliseconds since 1970.
     #[serde(default)]
     pub(crate) ended_at: u64,
 }
@@ -78,7 +78,7 @@ impl Record {
         RawJson::of(self).into_bytes()
     }
 
-    /// Fails if an incompatible version wrote it.
+    /// Reads a record. Fails if an incompatible version wrote it.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }

@@ -1,4 +1,4 @@
-//! The gateway: finds, opens, wakes, bounds and ends the sessions of this node.
+//! The gateway: finds, opens, wakes, limits and ends the sessions of this node.
 
 mod answered;
 mod deliver;
@@ -53,10 +53,10 @@ pub struct Sessions {
     _gauges: Arc<[Registration]>,
 }
 
-/// Counts of a node's sessions and streams, of past events since the start.
+/// Numbers of a node's sessions and streams at present, and of past events since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SessionsStatus {
-    /// Sessions in memory.
+    /// Sessions that are live in memory.
     pub live: usize,
     /// Passivated sessions.
     pub passive: usize,
@@ -68,34 +68,34 @@ pub struct SessionsStatus {
     pub waiting: usize,
     /// Subscriptions of all sessions.
     pub subscriptions: usize,
-    /// Places taken by live, passivated and opening sessions.
+    /// Places taken, out of the node's limit, by live, passivated and opening sessions.
     pub reserved: usize,
     /// Connections that read a stream.
     pub streams: usize,
-    /// Streams resumed.
+    /// Streams that clients resumed.
     pub resumed: usize,
-    /// Resumes refused for lack of history.
+    /// Resumptions refused because the log no longer has the client's position.
     pub history_gone: usize,
-    /// Connections closed because they did not read.
+    /// Connections closed because their clients did not read.
     pub cut: usize,
     /// Sessions taken over from other nodes.
     pub taken_over: usize,
     /// Sessions handed over to other nodes.
     pub handed_over: usize,
-    /// Sessions claimed by others unnoticed.
+    /// Sessions that another node claimed before this node noticed.
     pub lost: usize,
     /// Calls resumed after a take-over.
     pub resumed_calls: usize,
 }
 
-/// The sessions handed over to other nodes.
+/// The outcome of [`Sessions::hand_over`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandedOver {
-    /// The number of sessions.
+    /// Number of sessions handed over to other nodes.
     pub sessions: usize,
-    /// The median outage of a session.
+    /// The median time for which a session was unavailable.
     pub median: Duration,
-    /// The longest outage.
+    /// The longest time for which a session was unavailable.
     pub longest: Duration,
 }
 
@@ -124,8 +124,8 @@ impl Sessions {
         }
     }
 
-    /// Sets the source of evidence on leases and other nodes. Only the first call counts. Without it, sessions are not
-    /// taken from owners with a live lease.
+    /// Sets the source of evidence on leases and other nodes. Only the first call has an effect. Without a source, this
+    /// node does not take over sessions whose owner has a live lease.
     pub fn rely_on(&self, liveness: Arc<dyn Liveness>) {
         let _ = self.node.liveness.set(liveness);
     }
@@ -135,21 +135,22 @@ impl Sessions {
         self.node.status()
     }
 
-    /// Closes standalone streams, present and new, with a time to reconnect. Requests are still served.
+    /// Closes present and new standalone streams and tells their clients when to reconnect. Requests are still served.
     pub fn drain_streams(&self) {
         self.node.drain_streams();
     }
 
-    /// Stores and releases every live session for other nodes. Running calls stay at their workers. New sessions and
-    /// claims get `Moved` from now on. Passivated sessions follow when the lease ends.
+    /// Stores every live session and releases it to other nodes. Running calls stay at their workers. From then on, new
+    /// sessions and claims get `Moved`. Passivated sessions are free for other nodes when this node's lease ends.
     pub async fn hand_over(&self) -> HandedOver {
         self.node.hand_over().await
     }
 
-    /// Asks the store which sessions this node still owns and drops the others. Call it when the lease may have lapsed.
+    /// Asks the store which sessions this node still owns and drops the others. Call this when the node's lease may
+    /// have lapsed.
     ///
     /// # Errors
-    /// If the store cannot answer. Sessions then stay.
+    /// If the store cannot answer. Then this node keeps all sessions.
     pub async fn revalidate(&self) -> Result<(), StoreError> {
         self.node.revalidate().await
     }

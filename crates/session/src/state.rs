@@ -1,6 +1,6 @@
 //! The rules of a session: a pure state machine, `apply(input) -> effect`.
 //!
-//! It uses no I/O, clock or randomness except for call ids.
+//! The state machine uses no I/O, clock or randomness, except for call ids.
 
 mod admission;
 mod answers;
@@ -43,10 +43,10 @@ pub(crate) struct SessionState {
     record: Record,
     caller: Arc<Caller>,
     admitted: Arc<Admitted>,
-    /// The latest cancellations of unknown requests, which may be delivered again.
+    /// The latest cancellations of requests that are unknown here. A repeated delivery may still bring the request.
     unmatched: VecDeque<(RequestId, String)>,
     listener: Option<u64>,
-    /// The list versions last sent. `record.announced` holds those that the client surely knows.
+    /// The list versions last sent to the client. `record.announced` has those that the client surely knows.
     told: [u64; 3],
     task: task::TaskProgress,
 }
@@ -91,13 +91,13 @@ pub(crate) enum Input {
     TaskMade(MadeTask),
     TaskUnmade(SessionId),
     Task(Request),
-    /// In milliseconds since 1970.
+    /// The task changed at this time, in milliseconds since 1970.
     TaskChanged(u64),
     TaskAnswered(String),
     TaskWithdrawn(CallId, AskId),
-    /// The end, and its time in milliseconds since 1970.
+    /// The task's end, and its time in milliseconds since 1970.
     TaskEnded(TaskEnd, u64),
-    /// The end is too large: replace it.
+    /// The task's end is too large to store: replace it by this one.
     TaskNotKept(TaskEnd),
     TaskStored,
     Runs(Vec<RequestId>, DeliveryId),
@@ -105,9 +105,9 @@ pub(crate) enum Input {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
-    /// Requests with equal ids from different deliveries differ.
+    /// The delivery of the request. Requests with equal ids from different deliveries are different requests.
     pub(crate) delivery: DeliveryId,
-    /// Set if an edge has planned the call.
+    /// The call's id, if an edge has planned the call.
     pub(crate) call: Option<CallId>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) enum Effect {
         outcome: Outcome,
     },
     TaskAnswer(TaskAnswer),
-    /// The question may be repeated to a new owner.
+    /// No such question was asked yet, but a worker may still repeat one to a new owner.
     NotAskedYet,
     Cancel {
         slot: Arc<CallSlot>,
@@ -294,7 +294,8 @@ impl SessionState {
         }
     }
 
-    /// The running call of the same delivery. On a single stream, request ids are unique.
+    /// Returns the running call that the same delivery began. On a single stream, the request id is enough, because it
+    /// is unique.
     fn same(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         if self.answers_each_post() {
             return self.admitted.of_delivery(request, came);
@@ -305,7 +306,7 @@ impl SessionState {
             .then_some(slot)
     }
 
-    /// Whether answers use their requests' connections, so that ids may repeat.
+    /// Whether each answer uses the connection of its request, so that request ids may repeat.
     fn answers_each_post(&self) -> bool {
         self.record.transport == SessionTransport::Streamable
     }
@@ -362,7 +363,7 @@ impl SessionState {
     }
 }
 
-/// Calls cannot run before `initialize`.
+/// Builds the caller of the session's requests. Fails before `initialize`, because calls cannot run then.
 fn caller_of(session: &SessionId, record: &Record) -> Caller {
     let handshake = record.handshake.as_ref();
     Caller {

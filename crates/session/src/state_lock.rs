@@ -1,4 +1,4 @@
-//! A lock whose content a panic drops.
+//! A lock that drops its content when its holder panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +11,7 @@ impl<T> StateLock<T> {
         Self(Mutex::new(Some(state)))
     }
 
-    /// `None` if the value is gone, or a panic drops it now.
+    /// Runs `act` on the content. `None` if the content is gone, or if `act` panics.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut state = self.0.lock();
         let there = state.as_deref_mut()?;

@@ -1,6 +1,6 @@
 //! Counts the bytes that this node's sessions have stored, by principal.
 //!
-//! Data that the store has dropped still counts until the sweep corrects it.
+//! Data that the store has dropped still counts until the next sweep corrects the number.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) struct Stored {
     bytes: Arc<Totals>,
 }
 
-/// A session's part, given back on drop.
+/// The bytes that one session has stored, subtracted on drop.
 #[derive(Debug)]
 pub(crate) struct Share {
     stored: Arc<Stored>,
@@ -53,7 +53,7 @@ impl Stored {
         })
     }
 
-    /// Fails if the principal's or the node's limit is reached.
+    /// Checks the stored bytes. Fails if the principal's or the node's limit is reached.
     pub(crate) fn check(&self, principal: &Principal) -> Result<(), GatewayError> {
         let config = &self.config;
         let (limit, retry_after) = (config.limits.stored_bytes_per_principal, config.retry_after);

@@ -1,8 +1,8 @@
-//! The streams of a live session. Every event is logged before it is read. Unlogged messages go to the present reader
-//! only.
+//! The streams of a live session. An event is logged before a reader gets it. Messages that are not logged go only to
+//! the present reader.
 //!
-//! A stream being written has a [`Tail`] with its newest events. A reader pulls from the tail, or from the log when it
-//! has fallen behind, so slow readers cost little memory and delay no others.
+//! A stream that this node writes has a [`Tail`] with its newest events. A reader pulls them from the tail, or from the
+//! log if it has fallen behind, so slow readers cost little memory and delay no others.
 
 mod counters;
 mod forgotten;
@@ -56,7 +56,7 @@ pub(crate) struct Streams {
     kept: AtomicU64,
     share: Arc<Share>,
     lifecycle: Lifecycle,
-    /// Readers check it after [`Streams::look_up`].
+    /// Set when the node drains. Readers check it after [`Streams::look_up`].
     draining: CancellationToken,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Attachment {
     stream: EventStream,
     reader: Reader,
     history: Vec<shoal_ports::LoggedEvent>,
-    /// Open but not written here: another node may own the session.
+    /// Whether the stream is open but not written here, because another node may own the session.
     pub(crate) orphaned: bool,
     pub(crate) outcome: ResumeOutcome,
 }
@@ -74,20 +74,20 @@ impl Attachment {
         self.reader.generation
     }
 
-    /// Sets the number of missing first events, to tell the client.
+    /// Sets how many events before the first one are missing, so that the client is told.
     pub(crate) fn without(mut self, gone: u64) -> Self {
         self.reader.gone = gone;
         self
     }
 
-    /// Begins to read, and drops `until_gone` with the connection.
+    /// Begins to read for the connection, and drops `until_gone` when the connection closes.
     pub(crate) fn start(self, until_gone: impl Send + 'static) -> EventStream {
         self.reader.enter();
         let all_there = (self.reader.tail.as_ref()).is_some_and(|tail| tail.is_finished());
         let reading = self.reader.run(self.history, until_gone);
         match all_there {
             true => here_or_spawned(reading),
-            // A task takes less memory for a waiting reader.
+            // For a reader that must wait, a task takes less memory.
             false => drop(tokio::spawn(reading)),
         }
         self.stream
@@ -136,9 +136,9 @@ impl Streams {
         Ok(tail.clone())
     }
 
-    /// Logs events, then shows them to the reader. Retries during an outage.
+    /// Logs events, then shows them to the stream's reader. Retries during an outage.
     ///
-    /// Not cancellation safe: run it in its own task.
+    /// Not cancellation safe: call it in a task of its own.
     pub(crate) async fn append(
         &self,
         tail: &Tail,
@@ -149,8 +149,8 @@ impl Streams {
             .await
     }
 
-    /// Sends unlogged messages to the present reader, after the current events. A text that still waits moves to the
-    /// end.
+    /// Sends messages that are not logged to the present reader, after the events so far. A message that is waiting
+    /// already moves to the end.
     pub(crate) fn pass(&self, news: Vec<Bytes>) {
         if let Some(tail) = self.tails.lock().get(&StreamId::STANDALONE) {
             metrics().streams.passed(news.len() as u64);
@@ -158,7 +158,7 @@ impl Streams {
         }
     }
 
-    /// Appends once, even if the future is dropped.
+    /// Appends events once, and completes even if the future is dropped.
     pub(crate) async fn append_now(
         self: &Arc<Self>,
         tail: &Arc<Tail>,
@@ -182,7 +182,7 @@ impl Streams {
         tails.values().find_map(|tail| tail.opened_for(delivery))
     }
 
-    /// Whether an answer is missing on the standalone stream.
+    /// Whether the standalone stream still lacks an answer to one of the requests.
     pub(crate) fn owes(&self, requests: &[RequestId]) -> bool {
         let tails = self.tails.lock();
         let standalone = tails.get(&StreamId::STANDALONE);
@@ -202,12 +202,12 @@ impl Streams {
         progress: Option<CallProgress>,
         patience: Duration,
     ) -> Result<(), LogError> {
-        // A call's end must fit, or the call could not end.
+        // The end of a call is appended even at the limit, because the call could not end otherwise.
         if !progress.is_some_and(|progress| progress.ended) && self.share.check().is_err() {
             let full = "its principal or the node has reached the limit on stored bytes";
             return Err(StoreError::Full(full).into());
         }
-        // Keeps tail and log in the same order.
+        // The turn keeps tail and log in the same order.
         let _turn = tail.turn().await;
         let size = || events.iter().map(Bytes::len).sum();
         let size = (events.len(), if metrics::enabled() { size() } else { 0 });
@@ -229,7 +229,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The caller holds the tail's turn.
+    /// Appends to the log, with retries during an outage. The caller holds the tail's turn.
     async fn write_surely(
         &self,
         tail: &Tail,
@@ -267,7 +267,7 @@ impl Streams {
                     return Err(StoreError::Stale.into());
                 }
                 Err(LogError::Store(StoreError::NotFound)) => {
-                    // The session is gone from the store.
+                    // The store no longer has the session.
                     self.end();
                     return Err(StoreError::NotFound.into());
                 }
@@ -276,13 +276,13 @@ impl Streams {
         }
     }
 
-    /// Abandons a stream whose answer cannot be written. The reader resumes from the log.
+    /// Gives up a stream whose answer cannot be written. Its reader resumes from the log.
     pub(crate) fn abandon(&self, tail: &Tail) {
         tail.abandon();
         self.tails.lock().remove(&tail.stream());
     }
 
-    /// Replaces the stream's reader.
+    /// Attaches a new reader to a stream that this node writes. It replaces the previous reader.
     pub(crate) fn read_live(
         self: &Arc<Self>,
         tail: Arc<Tail>,
@@ -293,7 +293,7 @@ impl Streams {
         self.attach(Some(tail), generation, cursor, Vec::new(), prime)
     }
 
-    /// Fails with `Gone` if events after the cursor are missing.
+    /// Resumes a stream after the cursor. Fails with `Gone` if the log lacks the next events.
     pub(crate) async fn resume(
         self: &Arc<Self>,
         cursor: EventId,
@@ -304,14 +304,14 @@ impl Streams {
         } else {
             self.tails.lock().get(&cursor.stream).cloned()
         };
-        // Read after looking for the tail: a stream without one must read as finished.
+        // Read the log after looking for the tail, because a stream without a tail must read as finished.
         let page = self
             .store
             .log
             .read(&self.session, cursor, self.config.reader_buffer)
             .await;
         let page = match (page, &live) {
-            // The store has lost events that are at hand here.
+            // The store has lost events that the tail still has.
             (Err(LogError::Gone(_)), Some(tail)) if tail.goes_on_after(cursor) => Ok(Page {
                 events: Vec::new(),
                 finished: false,
@@ -349,7 +349,7 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
-            // Queued here to leave with the stream's opening. A new channel has room.
+            // Queued here so that it leaves with the stream's opening. A new channel has room.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {
@@ -393,7 +393,7 @@ impl Streams {
         }
     }
 
-    /// Stops writing while the session moves. Readers stay until it has moved.
+    /// Stops writing while the session moves. Readers stay until the session has moved.
     pub(crate) fn stop_writing(&self) {
         self.lifecycle.set(Turn::LOST);
     }
@@ -420,13 +420,13 @@ impl Streams {
         self.lifecycle.is(Turn::ENDING.or(Turn::ENDED))
     }
 
-    /// Cancellation safe.
+    /// Waits until the session ends or moves. Cancellation safe.
     pub(crate) async fn until_over(&self) {
         let over = Turn::ENDING.or(Turn::ENDED).or(Turn::LOST);
         self.lifecycle.until(over).await;
     }
 
-    /// Wakes all readers, which wait only for their tails.
+    /// Wakes all readers to check for a change, because they wait only for their tails.
     pub(crate) fn look_up(&self) {
         for tail in self.tails.lock().values() {
             tail.look_up();

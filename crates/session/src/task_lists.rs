@@ -1,7 +1,7 @@
-//! Keeps tasks running without their node. Each node lists its running tasks in the store, and others take over the
-//! list of a dead node.
+//! Keeps tasks running when their node dies. Each node lists its running tasks in the store, and other nodes take over
+//! the list of a dead node.
 //!
-//! A list only says where to look: the session's record decides.
+//! A list only names tasks to look at: the record of each task's session decides.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::live::LiveSession;
 use crate::sessions::Node;
 
 const TOLD_AT_ONCE: usize = 500;
-/// The store may have lost the list.
+/// How often a node writes its whole list again, because the store may have lost it.
 const LISTED_EVERY: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(1);
-/// The polling interval with up to [`CLOSE`] lists.
+/// How often a node looks for dead nodes while there are up to [`CLOSE`] lists.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 const CLOSE: usize = 100;
 const AGAIN: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ enum Change {
 enum Found {
     Adopted,
     Settled,
-    /// The task cannot be claimed yet.
+    /// Another node may still own the task, so it cannot be claimed yet.
     Waits,
 }
 
@@ -74,7 +74,7 @@ impl TaskLists {
             .collect()
     }
 
-    /// Keeps failed changes, unless there are newer ones.
+    /// Queues changes again that could not be stored, except those that newer changes replace.
     fn put_back(&self, changes: Vec<(SessionId, Change)>) {
         let mut waiting = self.changes.lock();
         for (task, change) in changes {
@@ -83,7 +83,7 @@ impl TaskLists {
     }
 }
 
-/// Maintains this node's list until `stop` fires, and leaves it for other nodes.
+/// Keeps this node's list in the store until `stop` fires. The list then stays for other nodes.
 pub(crate) async fn keep_list(node: Arc<Node>, stop: CancellationToken) {
     let keeping = async {
         let mut all_due = Instant::now() + LISTED_EVERY;
@@ -163,7 +163,7 @@ impl Node {
         Ok(())
     }
 
-    /// Covers the life of the tasks' records.
+    /// Returns how long the store keeps the list: as long as the tasks' records.
     fn list_life(&self) -> Duration {
         let records = self.config.record_life(SessionTransport::Task);
         records.max(3 * LISTED_EVERY)
@@ -190,7 +190,7 @@ impl Node {
         })
     }
 
-    /// Returns whether there may be more.
+    /// Takes over some tasks of one dead node. Returns whether there may be more.
     async fn adopt_some_of(self: &Arc<Self>, gone: &NodeId) -> Result<bool, StoreError> {
         let directory = &self.driver.store.directory;
         let batch = directory.enlisted(gone, BATCH).await?;
@@ -212,7 +212,7 @@ impl Node {
                 over.push(task);
             }
         }
-        // First, so that a crash leaves the task on one list.
+        // Add the tasks to this node's list first, so that a crash leaves them on a list.
         if !adopted.is_empty() {
             directory
                 .enlist(&self.id, &adopted, self.list_life())
@@ -221,7 +221,7 @@ impl Node {
         if !over.is_empty() {
             directory.delist(gone, &over).await?;
         }
-        // The task may have been removed before it was added.
+        // A task may have ended before it was added.
         for (task, _) in &adopted {
             if !self.live(task).is_some_and(|live| runs(&live)) {
                 self.task_lists.end(task);

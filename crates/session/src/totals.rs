@@ -1,4 +1,4 @@
-//! Amounts given out by a node, in total and by principal. Each [`Portion`] changes them by its own amount.
+//! Amounts that a node has granted, in total and by principal. Each [`Portion`] is one grant and can change its amount.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ pub(crate) struct Totals {
     of: DashMap<Principal, u64>,
 }
 
-/// An amount held, given back on drop.
+/// An amount that its holder was granted. It is given back on drop.
 #[derive(Debug)]
 pub(crate) struct Portion {
     totals: Arc<Totals>,
@@ -41,7 +41,7 @@ impl Totals {
         portion
     }
 
-    /// Fails with the limit that was reached.
+    /// Grants one. Fails with the limit that was reached.
     pub(crate) fn take_one(
         self: &Arc<Self>,
         principal: &Principal,
@@ -58,7 +58,7 @@ impl Totals {
         *own += 1;
         portion.amount = 1;
         let exceeded = *own > most_own;
-        // Dropping a portion takes this lock.
+        // Release the lock first, because dropping a portion takes it.
         drop(own);
         match exceeded {
             true => Err(Exceeded::Own),

@@ -1,4 +1,4 @@
-//! Writes a session's record, one step at a time.
+//! Writes a session's record. Each write is one [`Step`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ pub(crate) enum Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Save,
-    /// Enters claim and record again in a store that lost them.
+    /// Enters the claim and the record again in a store that lost them.
     Restore,
     Release,
     Remove,
@@ -36,13 +36,14 @@ impl LiveSession {
     /// Writes the session's record.
     ///
     /// # Errors
-    /// The store's; `Stale` if the session has a newer owner.
+    /// The store's error; `Stale` if the session has a newer owner.
     pub(crate) async fn write_record(self: &Arc<Self>, step: Step) -> Result<(), StoreError> {
         let written = self.write(|reply| Write::Record(step, reply)).await;
         written.unwrap_or(Err(StoreError::NotFound))
     }
 
-    /// `None` leaves the request to the next owner.
+    /// Stores a change of the tools' state and returns the answer. `None` leaves the request to the session's next
+    /// owner.
     pub(crate) async fn keep(
         self: &Arc<Self>,
         call: CallId,
@@ -124,7 +125,7 @@ impl Work {
         }
     }
 
-    /// Retries, because the session could otherwise come back.
+    /// Removes the record. Retries, because a record that stays would bring the session back.
     async fn remove_surely(&self) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;
@@ -137,7 +138,7 @@ impl Work {
         }
     }
 
-    /// Retries. After an unconfirmed write only a confirmed one shows what is stored.
+    /// Stores the record. Retries, because after an unconfirmed write only a confirmed one shows what the store has.
     async fn save_surely(&self, record: Bytes) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;

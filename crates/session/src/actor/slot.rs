@@ -1,4 +1,4 @@
-//! The place of a session's actor, while there is one.
+//! Holds a session's actor while the session needs one.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) struct ActorSlot(Mutex<Option<Running>>);
 struct Running {
     actor: ActorRef<SessionMsg>,
     writes: mpsc::UnboundedSender<Write>,
-    /// Messages to process, with the current one.
+    /// Number of messages to process, including the current one.
     due: usize,
 }
 
@@ -35,7 +35,7 @@ impl ActorSlot {
         self.0.lock().is_some()
     }
 
-    /// Counts a message as done. Returns whether the actor stops.
+    /// Counts a message as done. Returns whether it was the last one, so that the actor stops.
     pub(super) fn done(&self) -> bool {
         let mut slot = self.0.lock();
         let Some(running) = &mut *slot else {
@@ -51,8 +51,8 @@ impl ActorSlot {
 }
 
 impl LiveSession {
-    /// Asks the session's actor, unless more than `most` messages wait. The message is processed even if the caller
-    /// leaves. Call within a runtime.
+    /// Sends a message to the session's actor and returns the reply, unless more than `most` messages wait. The actor
+    /// processes the message even if the caller leaves. Call within a runtime.
     pub(crate) async fn ask<T>(
         self: &Arc<Self>,
         most: usize,
@@ -67,7 +67,7 @@ impl LiveSession {
         let _ = self.send(usize::MAX, message, None);
     }
 
-    /// Writes even while the actor works on another message.
+    /// Has the actor write the record, even while it works on another message.
     pub(super) async fn write<T>(
         self: &Arc<Self>,
         write: impl FnOnce(oneshot::Sender<T>) -> Write,
@@ -108,7 +108,7 @@ impl LiveSession {
             writes: written,
             released: false,
         };
-        // Fails only for a taken name.
+        // Spawning fails only for a name in use, and this actor has no name.
         let (actor, _) = ActorRuntime::spawn_instant(None, SessionActor, work).ok()?;
         Some(Running {
             actor,

@@ -10,7 +10,7 @@ use super::{CallDriver, InFlight};
 const LONGEST_NAME: usize = 128;
 
 impl CallDriver {
-    /// Fails if the task parameters are malformed, or the tool does not allow it.
+    /// Whether the call runs as a task. Fails if its task parameters are malformed or the tool does not support tasks.
     pub(crate) fn is_for_task(&self, in_flight: &InFlight) -> Result<bool, RpcError> {
         let call = &in_flight.plan.call;
         if call.method != Method::ToolsCall {

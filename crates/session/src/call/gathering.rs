@@ -1,4 +1,4 @@
-//! Gathers a burst of events into few appends.
+//! Gathers a burst of a call's events into few appends.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use shoal_ports::{CallEvent, CallEventKind, CallEvents};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-/// How often to yield in vain before an append.
+/// How often to yield to the tool without getting another event, before the gathered events are appended.
 const TURNS: u32 = 2;
-/// How long an event may wait on a busy node.
+/// How long the first gathered event may wait for others on a busy node.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Decides which events are appended together.
 ///
-/// Every append wakes a reader and a connection, so bursts would be costly. The first event yields to the tool while it
-/// sends more. On an idle node this takes microseconds and no timer.
+/// Every append wakes a reader and a connection, so appending each event of a burst would be costly. After the first
+/// event, the gathering yields to the tool, which may send more. On an idle node yielding takes microseconds and no
+/// timer.
 pub(super) struct Gathering {
     most: usize,
     taken: usize,
@@ -33,13 +34,13 @@ impl Gathering {
         }
     }
 
-    /// An urgent event ends the gathering.
+    /// Counts an event. Any event other than a notification ends the gathering.
     pub(super) fn took(&mut self, kind: &CallEventKind) {
         self.taken += 1;
         self.urgent |= !matches!(kind, CallEventKind::Notification { .. });
     }
 
-    /// The next event of this append. Cancellation safe.
+    /// Returns the next event to append with the gathered ones. `None` if the gathering has ended. Cancellation safe.
     pub(super) async fn next(&mut self, events: &mut CallEvents) -> Option<Option<CallEvent>> {
         if self.taken >= self.most {
             return None;

@@ -1,11 +1,11 @@
-//! A session's client combined with a request's headers and grant.
+//! Combines a session's client with the headers and the grant of one request.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use shoal_ports::{Caller, SessionRef};
 
-/// The client of the last request with a grant, for reuse by similar requests.
+/// The caller built for the last request with a grant. Requests with the same grant reuse it.
 #[derive(Default)]
 pub(crate) struct GrantedCaller(Mutex<Option<Granted>>);
 
@@ -25,7 +25,7 @@ impl GrantedCaller {
         };
         match (&to.grant, to.headers.is_empty()) {
             (None, true) => client,
-            // Headers may be credentials, so they are not cached.
+            // Callers with headers are not cached, because headers may contain credentials.
             (_, false) => with(),
             (Some(_), true) => {
                 let mut last = self.0.lock();

@@ -1,4 +1,4 @@
-//! The hold: a call that ends soon is answered as JSON, without journal or log.
+//! The hold: the time in which a call may end to be answered as JSON, without journal or log.
 //!
 //! A call that takes longer, sends an event first, writes session state or has a large result becomes a
 //! [stream](super::journaled). If this node is lost, the edge repeats the delivery, and the next owner finds a run-once
@@ -32,7 +32,7 @@ pub(super) struct HeldCall {
     pub(super) in_flight: Box<InFlight>,
     pub(super) delivery: DeliveryId,
     pub(super) stage: Stage,
-    /// `false` leaves the request to the next owner.
+    /// Answers a request for session state. The task returns `false` to leave the request to the next owner.
     keeping: Option<JoinHandle<bool>>,
 }
 
@@ -40,14 +40,14 @@ enum First {
     Refused(CallFailure),
     End(CallOutcome),
     Speaks(CallEvent),
-    /// Time is up, or another reader attached.
+    /// The hold is over, or another reader attached to the call.
     Silence,
     Moved,
 }
 
 /// A held call whose caller waits.
 ///
-/// If the caller leaves, the call goes on. It can be cancelled, and its request id stays in use.
+/// If the caller leaves, the call continues. It can be cancelled, and its request id stays in use.
 struct Held {
     driver: Arc<CallDriver>,
     call: Option<HeldCall>,
@@ -100,7 +100,7 @@ impl CallDriver {
         }
         let driver = self.clone();
         let call = Some(call);
-        // Boxed, because most calls end before this.
+        // Boxed, because most calls end before they get here.
         Box::pin(Held { driver, call }.answer()).await
     }
 
@@ -115,10 +115,11 @@ impl CallDriver {
         !in_flight.is_once() || bytes <= self.config.hold_bytes
     }
 
-    /// Handles a worker that did not start the call. For a run-once call it checks the log first, because another
-    /// delivery may have begun it.
+    /// Handles a worker's failure to start the call. For a run-once call it checks the log first, because another
+    /// delivery may have begun the call.
     ///
-    /// After a refusal the next worker is journaled first, because a repeated delivery would look at the first one.
+    /// If the worker refused, the call is journaled before the next worker gets it, because a repeated delivery would
+    /// ask only the first worker.
     async fn not_started(
         self: &Arc<Self>,
         mut in_flight: Box<InFlight>,
@@ -126,7 +127,7 @@ impl CallDriver {
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         if let CallFailure::Superseded { epoch } = failure {
-            // An earlier delivery may have begun the call.
+            // An earlier delivery of the request may have begun the call.
             self.stands(&mut in_flight, epoch).await.map_err(again)?;
             return Box::pin(self.hold(in_flight, delivery)).await;
         }
@@ -152,7 +153,7 @@ impl CallDriver {
                 drop(in_flight);
                 return self.read_again(&live, beginning).await.map_err(again);
             }
-            // A refusal is final.
+            // The worker's refusal is final.
             Err(error) if failure.retry() == Retry::Safe => return Err(error),
             Err(error) => {
                 return Err(GatewayError::Unreachable {
@@ -196,7 +197,7 @@ impl CallDriver {
     }
 }
 
-/// Whether the call may have gone to another worker, or its worker has dropped the result.
+/// Whether the log may have the call, because another worker may have got it, or its worker has dropped the result.
 pub(super) fn may_be_in_log(failure: &CallFailure) -> bool {
     failure.retry() == Retry::Safe || matches!(failure, CallFailure::OutcomeUnknown { .. })
 }
@@ -235,9 +236,9 @@ impl Held {
 }
 
 impl HeldCall {
-    /// Waits for the end of the hold. Cancellation safe.
+    /// Waits for the first event that ends the hold. Cancellation safe.
     async fn first(&mut self) -> First {
-        // A repeatable call needs a worker before it is journaled.
+        // A repeatable call must have a worker before it is journaled.
         if !self.in_flight.is_once()
             && let Err(failure) = self.run().await
         {
@@ -259,7 +260,7 @@ impl HeldCall {
         }
     }
 
-    /// The next event that needs action. Cancellation safe.
+    /// Waits for the call's next event that needs action. Cancellation safe.
     async fn next(&mut self) -> First {
         loop {
             if let Some(keeping) = &mut self.keeping {
@@ -294,12 +295,13 @@ impl HeldCall {
         }
     }
 
-    /// A run-once call is journaled before it writes.
+    /// Whether a run-once call wants to write session state for the first time. The call is journaled before that
+    /// write.
     fn is_first_write(&self, request: &StateRequest) -> bool {
         self.in_flight.is_once() && matches!(request, StateRequest::Set { .. })
     }
 
-    /// Continues without a caller until the call ends, its session leaves, or its delivery is repeated.
+    /// Runs a call whose caller left, until the call ends, its session leaves, or its delivery is repeated.
     async fn go_on(mut self, driver: Arc<CallDriver>) {
         let (live, slot) = (self.in_flight.live.clone(), self.in_flight.slot.clone());
         loop {
@@ -325,7 +327,7 @@ impl HeldCall {
         }
     }
 
-    /// Stops the call with its session, unless the session is only lost.
+    /// Stops the call because its session has ended. If the session has only moved to another node, the call runs on.
     pub(super) async fn end_with_session(mut self) {
         let live = self.in_flight.live.clone();
         if !live.is_lost()
@@ -348,7 +350,7 @@ impl InFlight {
     }
 }
 
-/// `Moved` would mean that the call was not sent.
+/// Replaces `Moved`, which would mean that the call was not sent.
 pub(super) fn again(error: GatewayError) -> GatewayError {
     match error {
         GatewayError::Moved { .. } => moved(),
@@ -356,7 +358,7 @@ pub(super) fn again(error: GatewayError) -> GatewayError {
     }
 }
 
-/// Makes the edge deliver the call again.
+/// Returns the error that makes the edge deliver the call again.
 pub(super) fn moved() -> GatewayError {
     GatewayError::Unreachable {
         reason: "the session has moved".to_owned(),

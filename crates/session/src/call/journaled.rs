@@ -1,4 +1,4 @@
-//! Calls that are journaled before dispatch.
+//! Runs calls that are journaled before a worker gets them.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use crate::measure;
 use crate::streams::{Attachment, Tail};
 
 pub(crate) const AGAIN: Duration = Duration::from_millis(100);
-/// How long to wait for a stream's writer, while its call is journaled or taken over.
+/// How long a reader waits for a stream that no one writes yet, while its call is journaled or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
 const FORGOTTEN: &str = "the store has lost the newest events of the stream";
 
 pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
-/// The waiting caller, which is told once: a JSON text or a stream.
+/// The caller that waits for an answer. It gets one: a JSON text, a stream or an error.
 pub(super) struct Waiting {
     opened: Mutex<Option<Opened>>,
-    /// Whether the calls run. Then the caller waits as long as their events may wait for the store.
+    /// Whether the calls already run. Then the caller waits as long as their events may wait for the store.
     runs: bool,
 }
 
@@ -62,7 +62,7 @@ impl Waiting {
         self.opened.lock().is_none()
     }
 
-    /// Returns whether this was the first answer.
+    /// Answers the caller unless it has an answer. Returns whether this call answered it.
     pub(super) fn tell(&self, told: Result<Delivered, GatewayError>) -> bool {
         let waiting = self.take();
         let first = waiting.is_some();
@@ -74,7 +74,8 @@ impl Waiting {
 }
 
 impl CallDriver {
-    /// Journals calls that share a stream, after `answers`, and runs them. Completes even if the caller leaves.
+    /// Journals calls that share a stream and runs them. The stream begins with `answers`. Completes even if the caller
+    /// leaves.
     pub(crate) async fn carry_journaled(
         self: &Arc<Self>,
         calls: Vec<InFlight>,
@@ -96,7 +97,7 @@ impl CallDriver {
         let Some(live) = calls.first().map(|call| call.live.clone()) else {
             return;
         };
-        // The journal names the only worker that may run a call.
+        // Bind each call, because only the worker named in the journal may run it.
         calls.iter_mut().for_each(|call| call.plan.bind());
         // A call that became a task already runs, so it must not be reported as not executed.
         let runs = |call: &InFlight| call.is_task() && (call.repeated || !call.is_once());
@@ -135,7 +136,7 @@ impl CallDriver {
             && let Some(call) = calls.pop()
         {
             let mut run = pin!(self.run(call, &tail, None));
-            // An answer that is ready leaves with the stream's first event.
+            // If an answer is ready, it leaves with the stream's first event.
             let ended = poll!(&mut run).is_ready();
             let _ = opened.send(Ok(open(beginning)));
             if !ended {
@@ -179,8 +180,8 @@ impl CallDriver {
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        // A run-once call continues without a journal entry. Others are told to stop. A task that finds no room
-        // continues as a plain call.
+        // A run-once call that runs continues without a journal entry. Others are told to stop. A task that finds no
+        // room continues as a plain call.
         let kept = |call: &InFlight| call.is_once() && !call.is_task();
         let keeps = waiting.runs && calls.iter().all(kept);
         let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
@@ -212,7 +213,7 @@ impl CallDriver {
         }
     }
 
-    /// Answers from the stream of an earlier delivery.
+    /// Answers a repeated delivery with the stream that its earlier delivery opened.
     pub(crate) async fn read_again(
         &self,
         live: &LiveSession,
@@ -226,10 +227,11 @@ impl CallDriver {
         Ok(Delivered::Stream(attachment.start(())))
     }
 
-    /// Resumes a stream. An open stream without a writer here will get one soon, or has moved.
+    /// Resumes a stream for a client. If this node does not write an open stream, it will do so soon, or the session
+    /// has moved.
     ///
     /// # Errors
-    /// The log's; `Moved` if the session has moved.
+    /// The log's error; `Moved` if the session has moved.
     pub(crate) async fn resume_stream(
         &self,
         live: &LiveSession,
@@ -251,7 +253,7 @@ impl CallDriver {
         }
     }
 
-    /// Fails with `Moved` if this node does not own the session.
+    /// Asks the store whether this node owns the session, and fails with `Moved` if not.
     pub(crate) async fn check_ownership(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = [(live.id.clone(), live.epoch)];
         let held = self.store.directory.held(&asked).await;
@@ -263,10 +265,10 @@ impl CallDriver {
         Err(GatewayError::Moved { owner: None })
     }
 
-    /// Repeats an unconfirmed step, because a later owner could start an abandoned call. The client waits less: it is
-    /// told that the outcome is unknown, and the call does not run.
+    /// Journals calls and opens their stream. Repeats an unconfirmed step, because a later owner could start an
+    /// abandoned call. The client waits less: it is told that the outcome is unknown, and the call does not run.
     ///
-    /// A full store refuses new calls but may use its reserve for running ones (`keeps`). Then later calls are
+    /// A full store refuses new calls, but running ones (`keeps`) may use its reserve. If they did, later calls are
     /// journaled before their start.
     async fn begin_surely(
         &self,
@@ -286,12 +288,12 @@ impl CallDriver {
                     return begun;
                 }
                 Err(LogError::Store(StoreError::NotFound)) => {
-                    // The session is gone from the store.
+                    // The store no longer has the session.
                     live.streams.end();
                     return begun;
                 }
                 Err(LogError::Store(StoreError::Forgotten)) => {
-                    // A failure is repeated below.
+                    // A failure here shows again in the repeated step below.
                     let _ = live.write_record(Step::Restore).await;
                 }
                 Err(LogError::Store(StoreError::Unavailable(_))) => doubtful = true,
@@ -326,7 +328,7 @@ impl CallDriver {
         }
     }
 
-    /// Ends calls whose client has already been refused.
+    /// Ends the journaled calls of a client that was refused meanwhile.
     async fn take_back(&self, calls: &[InFlight], tail: &Tail) {
         for call in calls {
             let failure = CallFailure::not_executed("the store was unreachable for too long");
@@ -334,7 +336,8 @@ impl CallDriver {
         }
     }
 
-    /// Runs a journaled call on its worker, or after a refusal on another, journaled first.
+    /// Runs a journaled call on its worker. If that worker refuses, journals the call for another worker and runs it
+    /// there.
     pub(super) async fn run(
         &self,
         mut in_flight: InFlight,
@@ -373,7 +376,7 @@ impl CallDriver {
                     if in_flight.slot.is_cancelled() {
                         break CallFailure::Cancelled;
                     }
-                    // The refusal is final, so plan the call again.
+                    // The worker's refusal is final, so plan the call again.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;
                     if tried.is_empty() || tried.len() >= self.config.start_attempts {
@@ -393,7 +396,7 @@ impl CallDriver {
         self.finish_failed(failure, &in_flight, tail).await;
     }
 
-    /// `None` if the session leaves first.
+    /// Starts the call at its worker. `None` if the session leaves first.
     async fn start_in_session(
         &self,
         starting: Starting,
@@ -410,7 +413,7 @@ impl CallDriver {
             () = in_flight.live.until_over() => {}
         }
         self.end_with_session(0, in_flight, tail).await;
-        // The next owner finds the call of a lost session.
+        // The next owner of a lost session finds the call.
         if let Ok(running) = starting.await
             && !in_flight.live.is_lost()
         {

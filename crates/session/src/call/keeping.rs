@@ -1,4 +1,4 @@
-//! Session state for calls: the owner stores a change before it answers.
+//! Answers tools' requests for session state: the owner stores a change before it answers.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use shoal_protocol::Outcome;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input};
 
-/// `false` leaves the request to the next owner.
+/// Answers a call's request to read or write session state. Returns `false` if the next owner must answer it.
 pub(super) async fn answer_state(
     live: &Arc<LiveSession>,
     call: CallId,
@@ -21,7 +21,7 @@ pub(super) async fn answer_state(
         return false;
     };
     let mut arriving = control.answer(ask, outcome);
-    // Keep the future, which resends the answer.
+    // Spawn the unfinished future, because it resends the answer.
     if (&mut arriving).now_or_never().is_none() {
         tokio::spawn(arriving);
     }

@@ -1,5 +1,5 @@
-//! Calls that outlast the hold. Each becomes a journaled stream in one step. Until that is confirmed, its result still
-//! goes out as JSON.
+//! Turns calls that outlast the hold into journaled streams, in one step of the store. Until the store confirms the
+//! step, a call's result is still sent as JSON.
 
 use std::collections::VecDeque;
 use std::future::ready;
@@ -30,19 +30,20 @@ const WORTH: u32 = 20;
 #[derive(Default)]
 struct Ahead {
     events: VecDeque<CallEvent>,
-    /// The end, if sent, and its number.
+    /// The call's end, if the caller got it, and the number of its event.
     answered: Option<(CallOutcome, u64)>,
 }
 
 impl CallDriver {
-    /// Lets a new owner find a call that sends an event, takes long, or has a large result.
+    /// Turns the call into a stream, because it sends an event, takes long, or has a large result. A new owner can then
+    /// find it.
     pub(super) async fn become_stream(
         self: &Arc<Self>,
         call: HeldCall,
         first: Option<CallEvent>,
     ) -> Result<Delivered, GatewayError> {
         let (opened, opening) = oneshot::channel();
-        // In its own task, because an opened stream must be ended.
+        // In its own task, because a stream that was opened must be ended even if the caller leaves.
         let waiting = Waiting::to_go_on(opened);
         tokio::spawn(self.clone().stream(call, first, waiting));
         opening.await.unwrap_or_else(|_| Err(died()))
@@ -105,7 +106,8 @@ impl CallDriver {
         }
     }
 
-    /// Answers the call if it ends. Earlier events wait for the stream, but not for long.
+    /// Gathers the call's events while the stream is being opened. If the call ends meanwhile, answers it after a short
+    /// wait for the stream.
     async fn read_ahead(
         &self,
         stage: &mut Stage,
@@ -148,7 +150,7 @@ impl CallDriver {
         }
     }
 
-    /// The result of a run-once call is its answer, however late.
+    /// Answers a call for which no stream could be opened. A run-once call is answered with its result, however late.
     async fn hold_on(
         &self,
         stage: Stage,
@@ -218,7 +220,7 @@ impl Stage {
         }
     }
 
-    /// The same stage, with buffered events first.
+    /// Returns the stage with buffered events before those to come.
     fn after(self, ahead: VecDeque<CallEvent>) -> Self {
         match self {
             Self::Running(running) if !ahead.is_empty() => {
@@ -233,7 +235,7 @@ impl Stage {
     }
 }
 
-/// Waits for the end, dropping other events.
+/// Waits for the call's end and drops its other events.
 async fn end_of(stage: Stage, in_flight: &mut InFlight) -> CallOutcome {
     let mut running = match stage {
         Stage::Running(running) => running,

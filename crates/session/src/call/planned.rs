@@ -51,7 +51,7 @@ impl CallDriver {
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
     }
 
-    /// Plans a call, unless its edge has. Returns an answer if the call does not run.
+    /// Plans a call, unless its edge has planned it. Returns an answer if the call does not run.
     ///
     /// # Cancel safety
     /// If the future is dropped, the request has ended.
@@ -83,7 +83,7 @@ impl CallDriver {
                 in_flight.hold = match (once, by_edge) {
                     (false, _) => self.config.grace,
                     (true, true) => own.unwrap_or(self.config.hold),
-                    // A repetition could not say which worker has the call.
+                    // Journal the call first, because a repeated delivery could not name the worker that has the call.
                     (true, false) => Duration::ZERO,
                 };
                 in_flight.came_bound = once && by_edge;
@@ -104,10 +104,10 @@ impl CallDriver {
         })
     }
 
-    /// A repeatable call may use another worker.
+    /// Checks that this node can reach the call's worker. Unbinds a repeatable call if not.
     ///
     /// # Errors
-    /// If this node cannot reach a run-once call's worker, because only the edge knows of all attempts.
+    /// If this node cannot reach a run-once call's worker, because only the edge knows of all deliveries.
     fn reach(&self, in_flight: &mut InFlight) -> Result<(), GatewayError> {
         let planned = in_flight.plan.worker.as_ref();
         let Some(worker) = planned.map(|planned| &planned.worker) else {
@@ -125,7 +125,7 @@ impl CallDriver {
     }
 }
 
-/// Ends if the request is cancelled or its session leaves.
+/// Waits for `planning`. Ends early if the request is cancelled or its session leaves.
 async fn in_time(
     planning: impl Future<Output = Planned>,
     in_flight: &InFlight,
@@ -143,7 +143,8 @@ async fn in_time(
 }
 
 impl InFlight {
-    /// The answer without a trace of the first delivery. On a single stream the outcome is unknown.
+    /// Returns the answer to a repeated request whose first delivery left no trace. On a single stream a call that may
+    /// have run gets an unknown outcome.
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {
         let may_have_run = match &answer {
             None => self.plan.call.repeat == Repeat::Never,
@@ -158,7 +159,7 @@ impl InFlight {
     }
 }
 
-/// The client's own span.
+/// Reads the client's span from the request.
 fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
     TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
 }

@@ -1,4 +1,4 @@
-//! Appends a running call's events to its stream, from which they are read.
+//! Appends a running call's events to its stream's log. Readers get them from there.
 
 use std::sync::Arc;
 
@@ -16,12 +16,13 @@ use super::{CallDriver, InFlight, lost_worker};
 use crate::state::{Effect, Input, withdrawal};
 use crate::streams::Tail;
 
-/// How often another reader may take the events in a row. Each time, this node asks the store.
+/// How many times in a row another reader may take the call's events. Each time, this node asks the store whether it
+/// still owns the session.
 const MOST_SUPERSEDED: u32 = 8;
 
 impl CallDriver {
-    /// Appends events until the call ends. If the session moves, the call runs on, and the next owner continues after
-    /// the log's end.
+    /// Appends the call's events until the call ends. If the session moves, the call runs on, and the next owner
+    /// continues after the log's last event.
     pub(super) async fn pump(&self, running: RunningCall, in_flight: &mut InFlight, tail: &Tail) {
         let RunningCall {
             mut events,
@@ -32,7 +33,7 @@ impl CallDriver {
         let mut superseded = 0;
         loop {
             let mut event = tokio::select! {
-                // Events before the end are passed on.
+                // Biased, so that events are passed on before the end.
                 biased;
                 event = events.next() => event,
                 () = in_flight.live.until_over() => {
@@ -102,7 +103,7 @@ impl CallDriver {
         due: &mut Vec<Bytes>,
     ) {
         match kind {
-            // A task's messages have no reader.
+            // A client that polls a task does not read its messages.
             CallEventKind::Notification { .. } if in_flight.is_task() => {}
             CallEventKind::Notification { method, params } => {
                 if !in_flight.passes(&method, params.as_ref()) {
@@ -130,7 +131,7 @@ impl CallDriver {
                             false => due.push(message),
                         }
                     }
-                    // The question is repeated to the next owner.
+                    // The worker repeats the question to the next owner.
                     _ if in_flight.live.is_lost() => asking.record_error("moved"),
                     _ => {
                         asking.record_error("refused");
@@ -150,12 +151,12 @@ impl CallDriver {
                 }
             }
             CallEventKind::State { ask, request } => {
-                // If left to the next owner, the request is repeated there.
+                // If left to the next owner, the worker repeats the request there.
                 let (live, call) = (&in_flight.live, in_flight.slot.call());
                 let _ = answer_state(live, call, control, ask, request).await;
             }
             CallEventKind::CloseStream { retry } => {
-                // Earlier events must reach the client before the connection closes.
+                // Append earlier events first, because they must reach the client before the connection closes.
                 let due = std::mem::take(due);
                 if let Err(error) = self.append(due, seen, in_flight, tail).await {
                     tracing::debug!(session = %in_flight.live.id, %error, "cannot append events to the stream");
@@ -168,7 +169,7 @@ impl CallDriver {
         }
     }
 
-    /// Drops the events if the log is full, so that the answer can still be stored.
+    /// Appends events. If the log is full, drops them, so that the call's answer can still be stored.
     async fn append(
         &self,
         due: Vec<Bytes>,
@@ -195,10 +196,11 @@ impl CallDriver {
         }
     }
 
-    /// Stops and answers the call, unless the session is only lost.
+    /// Stops and answers the call because its session has ended. If the session has only moved to another node, the
+    /// call runs on.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
-            // Before the slot is released, because the session's end may need the call.
+            // Cancel before the slot is released, because the session's end may need the call.
             in_flight.slot.cancel(in_flight.live.streams.why_ending());
             let outcome = session_ended();
             self.finish(Vec::new(), outcome, seen, in_flight, tail)
@@ -206,7 +208,7 @@ impl CallDriver {
         }
     }
 
-    /// Appends the answer and closes the journal entry.
+    /// Appends the call's answer and closes its journal entry.
     pub(super) async fn finish(
         &self,
         mut due: Vec<Bytes>,

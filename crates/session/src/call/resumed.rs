@@ -1,4 +1,4 @@
-//! Calls begun by an earlier owner of the session.
+//! Resumes calls that an earlier owner of the session began.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct TakenOver {
 }
 
 impl CallDriver {
-    /// Attaches to the call and continues after the log's end.
+    /// Attaches to the call at its worker and appends the events that the log lacks.
     pub(crate) async fn resume(
         &self,
         live: Arc<LiveSession>,
@@ -66,7 +66,7 @@ impl CallDriver {
             () = in_flight.live.until_over() => {
                 drop(taking_over);
                 self.end_with_session(seen, &in_flight, &tail).await;
-                // The next owner finds the call of a lost session.
+                // The next owner of a lost session finds the call.
                 if let Ok(running) = resuming.await
                     && !in_flight.live.is_lost()
                 {
@@ -101,7 +101,7 @@ impl CallDriver {
         }
     }
 
-    /// A call that runs again begins anew.
+    /// Returns the highest progress in the log, because a call that runs again begins at zero.
     async fn progress_so_far(&self, in_flight: &InFlight, tail: &Tail) -> Option<f64> {
         let token = in_flight.plan.call.progress_token.as_ref()?;
         let last = tail.last();

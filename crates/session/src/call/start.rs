@@ -1,4 +1,4 @@
-//! The journal entry's data for starting a call on a new owner.
+//! The part of a journal entry from which a new owner can start the call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::clock::{millis, unix_millis};
 
-/// The least time for a resumed call, whose result may be waiting.
+/// The least time that a resumed call gets, because its result may be waiting.
 const LEAST_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Serialize, Deserialize)]
@@ -20,11 +20,11 @@ struct Start {
     params: Option<RawJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogLevel>,
-    /// The time left, in milliseconds. A new owner starts it afresh, because clocks cannot be compared.
+    /// The call's remaining time, in milliseconds. It runs anew at a new owner, because clocks cannot be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
-    /// The deadline in milliseconds since 1970, which older releases require. Omitted if a person must agree first,
-    /// because they would skip the question.
+    /// The call's deadline in milliseconds since 1970, which older releases require. Omitted if a person must agree
+    /// first, because older releases would skip that question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deadline: Option<u64>,
     #[serde(default)]
@@ -55,7 +55,7 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     })
 }
 
-/// Restores the call, unbound.
+/// Restores the call from its entry, without a worker.
 ///
 /// # Errors
 /// If an incompatible version wrote the entry.
@@ -68,7 +68,7 @@ pub(super) fn read(
     let start: Start = start.read()?;
     let timeout = match start.timeout {
         Some(timeout) => Duration::from_millis(timeout).min(longest),
-        // From an older release, so the start time is unknown.
+        // An older release wrote the entry, so the start time is unknown.
         None => longest,
     };
     let meta = RequestMeta::of(start.params.as_ref());

@@ -1,4 +1,4 @@
-//! Handles a worker that knows a later session owner.
+//! Handles workers that know a later owner of the session than this node.
 
 use shoal_ports::{CallFailure, Epoch, GatewayError, RunningCall};
 use tokio::time::sleep;
@@ -9,8 +9,8 @@ use crate::actor::record::Step;
 use crate::live::store_failed;
 
 impl CallDriver {
-    /// Checks that this node still owns the session. Then the store has lost a later claim, and the call may be retried
-    /// with a higher epoch.
+    /// Asks the store whether this node still owns the session. If so, the store has lost a later claim, and this node
+    /// raises its epoch above that claim so that the call can be retried.
     ///
     /// # Errors
     /// `Moved` if another node owns the session; the store's error if it cannot answer.
@@ -21,7 +21,7 @@ impl CallDriver {
     ) -> Result<(), GatewayError> {
         let live = &in_flight.live;
         self.check_ownership(live).await?;
-        // The first to restore a lost claim wins.
+        // Several nodes may restore a lost claim: the first one wins.
         let entered = live.write_record(Step::Restore).await;
         entered.map_err(|error| store_failed(&error, &self.config))?;
         tracing::warn!(session = %live.id, epoch = live.epoch.0, later = later.0,
@@ -31,8 +31,8 @@ impl CallDriver {
         Ok(())
     }
 
-    /// Continues a call that another reader took, or whose worker knows a `later` owner. `None` if the session has
-    /// ended or moved.
+    /// Attaches again to a call whose events another reader took, or whose worker knows a `later` owner. `None` if the
+    /// session has ended or moved.
     pub(super) async fn reclaim(
         &self,
         in_flight: &mut InFlight,

@@ -1,4 +1,4 @@
-//! The call of a task: its messages are dropped, and its end is stored in the session's record.
+//! Runs the call of a task: drops its messages and stores its end in the record of the task's session.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use crate::streams::Tail;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl CallDriver {
-    /// Stores the end, then closes the journal entry. In between, the next owner finds the end at the worker.
+    /// Stores the task's end, then closes the call's journal entry. In between, a next owner finds the end at the
+    /// worker.
     pub(super) async fn finish_task(
         &self,
         outcome: CallOutcome,
@@ -27,7 +28,7 @@ impl CallDriver {
         tail: &Tail,
     ) {
         let live = &in_flight.live;
-        // First, because storing may take long.
+        // Leave the call first, because storing may take long.
         in_flight.leave();
         if !live.streams.is_ending() && !self.keep_end(outcome, in_flight).await {
             return;
@@ -37,7 +38,7 @@ impl CallDriver {
             seen,
             ended: true,
         };
-        // The result is in the record.
+        // The entry closes with an empty result, because the record has the real one.
         let closing = response(in_flight.request(), &RawJson::from_static("{}"));
         match live.streams.append(tail, vec![closing], Some(end)).await {
             Ok(()) => {
@@ -53,7 +54,7 @@ impl CallDriver {
         in_flight.end();
     }
 
-    /// Returns whether this owner is done with the call.
+    /// Stores the task's end in its record. Returns whether this owner has nothing left to do for the call.
     async fn keep_end(&self, outcome: CallOutcome, in_flight: &InFlight) -> bool {
         let live = &in_flight.live;
         let mut end = end_of(outcome);
@@ -108,7 +109,7 @@ fn end_of(outcome: CallOutcome) -> TaskEnd {
         return TaskEnd::Cancelled;
     }
     match outcome.into_outcome() {
-        // Detached, because it outlives the message that holds it.
+        // Copied, because the result outlives the message that contains it.
         Outcome::Result(result) => TaskEnd::Completed(result.detached()),
         Outcome::Error(error) => TaskEnd::Failed(error.to_json()),
     }

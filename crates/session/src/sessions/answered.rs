@@ -1,4 +1,4 @@
-//! Finds answers on the standalone stream.
+//! Looks in the log of the standalone stream for answers to requests.
 
 use shoal_ports::{GatewayError, LogError};
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
@@ -12,14 +12,14 @@ const LOOKED_BACK: [u64; 3] = [1024, 128, 16];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
     All,
-    /// The log is complete and answers no request.
+    /// The log is complete and has no answer to any of the requests.
     Nothing,
-    /// Some are answered, or the log is incomplete.
+    /// The log has answers to some of the requests, or is incomplete.
     Unknown,
 }
 
 impl Node {
-    /// Ids are unique within a session (basic, Requests).
+    /// Looks for answers to `requests` in the log. Request ids are unique within a session (basic, Requests).
     pub(super) async fn answered(
         &self,
         live: &LiveSession,
@@ -60,7 +60,7 @@ impl Node {
             cursor = newest.id;
             for event in page.events {
                 let message = RawJson::from_valid(event.data);
-                // Requests to the client have a method, and ids of their own.
+                // Skip Shoal's own requests to the client: they have a method, and ids of their own.
                 if let (Some(id), None) = (message.member("id"), message.member("method")) {
                     missing.retain(|missing| *missing != id);
                 }

@@ -40,11 +40,11 @@ impl Node {
             return Box::pin(self.deliver_again(to, post)).await;
         }
         let delivered = self.deliver_body(to, post, Before::Never).await?;
-        // Only repetitions return `None`.
+        // Only a repeated POST can return `None`.
         delivered.ok_or_else(|| self.being_moved())
     }
 
-    /// `None` if an earlier delivery was admitted meanwhile.
+    /// Applies the message. `None` if an earlier delivery of it was admitted meanwhile.
     pub(super) async fn deliver_body(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -134,7 +134,7 @@ impl Node {
         }
     }
 
-    /// Removes a session that takes no inputs.
+    /// Removes a session that accepts no inputs any more.
     pub(crate) async fn forget_dead(&self, live: &Arc<LiveSession>) {
         let _alone = self.locks.lock(&live.id).await;
         let present = self
@@ -197,15 +197,15 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Carries out a client's answer or cancellation. If the call is unreachable, asks the store for the owner,
-    /// because only writes would show that the session is lost.
+    /// Passes a client's answer or cancellation to its call. If the call cannot be reached, asks the store for the
+    /// session's owner, because no failing write will show that the session is lost.
     async fn steer(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         effect: Effect,
     ) -> Result<Delivered, GatewayError> {
         let reached = match effect {
-            // Accept the answer only once the call has it.
+            // Accept the client's answer only once the call has it.
             Effect::Answer { slot, ask, outcome } => slot.answer(ask, outcome).await,
             Effect::Cancel { slot, reason } => slot.cancel(&reason),
             _ => false,
@@ -288,12 +288,12 @@ impl Node {
     }
 }
 
-/// An earlier delivery of the same body.
+/// The fate of an earlier delivery of the same body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// The delivery began no calls.
+    /// The earlier delivery began no calls.
     Never,
-    /// The delivery may have begun calls without leaving a trace.
+    /// The earlier delivery may have begun calls, but left no trace of them.
     Perhaps,
 }
 
@@ -329,8 +329,8 @@ impl Posting {
         self.repeated && self.before == Before::Perhaps
     }
 
-    /// The id of a call that its edge has planned. A repeatable call gets a new one, because the first may have been
-    /// told to stop.
+    /// Returns the id that the edge gave to a call it planned. A repeated delivery of a repeatable call gets a new id
+    /// instead, because the call of the first delivery may have been told to stop.
     fn call(&self, bound: bool) -> Option<CallId> {
         let planned = self.plan.as_ref().is_some_and(|plan| plan.is_ok());
         (planned && (bound || !self.repeated)).then(|| self.delivery.into())
@@ -348,7 +348,7 @@ impl Posting {
     }
 }
 
-/// An earlier owner may have run the request.
+/// Refuses a request that an earlier owner may have run.
 fn refused_later(id: &RequestId) -> Bytes {
     let failure = CallFailure::outcome_unknown(
         "the node that took the request was lost, and the session refuses it now",

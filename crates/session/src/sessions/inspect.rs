@@ -1,4 +1,4 @@
-//! Operators' view of this node's sessions.
+//! Reports on this node's sessions for operators.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ const LONGEST_URI: usize = 256;
 const ENDED: &str = "the session was ended by an operator";
 
 impl Sessions {
-    /// Lists the node's sessions; see [`Inspector::sessions`](shoal_ports::Inspector::sessions). Scans all.
+    /// Lists the node's sessions; see [`Inspector::sessions`](shoal_ports::Inspector::sessions). Scans all sessions.
     pub fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
         self.node.list(filter, limit)
     }
 
-    /// Returns one session without its calls; `None` if this node does not own it. Does not wake it.
+    /// Reports on one session, without its calls. `None` if this node does not own it. Does not wake the session.
     pub async fn detail(&self, session: &SessionId) -> Option<SessionDetail> {
         self.node.detail(session).await
     }
 
-    /// Ends a session and stops its calls; `false` if this node does not own it.
+    /// Ends a session and stops its calls. Returns `false` if this node does not own it.
     ///
     /// # Cancel safety
     /// The session ends even if the future is dropped.

@@ -1,4 +1,4 @@
-//! How a session leaves this node, carried out by its actor.
+//! Removes a session from this node. The session's actor carries this out.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,12 +24,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 pub(crate) enum Leave {
     Passivate,
-    /// Any node may claim the session, whose calls run on.
+    /// Releases the session to any other node. Its calls run on.
     HandOver(Arc<Patience>),
-    /// Any node may claim the session, whose calls are stopped.
+    /// Releases the session to any other node. Its calls are stopped.
     ShutDown(Arc<Patience>),
     Lost,
-    /// Ends the session and tells its calls.
+    /// Ends the session and stops its calls with a reason.
     End {
         why: EndReason,
         told: &'static str,
@@ -40,24 +40,25 @@ pub(crate) enum Leave {
 const SHUTTING_DOWN: &str = "the server is shutting down";
 
 impl Node {
-    /// Returns whether the session has left. The actor completes this even if the caller leaves, holding `alone`.
+    /// Removes the session from this node. Returns whether it has left. The actor completes this even if the caller
+    /// leaves, and holds the session's lock `alone` meanwhile.
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,
         how: Leave,
         alone: Option<Alone>,
     ) -> bool {
-        // Interrupt the actor's current work.
+        // Interrupt the actor's current work first.
         match &how {
             Leave::Passivate | Leave::Lost => {}
-            // Later events wait at their workers.
+            // Events from now on wait at their workers.
             Leave::HandOver(_) => live.streams.stop_writing(),
             Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
-            // Set first, because answers contain the reason.
+            // Set the reason first, because the calls' answers contain it.
             Leave::End { told, .. } => live.streams.begin_end(told),
         }
         let most = match how {
-            // A waiting message counts as use.
+            // A message that waits for the actor counts as use.
             Leave::Passivate => 0,
             _ => usize::MAX,
         };
@@ -80,7 +81,7 @@ impl Node {
             return false;
         }
         match live.write_record(Step::Save).await {
-            // Only this node can restore lost writes.
+            // Keep the session, because only this node can restore writes that the store lost.
             Err(error) if error.is_outage() => {
                 tracing::debug!(session = %live.id, %error, "a session stays in memory while the store is unreachable");
                 live.stay();
@@ -105,7 +106,7 @@ impl Node {
             false => HandOverOutcome::Failed,
         };
         metrics().sessions.handed_over(released);
-        // Readers may look for the next owner from now on.
+        // From now on, readers may look for the session's next owner.
         live.lose();
         self.table.remove_live(live);
         self.unsubscribe_from(&live.id, subscriptions).await;
@@ -125,8 +126,8 @@ impl Node {
         true
     }
 
-    /// Releases the session with its stored streams and record. Waits during an outage, because the next owner knows
-    /// only the store.
+    /// Releases the session once the store has its streams and record. Waits during an outage, because the next owner
+    /// knows only what the store has.
     async fn release(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         let release = async || {
             live.streams.confirm().await?;
@@ -206,7 +207,7 @@ impl Node {
     }
 }
 
-/// Waits briefly until the calls' answers are read.
+/// Waits briefly until clients have read the calls' answers.
 async fn answered(live: &LiveSession, written: &[Arc<Tail>]) {
     let until = Instant::now() + ANSWERED_WITHIN;
     let read = |tail: &Arc<Tail>| tail.stream() != StreamId::STANDALONE && tail.is_read();

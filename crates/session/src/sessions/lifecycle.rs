@@ -91,7 +91,7 @@ impl Node {
         })
     }
 
-    /// `missing` are subscriptions to request from the backends.
+    /// Creates a session in memory. The node will request the `missing` subscriptions from the backends.
     pub(super) fn make_live(
         &self,
         id: SessionId,
@@ -107,7 +107,7 @@ impl Node {
         live
     }
 
-    /// The next message wakes the session from its record.
+    /// Passivates a live session, so that its next message restores it from its record.
     pub(super) fn rebuild_later(&self, live: &LiveSession, subscriptions: BTreeSet<String>) {
         let passive = Passive {
             principal: live.principal.clone(),
@@ -136,7 +136,7 @@ impl Node {
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
         let live = self.find(to).await?;
-        // Otherwise the session could come back from its record.
+        // Check, because a session that another node owns would return from its record.
         self.driver.check_ownership(&live).await?;
         let told = "the session was ended by its client";
         let ended = self.end_if_here(to, EndReason::Deleted, told).await;

@@ -1,4 +1,4 @@
-//! GET: the standalone stream, and the resumption of any stream.
+//! Serves GET: opens the standalone stream and resumes any stream.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -31,7 +31,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// `None` if the session is falling asleep.
+    /// Opens or resumes a stream. `None` if the session is falling asleep.
     async fn listen_to(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -50,7 +50,7 @@ impl Node {
             None => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
                 let prime = live.primes_streams();
-                // Single-stream sessions read everything that is kept.
+                // A single-stream session sends everything that the log keeps.
                 let (cursor, gone) = if Self::is_single_stream(live) {
                     let oldest = live.streams.oldest(&tail).await.map_err(failed)?;
                     (oldest, oldest.sequence)
@@ -92,20 +92,20 @@ impl Node {
         resumed
     }
 
-    /// `None` if the session is falling asleep.
+    /// Begins to read for the connection. `None` if the session is falling asleep.
     async fn attached(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         attachment: Attachment,
     ) -> Option<EventStream> {
         let reader = attachment.generation();
-        // Created first, to cover a connection that closes meanwhile.
+        // Create the listener first, so that it is removed even if the connection closes meanwhile.
         let listener = Listener {
             node: Arc::downgrade(self),
             live: live.clone(),
             reader,
         };
-        // In its own task, because news must reach the log.
+        // In its own task, because the news must reach the log even if the caller leaves.
         let (node, told) = (self.clone(), live.clone());
         let telling = async move { node.tell(&told, Input::Listening(reader)).await };
         match tokio::spawn(telling).await {
@@ -115,7 +115,7 @@ impl Node {
     }
 }
 
-/// Removes the listener on drop.
+/// A connection that listens for the session's news. Removed from the session on drop.
 struct Listener {
     node: Weak<Node>,
     live: Arc<LiveSession>,

@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) task_lists: TaskLists,
     pub(crate) table: Table,
     pub(crate) places: Places,
-    /// Held while a session is woken, passivated or ended.
+    /// Locks, each held while its session is woken, passivated or ended.
     pub(crate) locks: SessionLocks,
     pub(crate) draining: CancellationToken,
     pub(crate) handing_over: AtomicBool,
@@ -42,7 +42,7 @@ pub(crate) struct Node {
     pub(crate) counters: Arc<StreamCounters>,
     pub(crate) this: Weak<Self>,
     pub(crate) stored: Arc<Stored>,
-    /// Set only in a cluster.
+    /// Evidence on leases and other nodes. Set only in a cluster.
     pub(crate) liveness: OnceLock<Arc<dyn Liveness>>,
     started: Instant,
 }
@@ -59,7 +59,7 @@ pub(crate) struct About {
     pub(crate) client: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
     pub(crate) transport: SessionTransport,
-    /// In milliseconds since 1970, if known.
+    /// When the session was opened, in milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
 }
 
@@ -98,7 +98,7 @@ impl Node {
         })
     }
 
-    /// Milliseconds since the node started.
+    /// Returns the milliseconds since the node started.
     pub(crate) fn now(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -206,14 +206,14 @@ impl Node {
             Ok(()) => {}
             Err(error) => {
                 tracing::warn!(session = %live.id, %error, "could not announce a change");
-                // The log failed, so send the list changes directly.
+                // The log failed, so send the list changes to the listener directly.
                 live.note(Input::Unannounced(updated));
                 live.streams.pass(lists);
             }
         }
     }
 
-    /// Finds the caller's session, and ensures that this node owns it.
+    /// Finds the session for its caller and checks that this node owns it. Wakes a passivated session.
     pub(crate) async fn find(
         self: &Arc<Self>,
         to: &SessionRef,

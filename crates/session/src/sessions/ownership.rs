@@ -31,10 +31,10 @@ const ASKED_AT_ONCE: usize = 500;
 const ASKED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Node {
-    /// Wakes a session that this node passivated, or that has no owner.
+    /// Wakes a session that this node passivated, or that has no owner, and claims it.
     ///
     /// # Errors
-    /// `Moved` if another node owns the session, this node takes none, or only a hint points here.
+    /// `Moved` if another node owns the session, this node accepts no sessions, or only a hint points here.
     pub(super) async fn wake(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -44,7 +44,7 @@ impl Node {
             return Ok(live);
         }
         let (node, to) = (self.clone(), to.clone());
-        // A claim must complete even if the caller leaves.
+        // In a task, because a claim must complete even if the caller leaves.
         in_task(async move { node.wake_alone(&alone, &to).await }).await
     }
 
@@ -69,7 +69,7 @@ impl Node {
         }
     }
 
-    /// Whether the session is passivated here. Counts as use.
+    /// Whether the session is passivated on this node. Counts as use of the session.
     fn known(&self, to: &SessionRef) -> Result<bool, GatewayError> {
         let now = self.now();
         let used = self.table.passive(&to.session, |passive| {
@@ -121,21 +121,21 @@ impl Node {
         missing.retain(|uri| !self.subscribers.has(uri, &to.session));
         record.updated.extend(missing.iter().cloned());
         let state = SessionState::new(to.session.clone(), record, self.limits());
-        // A backend may have refused a subscription before.
+        // A backend may have refused a subscription at the previous owner.
         let live = self.make_live(to.session.clone(), state, (claim.epoch, share), missing);
         let passive = self.table.wake(live.clone());
         let passive = passive.ok_or(GatewayError::Moved { owner: None })?;
         for uri in passive.updated {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
             let updated = Input::ResourceUpdated { uri, params };
-            // Falling asleep needs the lock held here.
+            // The session cannot be falling asleep, because that needs the lock held here.
             let _ = self.tell(&live, updated).await;
         }
         Ok(live)
     }
 
-    /// A passivated task has ended. If its record lacks the end, the store has lost writes, and the task fails. Stored
-    /// first, because the next owner could resume the call.
+    /// Fails a passivated task whose record has no end. Only ended tasks are passivated, so the store has lost writes.
+    /// The failure is stored first, because the next owner could otherwise resume the call.
     async fn settle_lost(
         &self,
         to: &SessionRef,
@@ -213,7 +213,7 @@ impl Node {
         }
     }
 
-    /// Fails with `Moved` if the owner is not gone.
+    /// Returns the evidence that the owner is gone. Fails with `Moved` if there is none.
     async fn evidence_against(&self, owner: NodeId) -> Result<Evidence, GatewayError> {
         let evidence = match self.liveness.get() {
             Some(liveness) => liveness.evidence_against(&owner).await,
@@ -222,10 +222,11 @@ impl Node {
         evidence.ok_or(GatewayError::Moved { owner: Some(owner) })
     }
 
-    /// Asks the store who owns a session whose lease is uncertain. If the store cannot answer, only tasks fail.
+    /// Asks the store who owns the session if this node's lease is uncertain. If the store cannot answer, only a task's
+    /// request fails.
     ///
     /// # Errors
-    /// `Moved` if another node owns it; `Unavailable` for a task.
+    /// `Moved` if another node owns the session; `Unavailable` for a task if the store cannot answer.
     pub(super) async fn make_certain(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = timeout(ASKED_WITHIN, self.driver.check_ownership(live)).await;
         match asked {
@@ -254,7 +255,7 @@ impl Node {
         };
         let claim = self.claim(to, why, evidence).await?;
         let mut record = read(&claim)?;
-        // Updates may have been missed meanwhile.
+        // This node may have missed updates while the session slept.
         record.updated.extend(record.subscriptions.iter().cloned());
         let subscriptions = record.subscriptions.clone();
         let running = self.driver.store.journal.running(&to.session, claim.epoch);
@@ -381,12 +382,12 @@ impl Node {
                 .for_each_concurrent(AT_ONCE, |lost| self.forget_if_asleep(lost));
             forgetting.await;
         }
-        // Last, because it takes long.
+        // Clear these last, because it takes long.
         self.clear_all_lost().await;
         Ok(())
     }
 
-    /// Drops a passivated session, unless it woke meanwhile.
+    /// Drops a passivated session that another node owns, unless it woke here meanwhile.
     async fn forget_if_asleep(self: &Arc<Self>, (session, epoch): (SessionId, Epoch)) {
         let alone = self.locks.lock(&session).await;
         let node = self.clone();

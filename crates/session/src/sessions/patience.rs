@@ -1,15 +1,15 @@
-//! Waiting time for a store that is away.
+//! The time for which leaving sessions wait for a store that is away.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Total waiting time, as a multiple of the longest outage.
+/// The total waiting time, as a multiple of the longest single outage.
 const OUTAGES: u32 = 3;
 
-/// The time for which sessions that leave together wait for the store. They share it, so that an outage delays them once and
-/// a store that comes and goes delays them [`OUTAGES`] times as long at most.
+/// The time for which sessions that leave together wait for the store. They share it, so that an outage delays them
+/// once. A store that comes and goes delays them [`OUTAGES`] times as long at most.
 pub(crate) struct Patience {
     most: Duration,
     waited: Mutex<Waited>,
@@ -17,9 +17,9 @@ pub(crate) struct Patience {
 
 #[derive(Default)]
 struct Waited {
-    /// The first failure since the store last answered.
+    /// When the store first failed since it last answered.
     away_since: Option<Instant>,
-    /// Duration of earlier outages.
+    /// Total duration of the store's earlier outages.
     before: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Patience {
         }
     }
 
-    /// Notes a failure and returns whether to keep waiting.
+    /// Notes a failure of the store. Returns whether to keep waiting.
     pub(super) fn lasts(&self) -> bool {
         let mut waited = self.waited.lock();
         let outage = (waited.away_since.get_or_insert_with(Instant::now)).elapsed();

@@ -1,4 +1,4 @@
-//! The places for sessions on a node, each held by the code that has the session.
+//! The places for sessions on a node. Each place belongs to one session and is free again on drop.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Places {
         usize::try_from(self.taken.all()).unwrap_or(usize::MAX)
     }
 
-    /// Fails if the node's or the principal's limit is reached.
+    /// Takes a place for a new session. Fails if the node's or the principal's limit is reached.
     pub(crate) fn take(&self, principal: &Principal) -> Result<Place, GatewayError> {
         let own = match *principal == Principal::anonymous() {
             // Without authentication all callers are one principal.
@@ -35,7 +35,8 @@ impl Places {
         self.take_within(principal, own)
     }
 
-    /// Ignores the principal's limit, because another node admitted the session.
+    /// Takes a place for a session from another node. Ignores the principal's limit, because that node admitted the
+    /// session.
     ///
     /// # Errors
     /// If the node's limit is reached.

@@ -1,6 +1,6 @@
-//! Subscribes at the backends for a session that came from elsewhere.
+//! Subscribes at the backends for a session that was restored or taken over.
 //!
-//! The protocol cannot withdraw a granted subscription, so the node retries after a refusal.
+//! The protocol cannot withdraw a subscription that the client was granted, so the node retries after a refusal.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 impl Node {
-    /// Asks the backends through the session's actor.
+    /// Has the session's actor request the missing subscriptions.
     pub(super) fn subscribe_again(&self, live: &Arc<LiveSession>, missing: BTreeSet<String>) {
         if missing.is_empty() {
             return;
@@ -31,7 +31,7 @@ impl Node {
         live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
     }
 
-    /// Asks for missing subscriptions, and again later for refused ones. Runs in the session's actor.
+    /// Requests the missing subscriptions from the backends, and refused ones again later. Runs in the session's actor.
     pub(crate) async fn renew(&self, live: &Arc<LiveSession>, renewal: Renewal) {
         let Renewal {
             mut missing,

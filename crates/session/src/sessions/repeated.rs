@@ -1,4 +1,4 @@
-//! Repeated POSTs, which an edge sends because the first answer was lost.
+//! Handles repeated POSTs, which an edge sends if it has lost the first answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,13 @@ enum Found {
     Delivered(Delivered),
     /// The earlier delivery began no calls.
     Never,
-    /// There is no trace of an earlier delivery.
+    /// The earlier delivery left no trace.
     Nothing,
 }
 
 impl Node {
-    /// Finds the earlier delivery's calls, or delivers the body now. Looks again if the earlier one arrives meanwhile.
+    /// Answers from the calls of the earlier delivery, or delivers the body now. Looks again if the earlier delivery
+    /// arrives meanwhile.
     pub(super) async fn deliver_again(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -43,11 +44,11 @@ impl Node {
         }
     }
 
-    /// Finds the earlier delivery's calls.
+    /// Finds the calls of the earlier delivery.
     ///
-    /// A journaled call is found in the store by its delivery. A bound call is found in memory, or by its worker.
-    /// Another running request's answer cannot reach the client: it is released, or this waits for its end. A single
-    /// stream also has the answers of finished requests.
+    /// The store finds a journaled call by its delivery. A bound call is in memory or at its worker. An answer of
+    /// another running request cannot reach the client: this method releases that request or waits for its end. A
+    /// single stream also has the answers of finished requests.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -62,7 +63,7 @@ impl Node {
         let until = Instant::now() + self.config.call_timeout;
         loop {
             let found = match post.is_bound() {
-                // Open calls are in memory. A worker knows the others.
+                // Open calls are in memory. A worker knows all others.
                 true => live.streams.delivered(post.delivery),
                 false => self.driver.find_in_log(&live, post.delivery).await?,
             };
@@ -91,8 +92,8 @@ impl Node {
         }
     }
 
-    /// Looks for finished requests on a single stream. Calls are journaled first there, so one in neither journal nor
-    /// stream was not begun.
+    /// Looks for the answers of finished requests on a single stream. There, calls are journaled first, so a call
+    /// without a journal entry or an answer was not begun.
     async fn find_answered(
         &self,
         live: &LiveSession,
@@ -108,7 +109,7 @@ impl Node {
         })
     }
 
-    /// A final answer after the longest possible call.
+    /// Returns the final answer for a call that outlasted the longest permitted time.
     fn took_too_long(&self, body: &Body, once: bool) -> Bytes {
         let failure = match once {
             true => CallFailure::outcome_unknown("the request was delivered before and still runs"),

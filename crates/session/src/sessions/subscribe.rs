@@ -1,4 +1,4 @@
-//! Subscriptions. The session's actor keeps record, subscribers and backend consistent.
+//! Handles subscriptions. The session's actor keeps the record, the node's subscribers and the backend consistent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::state::{Input, empty_result};
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// Subscribes at the backend, after the record.
+    /// Subscribes the session to a resource: stores the record, then asks the backend.
     pub(super) async fn subscribe(
         &self,
         live: &Arc<LiveSession>,
@@ -52,14 +52,14 @@ impl Node {
         Ok(empty_result(request))
     }
 
-    /// Asks the backend while the session is here, within a call's timeout. `None` if the session leaves first.
+    /// Subscribes at the backend, within a call's timeout. `None` if the session leaves first.
     pub(super) async fn ask_backend(
         &self,
         live: &LiveSession,
         caller: Option<&Caller>,
         uri: &str,
     ) -> Option<Result<(), RpcError>> {
-        // Register first, so as not to miss an update.
+        // Register the subscriber first, so as not to miss an update.
         self.subscribers.add(uri, &live.id);
         let limit = self.config.call_timeout;
         let granted = tokio::select! {
@@ -82,7 +82,7 @@ impl Node {
         }
     }
 
-    /// Unsubscribes a session that has left.
+    /// Removes the subscriptions of a session that has left.
     pub(super) async fn unsubscribe_from(&self, session: &SessionId, uris: BTreeSet<String>) {
         for uri in uris {
             self.unsubscribe(session, &uri).await;

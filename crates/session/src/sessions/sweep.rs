@@ -1,4 +1,4 @@
-//! Finds unused sessions, and checks each again under its lock.
+//! Finds unused sessions, and checks each again under its lock before it passivates or ends it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,7 +49,7 @@ impl Node {
         }
     }
 
-    /// `last_used` is by the node's clock.
+    /// Returns how long a session was unused. `last_used` is a time of the node's clock.
     fn unused_for(&self, last_used: u64) -> Duration {
         Duration::from_millis(self.now().saturating_sub(last_used))
     }
@@ -63,7 +63,7 @@ impl Node {
         self.unused_for(passive.last_used) >= self.config.idle_of(passive.about.transport)
     }
 
-    /// Passivates an unused session, and keeps the record of a used one.
+    /// Passivates an unused session. Stores a used session's record again so that it does not expire.
     async fn look_after(&self, live: Arc<LiveSession>) {
         if live.held() > 0 {
             live.last_used.fetch_max(self.now(), Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl Node {
         if unused >= self.config.retention && live.streams.is_quiet() {
             live.share.set_log(0);
         }
-        // A used session's record must not expire.
+        // The record of a used session must not expire.
         let unsaved = self.unused_for(live.last_saved.load(Ordering::Relaxed));
         if unsaved >= self.config.idle_of(live.transport) / 2
             && let Err(error) = live.write_record(Step::Save).await

@@ -27,12 +27,12 @@ enum Held {
     Passive(Box<Passive>),
 }
 
-/// A passivated session's entry on its node.
+/// A passivated session, of which the node keeps only this entry.
 pub(crate) struct Passive {
     pub(crate) principal: Principal,
     pub(crate) epoch: Epoch,
     pub(crate) subscriptions: BTreeSet<String>,
-    /// By the node's clock.
+    /// When the session was last used, in milliseconds of the node's clock.
     pub(crate) last_used: u64,
     pub(crate) updated: BTreeSet<String>,
     pub(crate) has_ended: bool,
@@ -69,12 +69,12 @@ impl Table {
         self.0.insert(live.id.clone(), Entry { held, place });
     }
 
-    /// Includes sessions that this node has lost.
+    /// Returns the session if it is live, even if this node has lost it.
     pub(super) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
         self.0.get(session)?.held.live().cloned()
     }
 
-    /// Includes sessions that this node has lost.
+    /// Returns all live sessions, including those that this node has lost.
     pub(super) fn all_live(&self) -> Vec<Arc<LiveSession>> {
         let entries = self.0.iter();
         entries.filter_map(|it| it.held.live().cloned()).collect()

@@ -6,7 +6,7 @@ use shoal_telemetry::metrics::{self, TakeOver, metrics};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
-/// A take-over, whose span its resumed calls share.
+/// A take-over of a session. The calls that it resumes share its span.
 pub(crate) struct TakingOver {
     since: Option<Instant>,
     outcome: TakeOver,
@@ -23,7 +23,7 @@ impl TakingOver {
             });
         Self {
             since: metrics::enabled().then(Instant::now),
-            // The outcome if the take-over is abandoned.
+            // Remains if the take-over is abandoned.
             outcome: TakeOver::Failed,
             span,
         }

@@ -1,4 +1,4 @@
-//! Admitted requests. A request is in flight while its [`Admission`] is held.
+//! Admitted requests. A request is in flight while its [`Admission`] exists.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,9 +15,9 @@ use super::{CallSlot, Came};
 #[derive(Default)]
 pub(crate) struct Admitted {
     calls: Mutex<Calls>,
-    /// The calls of answered requests whose tools still run.
+    /// Calls whose requests are answered while their tools still run.
     outliving: Mutex<Vec<(RequestId, Arc<CallSlot>)>>,
-    /// Counts released admissions until their answers are written.
+    /// Number of released admissions whose answers are not written yet.
     held: AtomicUsize,
 }
 
@@ -27,7 +27,7 @@ struct Calls {
     count: usize,
 }
 
-/// Streamable HTTP allows several calls with one request id.
+/// The calls that use one request id. Streamable HTTP allows several.
 struct InUse {
     newest: Entered,
     older: Vec<Entered>,
@@ -35,7 +35,7 @@ struct InUse {
 
 struct Entered {
     slot: Arc<CallSlot>,
-    /// `None` if an earlier owner began the call.
+    /// The delivery that began the call. `None` if an earlier owner began it.
     delivery: Option<DeliveryId>,
 }
 
@@ -46,7 +46,7 @@ impl InUse {
 }
 
 impl Admitted {
-    /// Running calls, and those whose answers are not written yet.
+    /// Number of running calls, and of those whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
@@ -61,8 +61,8 @@ impl Admitted {
         Some(in_use.newest.slot.clone())
     }
 
-    /// The call of this delivery. A call of an earlier owner has no delivery: it matches by its call id if `came` has
-    /// one, and otherwise always.
+    /// Returns the call that the delivery `came` began. A call of an earlier owner has no delivery: it matches by its
+    /// call id if `came` has one, and otherwise always.
     pub(super) fn of_delivery(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let is_same = |entered: &&Entered| match entered.delivery {
@@ -95,7 +95,7 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// The running calls of `requests`, or of all if `None`, answered ones included.
+    /// Returns the running calls of `requests`, or of all requests if `None`, including calls that are answered.
     pub(crate) fn of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         let asked = |id: &RequestId| requests.is_none_or(|requests| requests.contains(id));
         let calls = self.calls.lock();
@@ -160,7 +160,8 @@ impl Admitted {
     }
 }
 
-/// Keeps a request in flight until this is released or dropped, as when its caller leaves or its task panics.
+/// A request in flight. The request ends when this is released or dropped, as when its caller leaves or its task
+/// panics.
 pub(crate) struct Admission {
     request: RequestId,
     call: CallId,

@@ -1,6 +1,7 @@
-//! Requests to the client, and its answers.
+//! Requests to the client, and the client's answers.
 //!
-//! A request's id contains the call and its number, so that any owner can route the answer without stored state.
+//! The id of such a request contains the call and a number, so that any owner can route the client's answer without
+//! stored state.
 
 use bytes::Bytes;
 use shoal_ports::{AskId, CallId};
@@ -26,7 +27,7 @@ impl SessionState {
         Effect::Ask(request(&id, method.as_str(), params))
     }
 
-    /// The running call takes the first answer. Other responses are ignored.
+    /// Passes a client's answer to its running call, which accepts the first one. Other responses are ignored.
     pub(super) fn response(&mut self, response: Response) -> Effect {
         let Some((call, ask)) = asker_of(&response.id) else {
             return Effect::None;
@@ -57,7 +58,7 @@ pub(crate) fn withdrawal(call: CallId, ask: AskId) -> Bytes {
     notification(Method::Cancelled.as_str(), Some(&params.to_json()))
 }
 
-/// Rejects other spellings, such as a UUID in capitals.
+/// Returns the call and the question that a request id names. Rejects any other spelling, such as a UUID in capitals.
 fn asker_of(id: &RequestId) -> Option<(CallId, AskId)> {
     asker_of_key(&id.to_json().string()?)
 }

@@ -1,4 +1,4 @@
-//! Session state of tools. A change counts once it is stored.
+//! Session state that tools read and write. A change counts once it is stored.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{Effect, SessionState};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     values: BTreeMap<String, RawJson>,
-    /// The last write of each running call. A successor of a lost owner reads the request again.
+    /// The last write of each running call. After an owner was lost, its successor gets the same write request again.
     done: BTreeMap<CallId, u64>,
 }
 
@@ -49,7 +49,8 @@ impl Kept {
         answer.to_json()
     }
 
-    /// Checks the limits. Shrinking is always allowed, even if they were lowered.
+    /// Checks a change against the limits. A change that shrinks the state is always allowed, even if limits were
+    /// lowered.
     fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
         if value.len() > limits.value {
             return Err(RpcError::invalid_params(format!(
@@ -91,8 +92,8 @@ impl Kept {
 }
 
 impl SessionState {
-    /// Returns the record to store for a write. Then [`SessionState::keep`] must follow before another record is
-    /// stored.
+    /// Answers a call's request for session state. For a write, returns the record to store. Then
+    /// [`SessionState::keep`] must follow before another record is stored.
     pub(super) fn state_asked(&mut self, call: CallId, asked: StateRequest) -> Effect {
         if self.admitted.running(call).is_none() {
             return refuse(RpcError::internal("the call has ended"));
@@ -130,7 +131,7 @@ impl SessionState {
         self.record.kept.make(change);
     }
 
-    /// Forgets ended calls' writes, which are not repeated.
+    /// Forgets the writes of ended calls, because they are not repeated.
     pub(super) fn forget_writings(&mut self) {
         let admitted = &self.admitted;
         let runs = |call: &CallId| admitted.running(*call).is_some();

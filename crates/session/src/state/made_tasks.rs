@@ -7,11 +7,12 @@ use shoal_protocol::{RawJson, RawObject, Request, Revision, response};
 use super::SessionState;
 use crate::record::MadeTask;
 
-/// Older tasks leave the list but still exist.
+/// Maximum number of tasks in the list. Older tasks leave the list but still exist.
 const MOST_LISTED: usize = 100;
 
 impl SessionState {
-    /// Excludes single streams, because a client waits for a task's result on a separate connection.
+    /// Whether calls may become tasks. Not on single streams, because a client waits for a task's result on a separate
+    /// connection.
     pub(super) fn offers_tasks(&self, revision: Revision) -> bool {
         self.limits.offers_tasks
             && revision.has_tasks()
@@ -29,7 +30,8 @@ impl SessionState {
         self.record.made_tasks.retain(|made| made.task != *task);
     }
 
-    /// The task ids, newest first. The edge asks each for its status, because most are on other nodes.
+    /// Answers `tasks/list` with the task ids, newest first. The edge asks each task for its status, because most are
+    /// on other nodes.
     pub(super) fn listed_tasks(&self, request: &Request) -> Bytes {
         let tasks = self.record.made_tasks.iter().rev();
         let ids: Vec<&str> = tasks.map(|made| made.task.as_str()).collect();

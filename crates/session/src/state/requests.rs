@@ -59,7 +59,8 @@ impl SessionState {
         }
     }
 
-    /// Limits do not apply to a repeated request with a call id, which was admitted before.
+    /// Admits a request. Limits do not apply to a repeated request with a call id, because they applied to its first
+    /// delivery.
     fn admit(
         &mut self,
         request: Request,
@@ -68,7 +69,7 @@ impl SessionState {
         facts: &ServerFacts,
     ) -> Effect {
         let Came { delivery, call } = came;
-        // The first delivery may arrive after its repetition.
+        // The first delivery may arrive after the repeated one.
         if self.admitted.has(&request.id, came) {
             return in_use(&request.id);
         }
@@ -95,7 +96,7 @@ impl SessionState {
         }))
     }
 
-    /// The cancellation arrived before the repeated delivery.
+    /// Cancels a request at its admission if its cancellation arrived earlier.
     pub(super) fn cancel_at_once(&mut self, request: &RequestId, slot: &CallSlot) {
         let at = self
             .unmatched
@@ -199,7 +200,7 @@ impl SessionState {
                 }
                 slot.map_or(Effect::None, |slot| Effect::Cancel { slot, reason })
             }
-            // `initialized` is informative, and roots are always asked for anew.
+            // `initialized` needs no action, and Shoal requests the roots anew each time.
             _ => Effect::None,
         }
     }
@@ -234,7 +235,7 @@ fn string_param(request: &Request, name: &str) -> Result<String, RpcError> {
         })
 }
 
-/// The server capability behind a request that the session answers.
+/// Returns the server capability that a method needs, if the session itself answers the method.
 pub(crate) fn capability_of(method: &Method) -> Option<&'static str> {
     match method {
         Method::SetLevel => Some("logging"),

@@ -1,4 +1,4 @@
-//! Holds a call's control from its admission on.
+//! Holds the control of a call, from the call's admission on.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{Span, attributes as key};
 use tokio::sync::{Notify, oneshot};
 
-/// Connects a request with its call, before dispatch so that an early cancellation or answer is kept.
+/// Connects a request with its call. It exists before the call starts, so that an early cancellation or answer is kept.
 pub(crate) struct CallSlot {
     call: CallId,
     once: AtomicBool,
     state: Mutex<SlotState>,
     cancelled: Notify,
-    /// Fires when an abandoned call's delivery is repeated.
+    /// Fires when the delivery of a call without a caller is repeated.
     wanted: Notify,
-    /// Fires when the call leaves, which ends waiting for answers.
+    /// Fires when the call leaves this node or ends, so that no one waits for its answers any more.
     left: Notify,
 }
 
@@ -31,7 +31,7 @@ struct SlotState {
     cancelled: Option<String>,
     left: bool,
     answers: Vec<EarlyAnswer>,
-    /// Resolves when an ended call has stopped running.
+    /// Resolves when the tool of an ended call has stopped.
     over: Option<Over>,
     asked: Vec<(AskId, Span)>,
 }
@@ -72,11 +72,11 @@ impl CallSlot {
         self.state.lock().cancelled.is_some()
     }
 
-    /// Cancellation safe.
+    /// Waits until the call is cancelled. Cancellation safe.
     pub(crate) async fn until_cancelled(&self) {
         loop {
             let mut cancelled = pin!(self.cancelled.notified());
-            // Register first, so as not to miss one.
+            // Register before the check, so as not to miss the cancellation.
             cancelled.as_mut().enable();
             if self.is_cancelled() {
                 return;
@@ -85,12 +85,12 @@ impl CallSlot {
         }
     }
 
-    /// Releases an abandoned call, whose delivery is repeated.
+    /// Signals that the delivery of a call without a caller is repeated, so that the call is given up here.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
 
-    /// Cancellation safe.
+    /// Waits until the call's delivery is repeated. Cancellation safe.
     pub(crate) async fn until_wanted(&self) {
         self.wanted.notified().await;
     }
@@ -110,7 +110,7 @@ impl CallSlot {
         state.control = Some(control);
     }
 
-    /// `false` if another reader controls the call.
+    /// Cancels the call. Returns `false` if another reader controls the call.
     pub(crate) fn cancel(&self, reason: &str) -> bool {
         let mut state = self.state.lock();
         match &state.control {
@@ -126,7 +126,7 @@ impl CallSlot {
         }
     }
 
-    /// Whether a leaving call still runs.
+    /// Whether the tool still runs although the call leaves.
     pub(super) fn outlives(&self) -> bool {
         let control = {
             let state = self.state.lock();
@@ -146,11 +146,11 @@ impl CallSlot {
         over.is_none_or(|over| over.now_or_never().is_some())
     }
 
-    /// Waits until the call has left and stopped. Cancellation safe.
+    /// Waits until the call has left and its tool has stopped. Cancellation safe.
     pub(crate) async fn until_over(&self) {
         loop {
             let mut left = pin!(self.left.notified());
-            // Register first, so as not to miss the end.
+            // Register before the check, so as not to miss the end.
             left.as_mut().enable();
             if self.state.lock().left {
                 break;
@@ -176,7 +176,7 @@ impl CallSlot {
         }
     }
 
-    /// Detaches a call that has ended or moved.
+    /// Detaches a call that has ended or whose session has moved.
     pub(crate) fn leave(&self, why: &'static str) {
         let asked = {
             let mut state = self.state.lock();
@@ -193,11 +193,11 @@ impl CallSlot {
         }
     }
 
-    /// Returns whether the question is answered, as told by the worker or the call's end. Cancellation safe: the answer
-    /// is not taken back.
+    /// Passes an answer to the call. Returns whether the question is settled, as reported by the worker or the call's
+    /// end. Dropping the future does not take the answer back.
     pub(crate) async fn answer(&self, ask: AskId, outcome: Outcome) -> bool {
         let mut left = pin!(self.left.notified());
-        // Register first, so as not to miss the end.
+        // Register before the check, so as not to miss the end.
         left.as_mut().enable();
         tokio::select! {
             biased;
@@ -213,7 +213,7 @@ impl CallSlot {
         }
         state.answered(ask, &outcome);
         if let Some(control) = state.control.clone() {
-            // Call the control outside the lock.
+            // Release the lock before calling the control.
             drop(state);
             return control.answer(ask, outcome);
         }

@@ -1,7 +1,7 @@
-//! A session that is a task.
+//! The state of a session that is a task.
 //!
-//! Questions are in memory only: the next owner attaches to the call from its beginning and gets them again. The end is
-//! in the record, and counts once stored.
+//! Questions to the client are in memory only: the next owner attaches to the call from its beginning and gets them
+//! again. The task's end is in the record, and counts once stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ const CANCELLED: &str = "the client cancelled the task";
 #[derive(Default)]
 pub(super) struct TaskProgress {
     questions: BTreeMap<String, InputRequest>,
-    /// Whether the client may know questions that have not arrived here yet.
+    /// Whether the client may know questions that this owner has not received yet.
     taken_over: bool,
-    /// In milliseconds since 1970.
+    /// When the task last changed, in milliseconds since 1970.
     changed_at: u64,
     unstored: bool,
 }
@@ -81,7 +81,7 @@ impl SessionState {
         }
     }
 
-    /// A new owner gets the same question again.
+    /// Adds a question to the client. A new owner gets the same question again.
     pub(super) fn task_asks(&mut self, key: String, method: &Method, params: Option<&RawJson>) {
         let request = InputRequest {
             method: method.clone(),
@@ -125,7 +125,7 @@ impl SessionState {
         }
     }
 
-    /// Keeps the first end.
+    /// Notes the task's end. Only the first one counts.
     pub(super) fn task_ended(&mut self, end: TaskEnd, at: u64) {
         self.task.questions.clear();
         if let Some(task) = self.record.task.as_mut().filter(|task| task.end.is_none()) {
@@ -162,7 +162,7 @@ impl SessionState {
         let (state, updated_at) =
             match ended.and_then(|task| Some((task.end.as_ref()?, task.ended_at))) {
                 Some((end, at)) => (Now::Ended(end), at),
-                // The store lost its journal entry, or the call did not begin.
+                // The store lost the call's journal entry, or the call did not begin.
                 None if self.admitted.held() == 0 => (Now::Lost, created_at),
                 None if self.task.questions.is_empty() => (Now::Working, self.task.changed_at),
                 None => (Now::Asking(&self.task.questions), self.task.changed_at),
@@ -174,13 +174,13 @@ impl SessionState {
             state,
             created_at,
             updated_at,
-            // Counts from the creation (the extension, Tasks), extended by changes.
+            // The TTL counts from the task's creation (the extension, Tasks). Every change extends it.
             ttl: (updated_at - created_at).saturating_add(limits.ttl),
             limits,
         }
     }
 
-    /// Fails if an answer is malformed.
+    /// Reads the client's answers from a request. Fails if an answer is malformed.
     fn task_answers(&self, params: Option<&RawJson>) -> Result<Vec<TaskAnswer>, RpcError> {
         let given = params.and_then(|params| params.member("inputResponses"));
         let given = input_responses(given.as_ref())?;
@@ -198,7 +198,7 @@ impl SessionState {
     }
 }
 
-/// In milliseconds.
+/// A task's times, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskTimes {
     pub(crate) ttl: u64,

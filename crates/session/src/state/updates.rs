@@ -1,8 +1,8 @@
-//! News for the client: changed lists and updated resources. Without a listener, a session only remembers *that*
-//! something changed.
+//! News for the client: changed lists and updated resources. Without a listener, a session remembers only *that* they
+//! changed.
 //!
-//! For a changed list an idle session writes no record: `announced` stays, and Shoal tells the listener directly. A
-//! client that listens again is told through the log, unless it has fetched the list.
+//! For a changed list, an idle session writes no record: `announced` stays, and Shoal tells the listener directly. A
+//! client that listens again gets the news through the log, unless it has fetched the list.
 
 use bytes::Bytes;
 use shoal_ports::ServerFacts;
@@ -20,7 +20,7 @@ const LISTS: [Method; 3] = [
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub(crate) lists: Vec<Bytes>,
-    /// The list versions, known to the client once `lists` are logged.
+    /// The list versions that the client knows once `lists` are logged.
     pub(crate) versions: [u64; 3],
     pub(crate) resources: Vec<Bytes>,
     pub(crate) updated: Vec<String>,
@@ -57,9 +57,9 @@ impl SessionState {
         }
     }
 
-    /// Logs what a new listener may not know.
+    /// Registers a listener and returns the news to log that it may not know.
     pub(super) fn listening(&mut self, reader: u64, facts: &ServerFacts) -> Effect {
-        // The newest reader counts.
+        // The newest reader is the session's listener.
         self.listener = self.listener.max(Some(reader));
         if self.record.handshake.is_none() {
             return Effect::None;
@@ -96,7 +96,7 @@ impl SessionState {
         self.record.announced = versions;
     }
 
-    /// Keeps the resources for the next listener.
+    /// Keeps the updates of resources for the next listener.
     pub(super) fn unannounced(&mut self, resources: Vec<String>) {
         let subscriptions = &self.record.subscriptions;
         let wanted = resources
@@ -114,7 +114,7 @@ impl SessionState {
     }
 }
 
-/// Excludes resources, because their notification covers two lists.
+/// Returns which list a request fetches. Resources are excluded, because their notification covers two lists.
 pub(super) fn list_of(request: &Request) -> Option<usize> {
     let list = match request.method {
         Method::ToolsList => 0,

@@ -1,4 +1,4 @@
-//! Stream counters.
+//! Counters of this node's streams.
 
 use std::sync::atomic::AtomicUsize;
 

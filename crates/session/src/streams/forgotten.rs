@@ -1,7 +1,7 @@
-//! Restores data to a store that has lost its newest writes.
+//! Restores a session's data in a store that has lost its newest writes.
 //!
-//! The owner notices when an append finds fewer events, or a write an older claim. Streams that finished meanwhile
-//! cannot be restored.
+//! The session's owner notices the loss when an append finds fewer events than before, or a write finds an older claim.
+//! Streams that finished meanwhile cannot be restored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::tail::Tail;
 use crate::actor::record::Step;
 
 impl Streams {
-    /// Restores claim, record and all open streams. The caller holds the tail's turn.
+    /// Restores the session's claim, record and open streams. The caller holds the turn of `tail`.
     pub(super) async fn restore(&self, tail: &Tail) -> Result<(), StoreError> {
         let live = self.live.upgrade().ok_or(StoreError::NotFound)?;
         live.write_record(Step::Restore).await?;
@@ -26,20 +26,20 @@ impl Streams {
             .collect();
         if !others.is_empty() {
             let streams = live.streams.clone();
-            // The other tails' turns may be taken.
+            // In a task, because other tasks may hold the turns of the other tails.
             tokio::spawn(async move { streams.restore_all(others).await });
         }
         Ok(())
     }
 
-    /// Ensures that the store has the open streams, because the next owner knows only the store. Runs in the session's
-    /// actor.
+    /// Checks that the store has the open streams and restores missing ones, because the next owner knows only what the
+    /// store has. Runs in the session's actor.
     ///
     /// # Errors
-    /// An outage. Other failures are logged.
+    /// An outage of the store. Other failures are logged.
     pub(crate) async fn confirm(&self) -> Result<(), StoreError> {
         for tail in self.open() {
-            // This node has not written the stream, so the store has it.
+            // This node has not written to the stream, so the store has all of it.
             if tail.before_recent().is_none() {
                 continue;
             }
@@ -53,7 +53,7 @@ impl Streams {
             let confirmed = match found.await {
                 Err(LogError::Store(StoreError::Forgotten)) => self.restore(&tail).await,
                 Err(LogError::Store(outage)) if outage.is_outage() => Err(outage),
-                // A newer owner knows better.
+                // A newer owner decides.
                 _ => Ok(()),
             };
             match confirmed {
@@ -67,10 +67,10 @@ impl Streams {
         Ok(())
     }
 
-    /// Runs in the session's actor, like the next two methods.
+    /// Stores the record. Runs in the session's actor, like the next two methods.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's error.
     pub(crate) async fn save(&self, record: Bytes) -> Result<(), StoreError> {
         let (directory, life) = (&self.store.directory, self.life());
         let saved = directory.save(&self.session, self.epoch, record.clone(), life);
@@ -92,7 +92,7 @@ impl Streams {
         }
     }
 
-    /// Fails with `Stale` if the session has a newer owner.
+    /// Enters the session's claim and record again. Fails with `Stale` if the session has a newer owner.
     pub(crate) async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
         let claim = Claim {
             epoch: self.epoch,
@@ -123,7 +123,7 @@ impl Streams {
         journal.restore(&self.session, self.epoch, stream).await
     }
 
-    /// A failed stream is restored at its next append.
+    /// Restores several streams. A stream that fails is restored at its next append.
     async fn restore_all(&self, tails: Vec<Arc<Tail>>) {
         for tail in tails {
             let _turn = tail.turn().await;

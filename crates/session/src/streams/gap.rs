@@ -1,4 +1,4 @@
-//! Handles events that the log no longer has.
+//! Handles events that a reader needs but the log no longer has.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -16,15 +16,15 @@ impl Streams {
         }
     }
 
-    /// Returns the position after a gap; `None` if the client can resume and learn of the gap then, as all can except
-    /// on single streams.
+    /// Returns the position after the missing events. `None` if the client learns of the gap when it resumes, as is
+    /// possible everywhere but on single streams.
     pub(super) async fn after_gap(&self, tail: &Tail, cursor: EventId) -> Option<EventId> {
         let live = self.live.upgrade()?;
         if live.transport != SessionTransport::SingleStream {
             return None;
         }
         let logged = self.store.log.oldest(&self.session, tail.stream()).await;
-        // A store that lost its newest writes may have less than the tail.
+        // A store that lost its newest writes may have fewer events than the tail.
         let places = [logged.ok(), tail.before_recent()].into_iter().flatten();
         let later = places.filter(|place| place.sequence > cursor.sequence);
         later.min_by_key(|place| place.sequence)

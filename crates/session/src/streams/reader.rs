@@ -17,11 +17,11 @@ use super::tail::{Next, Tail};
 
 pub(super) struct Reader {
     pub(super) streams: Arc<Streams>,
-    /// `None` if the stream has finished.
+    /// The tail of the stream. `None` if the stream has finished.
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    /// Missing events before the cursor, to tell the client.
+    /// Number of missing events before the cursor, of which the client is told.
     pub(super) gone: u64,
     pub(super) sender: LazySender<StreamItem>,
 }
@@ -42,7 +42,8 @@ impl Reader {
         }
     }
 
-    /// Most readers wait, so the future is small: rare paths are boxed and parameters stored once.
+    /// Reads until the stream or the connection ends. Most readers wait, so the future is small: rare paths are boxed
+    /// and parameters stored once.
     #[allow(
         clippy::manual_async_fn,
         reason = "an async fn keeps its parameters twice: 128 bytes more for each stream"
@@ -86,7 +87,7 @@ impl Reader {
         };
         loop {
             let mut changed = pin!(tail.changed());
-            // Register first, so as not to miss a change.
+            // Register before the check, so as not to miss a change.
             changed.as_mut().enable();
             match tail.next(self.generation, self.cursor) {
                 Next::Events(events, finished) => {
@@ -119,7 +120,8 @@ impl Reader {
         }
     }
 
-    /// The last item, if any, when the session or node ends.
+    /// Returns the last item for the connection if the session or the node ends. The inner `None` closes without an
+    /// item.
     fn last_words(&self) -> Option<Option<StreamItem>> {
         let streams = &self.streams;
         if streams.lifecycle.is(Turn::ENDED) {
@@ -128,7 +130,7 @@ impl Reader {
         if streams.lifecycle.is(Turn::MOVED) {
             return Some(Some(StreamItem::Moved));
         }
-        // Call streams stay, because draining waits for their answers.
+        // Streams of calls stay open, because draining waits for the calls' answers.
         let standalone = self.cursor.stream == StreamId::STANDALONE;
         if standalone && streams.draining.is_cancelled() {
             return Some(Some(StreamItem::Retry(streams.retry())));
@@ -141,13 +143,13 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns whether the log has no more events for this reader.
+    /// Sends events from the log. Returns whether the log has no more events for this reader.
     async fn read_log(&mut self, events: usize) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let limit = streams.config.reader_buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
         match (page, &self.tail) {
-            // The log lost or trimmed the next events.
+            // The log has lost or trimmed the next events.
             (Ok(Page { events, .. }), Some(tail)) if events.is_empty() => {
                 self.skip_gap(&tail.clone()).await
             }
@@ -158,8 +160,8 @@ impl Reader {
                 Ok(over)
             }
             (Err(error), _) => {
-                // A resuming client gets the reason.
-                tracing::warn!(session = %streams.session, %error, "cannot continue reading a stream");
+                // A client that resumes gets the reason.
+                tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
                 Err(ReaderGone)
             }
         }
@@ -192,9 +194,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends an item. The future stays small, without the item.
+    /// Sends an item to the connection. The future does not contain the item, so that it stays small.
     fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), ReaderGone>> + Send {
-        // Large events wait one at a time to save memory.
+        // Large events wait for the previous ones to be read, to save memory.
         if is_large(&item) && !self.sender.is_drained() {
             return Either::Right(Box::pin(self.send_to_slow(item)));
         }

@@ -1,4 +1,4 @@
-//! The newest events of a stream that is being written.
+//! The newest events of a stream that this node writes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,27 +18,27 @@ pub(crate) struct Tail {
     capacity: usize,
     writing: tokio::sync::Mutex<()>,
     delivery: Option<DeliveryId>,
-    /// The position from which this node writes.
+    /// The position after which this node began to write.
     opened: EventId,
     state: Mutex<TailState>,
     changed: Notify,
-    /// Connections: one, and briefly the previous one.
+    /// Number of connections that read: one, and briefly the previous one.
     readers: AtomicUsize,
 }
 
 struct TailState {
     recent: VecDeque<LoggedEvent>,
     calls: Vec<OpenCall>,
-    /// The latest ended calls, at most as many as recent events.
+    /// The latest ended calls, at most as many as there are recent events.
     ended: VecDeque<CallId>,
-    /// Unlogged messages, each to send after this sequence. Texts are unique.
+    /// Messages that are not logged, each with the sequence after which it is sent. No text is in the queue twice.
     passing: VecDeque<(u64, Bytes)>,
     last: EventId,
     finished: bool,
     abandoned: bool,
-    /// Only the newest reader may read.
+    /// The number of the newest reader. Only this reader may read.
     reader: u64,
-    /// The reader to close, and when its client should reconnect.
+    /// The reader to close, and the time after which its client should reconnect.
     close: Option<(u64, Duration)>,
 }
 
@@ -110,7 +110,7 @@ impl Tail {
         }
     }
 
-    /// The caller holds the turn.
+    /// Describes the stream for restoring it in the store. The caller holds the turn.
     pub(super) fn to_open_stream(&self) -> OpenStream {
         let state = self.state.lock();
         let last = state.last;
@@ -127,7 +127,7 @@ impl Tail {
         }
     }
 
-    /// Whether all events after this id are at hand.
+    /// Whether the tail has all events after this id.
     pub(super) fn goes_on_after(&self, cursor: EventId) -> bool {
         let state = self.state.lock();
         let first = state.recent.front().map(|event| event.id.sequence);
@@ -143,7 +143,7 @@ impl Tail {
         (self.opened.sequence == 0 && first == 1).then_some(self.opened)
     }
 
-    /// Returns the position after which all events are at hand.
+    /// Returns the position after which the tail has all events.
     pub(super) fn before_recent(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front()?.id;
@@ -151,7 +151,7 @@ impl Tail {
         Some(EventId { sequence, ..first })
     }
 
-    /// Returns the stream's beginning, if this delivery opened it.
+    /// Returns the stream's beginning if this delivery opened the stream.
     pub(super) fn opened_for(&self, delivery: DeliveryId) -> Option<EventId> {
         let begins = || EventId {
             sequence: 0,
@@ -202,7 +202,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Queues messages for the present reader, after the current events.
+    /// Queues messages for the present reader, after the events so far.
     pub(super) fn pass(&self, news: Vec<Bytes>) {
         let mut state = self.state.lock();
         let last = state.last.sequence;
@@ -222,7 +222,7 @@ impl Tail {
     pub(super) fn take_over(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
-        // A new reader gets these through the log.
+        // A new reader gets this news through the log.
         state.passing.clear();
         let reader = state.reader;
         drop(state);
@@ -230,7 +230,7 @@ impl Tail {
         reader
     }
 
-    /// Asks the reader to send what is there and close (SEP-1699).
+    /// Closes the reader's connection after it has sent the events so far (SEP-1699).
     pub(crate) fn close_reader(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
@@ -254,7 +254,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Resolves at the next change after it was enabled.
+    /// Resolves at the next change of the tail after the future was enabled.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
@@ -271,7 +271,7 @@ impl Tail {
             return Next::Passing(passing.map(|(_, data)| data).collect());
         }
         if cursor.sequence < state.last.sequence {
-            // Stop where a message is due.
+            // Stop where a queued message is due.
             let until = state
                 .passing
                 .front()

@@ -1,5 +1,5 @@
-//! Runs a call as a task (2025-11-25). The node opens a session for the task and lists it in the call's session first,
-//! so that a later owner or a repeated delivery finds the task.
+//! Runs a call as a task (2025-11-25). The node first opens a session for the task and lists it in the session that
+//! made the call, so that a later owner or a repeated delivery finds the task.
 //!
 //! If the task's session refuses the call, that is the call's answer.
 
@@ -32,7 +32,7 @@ use crate::state::Input;
 const NEVER_BEGUN: &str = "the task was never started";
 
 impl Node {
-    /// Completes even if the caller leaves. Boxed because deliveries recurse.
+    /// Makes a task for the call and runs it. Completes even if the caller leaves. Boxed because deliveries recurse.
     pub(super) fn run_as_task(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -143,7 +143,7 @@ impl Node {
         Ok(made)
     }
 
-    /// Removes a task that has not begun. If the list cannot be stored, the task appears as expired.
+    /// Removes a task whose call has not begun. If the list of tasks cannot be stored, the task appears as expired.
     async fn unmake(&self, live: &Arc<LiveSession>, task: &SessionRef) {
         live.note(Input::TaskUnmade(task.session.clone()));
         self.end_task(&task.session, task).await;

@@ -14,7 +14,7 @@ use crate::actor::SessionMsg;
 use crate::live::{Closed, LiveSession};
 use crate::state::{AdmittedCall, Came, Effect};
 
-/// A batch that is complete except for its calls.
+/// A batch after all its members but the calls were carried out.
 pub(crate) struct Begun {
     live: Arc<LiveSession>,
     answers: Vec<Bytes>,
@@ -22,7 +22,7 @@ pub(crate) struct Begun {
 }
 
 impl Node {
-    /// The answers of calls share one stream; others are a JSON array.
+    /// Delivers a batch. If it has calls, all answers share one stream. Otherwise they are a JSON array.
     pub(super) async fn deliver_batch(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -69,8 +69,8 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Carries out all but the calls. If a later member fails, the admitted calls end. `None` if an earlier delivery
-    /// was admitted. Runs in the session's actor.
+    /// Carries out all members but the calls, which it admits. If a later member fails, the admitted calls end. `None`
+    /// if an earlier delivery of the batch was admitted. Runs in the session's actor.
     pub(crate) async fn begin_batch(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,

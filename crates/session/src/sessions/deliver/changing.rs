@@ -1,4 +1,4 @@
-//! Messages that change a session's record or subscriptions.
+//! Applies messages that change a session's record or subscriptions.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::live::{Closed, LiveSession};
 use crate::state::{Came, Effect, capability_of, has_capability};
 
 impl Node {
-    /// The actor completes the change even if the caller leaves.
+    /// Has the session's actor make a change. The actor completes it even if the caller leaves.
     pub(super) async fn ask_for_change<T>(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -46,7 +46,8 @@ impl Node {
         }
     }
 
-    /// Refuses a request that depends on facts this node does not know yet.
+    /// Applies a message. Refuses a request whose answer depends on facts about the server that this node does not know
+    /// yet.
     pub(super) async fn apply_knowing(
         &self,
         live: &LiveSession,
@@ -65,7 +66,7 @@ impl Node {
     /// Waits until this node knows whether the server supports a method.
     ///
     /// # Errors
-    /// If this node cannot tell yet.
+    /// If this node does not know in time.
     pub(crate) async fn knows_enough(&self, method: &Method) -> Result<(), CallFailure> {
         let capability = match method {
             Method::Initialize => None,
@@ -93,7 +94,7 @@ impl Node {
         }
     }
 
-    /// Runs in the session's actor.
+    /// Applies a message that changes the record and stores the change. Runs in the session's actor.
     pub(crate) async fn change(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,

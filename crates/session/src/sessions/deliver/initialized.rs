@@ -1,4 +1,4 @@
-//! A repeated `initialize`, whose first answer may have been lost.
+//! Answers a repeated `initialize`, whose first answer may have been lost.
 
 use shoal_ports::GatewayError;
 
@@ -8,7 +8,8 @@ use crate::live::LiveSession;
 use crate::state::Effect;
 
 impl Node {
-    /// Resolves [`Effect::InitializedAgain`]; `None` for no effect. Runs in the session's actor, after earlier answers.
+    /// Replaces [`Effect::InitializedAgain`] by the effect to carry out; `None` for no effect. Runs in the session's
+    /// actor, after earlier answers.
     pub(super) async fn initialized_again(
         &self,
         live: &LiveSession,

@@ -1,4 +1,4 @@
-//! A client's requests about a task.
+//! Handles a client's requests to a task.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use crate::here::in_task;
 use crate::live::{Closed, LiveSession};
 use crate::state::{Effect, Input, TaskAnswer};
 
-/// A new owner gets the question again.
+/// How long a client's answer waits for its question, because a new owner gets the question from the worker again.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const CLOSING: Duration = Duration::from_millis(50);
 
 impl Node {
-    /// Acknowledges an answer once the worker has it, so that the client does not see the question again.
+    /// Answers a request to a task. Acknowledges a client's answer only once the worker has it, so that the client does
+    /// not see the question again.
     pub(super) async fn deliver_to_task(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -59,7 +60,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// Takes a 2025-11-25 client's answer, perhaps before a new owner has the question.
+    /// Passes a 2025-11-25 client's answer to the task. The answer may arrive before a new owner has the question.
     pub(super) async fn deliver_answer(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -68,7 +69,7 @@ impl Node {
         let until = Instant::now() + ASKED_WITHIN;
         loop {
             let live = self.find(to).await?;
-            // Register first, so as not to miss a question.
+            // Register before the check, so as not to miss a question.
             let changed = live.next_task_change();
             match live.apply(Input::Response(response.clone())) {
                 Ok(Effect::TaskAnswer(answer)) => self.answer_task(&live, vec![answer]).await?,
@@ -82,14 +83,14 @@ impl Node {
                     continue;
                 }
                 Err(Closed) => return Err(self.being_moved()),
-                // The question is closed, or the task has moved.
+                // The question is closed, or the task has moved to another node.
                 Ok(_) => self.driver.check_ownership(&live).await?,
             }
             return Ok(Delivered::Accepted);
         }
     }
 
-    /// Completes even if the caller leaves.
+    /// Passes answers to the task's call. Completes even if the caller leaves.
     pub(super) async fn answer_task(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,

@@ -1,4 +1,4 @@
-//! An edge's request that waits until calls have stopped.
+//! Answers an edge's request to wait until calls have stopped.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ pub(super) fn is_asked(request: &Request) -> bool {
 }
 
 impl Node {
-    /// Waits until the calls have stopped. If this node loses the session, the edge asks its next owner.
+    /// Waits until the calls have stopped. If this node loses the session meanwhile, the edge asks the session's next
+    /// owner.
     pub(super) async fn wait_until_over(
         self: &Arc<Self>,
         to: &SessionRef,
