@@ -18,10 +18,10 @@ use crate::{GrantWatch, Memo, Principal, TokenDigest};
 /// Cancellation safe. Implementations must not log or return credentials.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
-    /// Identifies the caller.
+    /// Identifies the caller by a request's credentials.
     async fn authenticate(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError>;
 
-    /// The label of this method in metrics.
+    /// Returns the label of this authentication method in metrics.
     fn method(&self) -> &'static str {
         "bearer"
     }
@@ -34,12 +34,13 @@ pub trait Authenticator: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Watches a token while a stream stays open. Ends when requests with the token would be refused, at the latest.
+    /// Watches a token while a stream stays open. The watch reports the token's end before requests with it would be
+    /// refused.
     fn watch(&self, _token: &[u8], known: &Authenticated) -> GrantWatch {
         GrantWatch::until(known.grant.as_ref().and_then(|grant| grant.until))
     }
 
-    /// The values of `WWW-Authenticate`, one for each scheme.
+    /// Returns the values of the `WWW-Authenticate` headers, one for each scheme.
     fn challenges(&self, why: &AuthError) -> Vec<String> {
         match why {
             AuthError::Missing => vec!["Bearer".to_owned()],
@@ -51,33 +52,33 @@ pub trait Authenticator: Send + Sync + 'static {
         }
     }
 
-    /// The protected resource's metadata (RFC 9728), if any.
+    /// Returns the metadata of the protected resource (RFC 9728), if the server has any.
     fn resource_metadata(&self) -> Option<ResourceMetadata> {
         None
     }
 }
 
-/// A request's credentials, without `Debug`.
+/// The credentials of one request. There is no `Debug`, so that logs cannot contain them.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     /// The scheme and token of `Authorization`, if present.
     pub token: Option<(Scheme, &'a [u8])>,
-    /// The digest of that token, if already known.
+    /// The digest of that token, if the connection already knows it.
     pub digest: Option<TokenDigest>,
     /// The `DPoP` header.
     pub proof: Option<&'a str>,
-    /// The client's TLS certificate, if it sent one.
+    /// The TLS certificate that the client sent, if any.
     pub certificate: Option<&'a ClientCertificate>,
-    /// The request's method.
+    /// The request's HTTP method.
     pub method: &'a str,
     /// The request's path.
     pub path: &'a str,
-    /// When the request arrived, for the token's validity.
+    /// When the request arrived. The token must be valid at that time.
     pub came: Instant,
 }
 
 impl<'a> Credentials<'a> {
-    /// A bearer token alone.
+    /// Makes credentials that have a bearer token and nothing else.
     pub fn bearer(token: &'a str) -> Self {
         Self {
             token: Some((Scheme::Bearer, token.as_bytes())),
@@ -85,12 +86,12 @@ impl<'a> Credentials<'a> {
         }
     }
 
-    /// The digest of the token.
+    /// Returns the digest of the token, which it computes unless it is known.
     pub fn digest(&self, token: &[u8]) -> TokenDigest {
         self.digest.unwrap_or_else(|| digest_of(token))
     }
 
-    /// Empty credentials.
+    /// Makes credentials without a token.
     pub fn none() -> Self {
         Self {
             token: None,
@@ -104,17 +105,17 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// The SHA-256 of a client certificate (RFC 8705, 3.1).
+/// The SHA-256 of a client's certificate (RFC 8705, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientCertificate([u8; 32]);
 
 impl ClientCertificate {
-    /// Hashes a certificate in DER.
+    /// Hashes a client's certificate, given in DER.
     pub fn of(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
 
-    /// The SHA-256.
+    /// Returns the SHA-256 of the certificate.
     pub fn sha256(&self) -> &[u8; 32] {
         &self.0
     }
@@ -147,27 +148,27 @@ impl From<Principal> for Authenticated {
     }
 }
 
-/// An authorization server's grant.
+/// The rights that an authorization server granted with a token.
 #[derive(PartialEq, Eq)]
 pub struct Grant {
-    /// The scopes, with those that they imply.
+    /// The granted scopes, including those that they imply.
     pub scopes: Box<[Arc<str>]>,
     /// The token's claims, as a JSON object.
     pub claims: RawJson,
-    /// The end, by this machine's monotonic clock.
+    /// When the grant ends, by this machine's monotonic clock.
     pub until: Option<Instant>,
-    /// The parsed form for policy rules.
+    /// The parsed form of the claims, for policy rules.
     pub read: Memo,
 }
 
 impl Grant {
-    /// Whether the grant includes a scope.
+    /// Whether the grant includes the scope.
     pub fn has(&self, scope: &str) -> bool {
         self.scopes.iter().any(|granted| **granted == *scope)
     }
 }
 
-// Omits the claims, which are personal.
+// Without the claims, because they are personal data.
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (f.debug_struct("Grant"))
@@ -177,7 +178,7 @@ impl fmt::Debug for Grant {
     }
 }
 
-/// The operation that a request asks for.
+/// The MCP operation that a request asks for.
 pub struct Operation<'a> {
     /// Its JSON-RPC method.
     pub method: &'a str,
@@ -186,17 +187,17 @@ pub struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// A text parameter, such as `name` of `tools/call`.
+    /// Returns a text parameter, such as `name` of `tools/call`.
     pub fn parameter(&self, name: &str) -> Option<String> {
         let value = self.params?.member(name)?;
         serde_json::from_slice(&value.to_bytes()).ok()
     }
 }
 
-/// A public document and its paths.
+/// The public document that describes the protected resource, and its paths.
 #[derive(Clone, Debug)]
 pub struct ResourceMetadata {
-    /// The paths that serve it.
+    /// The URL paths that serve the document.
     pub paths: Vec<String>,
     /// The document, as JSON.
     pub document: Bytes,
@@ -217,12 +218,12 @@ pub enum AuthError {
     /// The DPoP proof is wrong (RFC 9449).
     #[error("the DPoP proof is not valid: {0}; send a new one with each request")]
     Proof(ProofFault),
-    /// The principal has too many proofs that could be replayed.
+    /// The principal has used more DPoP proofs than Shoal can remember to detect replays.
     #[error(
         "this principal has shown too many DPoP proofs within a short time; send requests more slowly"
     )]
     TooManyProofs {
-        /// When to retry.
+        /// When the caller should retry.
         retry_after: Duration,
     },
     /// The token lacks scopes. Lists all that the request needs.
@@ -233,7 +234,7 @@ pub enum AuthError {
     Unavailable {
         /// The reason.
         reason: &'static str,
-        /// When to retry.
+        /// When the caller should retry.
         retry_after: Duration,
     },
 }
@@ -247,7 +248,7 @@ macro_rules! faults {
         }
 
         impl $name {
-            /// The label in metrics.
+            /// Returns the fault's label in metrics.
             pub fn label(self) -> &'static str {
                 match self {
                     $(Self::$variant => $label,)+
@@ -262,15 +263,15 @@ faults! {
     TokenFault {
         /// The token exceeds the length limit.
         TooLong = "too_long": "it is too long",
-        /// The token is unreadable.
+        /// The token cannot be read.
         Malformed = "malformed": "it cannot be read",
-        /// The issuer may not use this signature algorithm.
+        /// The token's signature algorithm is not allowed for its issuer.
         Algorithm = "algorithm": "its algorithm is not allowed here",
-        /// The issuer does not have the signing key.
+        /// The issuer does not have the key that signed the token.
         Key = "key": "its key is not known",
-        /// The signature is wrong.
+        /// The token's signature is wrong.
         Signature = "signature": "its signature is wrong",
-        /// The issuer is not trusted.
+        /// The token's issuer is not trusted.
         Issuer = "issuer": "its issuer is not trusted here",
         /// The token is for another resource.
         Audience = "audience": "it is not for this server",
@@ -282,13 +283,13 @@ faults! {
         Inactive = "inactive": "it is not active",
         /// The token lacks a subject or an expiry.
         Claims = "claims": "a claim is missing or cannot be used",
-        /// The proof of the token's key is missing.
+        /// The token is bound to a key, but the request lacks a proof of that key.
         Bound = "bound": "it is bound to a key; show a proof of that key",
-        /// The connection lacks the token's certificate.
+        /// The token is bound to a certificate that the connection did not show.
         Certificate = "certificate": "it is bound to a certificate; connect with that one",
-        /// Shoal cannot check how the token is bound.
+        /// The token is bound in a way that Shoal cannot check.
         Binding = "binding": "it is bound to its client in a way that cannot be checked here",
-        /// The token must be bound.
+        /// The token is not bound to a key or certificate, as the settings require.
         Unbound = "unbound": "it is not bound to a key, as this server requires",
     }
 }
@@ -296,13 +297,13 @@ faults! {
 faults! {
     /// Why a DPoP proof is refused.
     ProofFault {
-        /// The proof is missing.
+        /// The request has no proof.
         Missing = "proof_missing": "there is none",
         /// The proof cannot be read.
         Malformed = "proof_malformed": "it cannot be read",
-        /// The signature algorithm is not allowed.
+        /// The proof's signature algorithm is not allowed.
         Algorithm = "proof_algorithm": "its algorithm is not allowed here",
-        /// The signature is wrong.
+        /// The proof's signature is wrong.
         Signature = "proof_signature": "its signature is wrong",
         /// The proof's key is not the token's key.
         Key = "proof_key": "its key is not the token's",
@@ -310,7 +311,7 @@ faults! {
         Request = "proof_request": "it is for another request",
         /// The proof is for another token.
         Token = "proof_token": "it is for another token",
-        /// The proof is not current.
+        /// The proof was made too long ago, or in the future.
         Time = "proof_time": "it was not made just now",
         /// The proof was used before.
         Replayed = "proof_replayed": "it was used before",

@@ -13,7 +13,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses from `first`, doubled up to `longest`.
+    /// Makes pauses that double from `first` up to `longest`.
     #[must_use]
     pub fn new(first: Duration, longest: Duration) -> Self {
         Self {
@@ -23,19 +23,19 @@ impl Backoff {
         }
     }
 
-    /// Returns the next pause, at random from half its length.
+    /// Returns the next pause: a random time between half its length and all of it.
     pub fn pause(&mut self) -> Duration {
         self.pause_by(&mut rand::rng())
     }
 
-    /// Like [`pause`](Self::pause), with a given random generator.
+    /// Like [`pause`](Self::pause), but with the caller's random generator.
     pub fn pause_by(&mut self, rng: &mut impl Rng) -> Duration {
         let whole = self.next;
         self.next = (whole * 2).min(self.longest);
         whole.mul_f64(rng.random_range(0.5..=1.0))
     }
 
-    /// Restarts after a success.
+    /// Restarts at the first pause, for use after a success.
     pub fn reset(&mut self) {
         self.next = self.first.min(self.longest);
     }

@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, WorkerId};
 
-/// The position of a worker's ledger, which counts up. The worker remembers which calls it took or refused under its
+/// A number of a worker's ledger, which counts up. The worker remembers the calls that it accepted or refused under its
 /// latest numbers.
 ///
-/// A call carries the number that the binder knew. The worker refuses the call if it may have forgotten something
-/// since. This needs no comparison of clocks.
+/// A call carries the number that was current when it was bound. The worker refuses the call if it may have forgotten
+/// calls of that number. This needs no comparison of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerNumber {
-    /// Drawn when the worker starts and forgets its calls.
+    /// A random number, drawn when the worker starts and thereby forgets its calls.
     pub incarnation: u64,
-    /// The count.
+    /// The count within the incarnation.
     pub number: u64,
 }
 
 /// The worker that a call is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// The worker.
+    /// The worker's id.
     pub worker: WorkerId,
-    /// The ledger number before the call was journaled or started. `None` if the worker announces none, as older
-    /// releases do.
+    /// The worker's ledger number from before the call was journaled or started. `None` if the worker announces none,
+    /// as in older releases.
     pub ledger: Option<LedgerNumber>,
 }
 
 /// Where a call runs, as reported by its worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The call. A call that waited keeps its first request's id.
+    /// The call's id. If the call asked its client, this is the id of its first request.
     pub call: CallId,
-    /// The worker's pool.
+    /// The pool of the worker.
     pub pool: Arc<str>,
-    /// The worker, with its earlier ledger number.
+    /// The worker, with a ledger number from before the call.
     pub worker: Binding,
 }

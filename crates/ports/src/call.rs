@@ -12,34 +12,35 @@ use crate::{
     Principal, Repeat, Retry, SessionId, StateRequest, WorkerId,
 };
 
-/// A request for a worker, or a list method for the dispatcher.
+/// A request to run on a worker, or a list method for the dispatcher.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The call's id on all nodes.
     pub id: CallId,
-    /// The method.
+    /// The MCP method.
     pub method: Method,
-    /// The parameters as sent, `_meta` included.
+    /// The parameters as the client sent them, including `_meta`.
     pub params: Option<RawJson>,
-    /// The caller.
+    /// The caller, for whom the call runs.
     pub caller: Arc<Caller>,
     /// The client's progress token.
     pub progress_token: Option<RawJson>,
-    /// The log messages that the caller wants.
+    /// Which log messages the caller wants.
     pub log: LogFilter,
     /// When the call fails with [`CallFailure::DeadlineExceeded`].
     pub deadline: Instant,
     /// Whether the call may run again. A worker keeps the result of a run-once call for later readers.
     pub repeat: Repeat,
-    /// The parent span.
+    /// The span that is the call's parent.
     pub trace: Option<TraceContext>,
     /// The only worker that may run the call, if bound.
     pub worker: Option<WorkerId>,
-    /// The ledger number of the binding. Without it, the worker's refusals are not final.
+    /// The worker's ledger number when the call was bound. Without it, the worker's refusals are not final.
     pub ledger: Option<LedgerNumber>,
-    /// Whether to attach only: the call was cancelled. A worker that does not know it refuses it, also later.
+    /// Whether to attach to the call but not start it, because it was cancelled. A worker that does not know the call
+    /// refuses it, then and later.
     pub attach_only: bool,
-    /// Whether the dispatcher must first ask a person.
+    /// Whether the dispatcher must ask a person before the call starts.
     pub asks_first: bool,
     /// The session owner's epoch. Workers refuse an epoch lower than one they know. `None` without a session, and from
     /// older releases.
@@ -51,24 +52,24 @@ pub struct Call {
 pub struct Caller {
     /// The principal that quotas are charged to and that may read the result.
     pub principal: Principal,
-    /// The legacy session, if there is one.
+    /// The legacy session of the call, if there is one.
     pub session: Option<SessionId>,
     /// The revision of this request.
     pub revision: Revision,
-    /// The client's `Implementation`, if sent.
+    /// The client's `Implementation`, if the client sent it.
     pub client_info: Option<ClientInfo>,
-    /// The `ClientCapabilities`, or `{}`.
+    /// The client's `ClientCapabilities`, or `{}`.
     pub capabilities: RawJson,
-    /// The request headers that the pool asks for.
+    /// The request headers that the call's pool asks for.
     pub headers: ForwardedHeaders,
-    /// The principal's grant, for planning in this process.
+    /// The principal's grant. It is used for planning and stays in this process.
     pub grant: Option<Arc<Grant>>,
 }
 
 /// The log messages that reach a call's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFilter {
-    /// Drop all, as for a modern request without `logLevel`.
+    /// No messages pass, as for a modern request without `logLevel`.
     Off,
     /// Messages of at least this severity pass.
     AtLeast(LogLevel),
@@ -81,20 +82,20 @@ impl LogFilter {
     }
 }
 
-/// An accepted call. Dropping it does not cancel the call.
+/// A call that a worker has accepted. Dropping it does not cancel the call.
 ///
 /// If `events` ends without [`CallEventKind::Finished`], the connection to the worker broke.
 pub struct RunningCall {
     /// The call's events, in order, up to `Finished`.
     pub events: CallEvents,
-    /// The call's control.
+    /// Answers or cancels the call.
     pub control: Arc<dyn CallControl>,
-    /// The worker; `None` for calls that the dispatcher answers.
+    /// The worker that runs the call; `None` for calls that the dispatcher answers.
     pub worker: Option<WorkerId>,
 }
 
 impl RunningCall {
-    /// A call that has already ended.
+    /// Makes a call that has already ended.
     pub fn ended(outcome: CallOutcome, worker: Option<WorkerId>) -> Self {
         static NOTHING: LazyLock<Arc<dyn CallControl>> = LazyLock::new(|| Arc::new(Nothing));
         Self {
@@ -104,7 +105,7 @@ impl RunningCall {
         }
     }
 
-    /// A call whose worker is disconnected.
+    /// Makes a call whose worker is disconnected.
     pub fn lost(worker: WorkerId) -> Self {
         static NOWHERE: LazyLock<Arc<dyn CallControl>> = LazyLock::new(|| Arc::new(Nowhere));
         Self {
@@ -140,18 +141,18 @@ impl CallControl for Nothing {
 pub struct CallEvent {
     /// The event's number. A worker counts from 1 without gaps.
     ///
-    /// The dispatcher's numbers do not decrease within a journaled call, but may skip or repeat. The bits above the
-    /// lowest 32 hold the round of calls to a backend. The dispatcher's own question has the number before the event
-    /// that caused it, so that a resuming owner gets both.
+    /// The numbers from a dispatcher do not decrease within a journaled call, but may skip or repeat. The bits above
+    /// the lowest 32 hold the round of calls to a backend. A question that the dispatcher itself asks has the number
+    /// before the event that caused it, so that a resuming owner gets both.
     pub sequence: u64,
-    /// The content.
+    /// The content of the event.
     pub kind: CallEventKind,
 }
 
 /// The content of an event.
 #[derive(Clone, Debug)]
 pub enum CallEventKind {
-    /// `notifications/progress` or `notifications/message`, already filtered.
+    /// `notifications/progress` or `notifications/message`, already filtered for the caller.
     Notification {
         /// The method.
         method: Method,
@@ -167,13 +168,13 @@ pub enum CallEventKind {
         /// The parameters.
         params: Option<RawJson>,
     },
-    /// The call withdraws a question.
+    /// Withdraws a question to the client.
     Withdrawn {
-        /// The id from [`Ask`](Self::Ask).
+        /// The id of the question, from [`Ask`](Self::Ask).
         ask: AskId,
     },
-    /// A request to the session's state, which the session's owner answers. A call has one open at a time, and repeats
-    /// it to a new reader.
+    /// A request to read or write session state, which the session's owner answers. A call has one such request open at
+    /// a time, and repeats it to a new reader.
     State {
         /// The request's id within the call.
         ask: AskId,
@@ -182,10 +183,10 @@ pub enum CallEventKind {
     },
     /// The tool asks to close the client's connection (SEP-1699).
     CloseStream {
-        /// When the client should reconnect.
+        /// When the client should connect again.
         retry: Duration,
     },
-    /// The end.
+    /// The call's end.
     Finished(CallOutcome),
 }
 
@@ -200,9 +201,9 @@ pub enum CallOutcome {
     Result(RawJson),
     /// The backend's own error.
     Error(RpcError),
-    /// Shoal's refusal, such as for an unknown tool.
+    /// Shoal's refusal before the call ran, such as for an unknown tool.
     Refused(RpcError),
-    /// Shoal could not finish it.
+    /// Shoal could not finish the call.
     Failed(CallFailure),
 }
 
@@ -215,29 +216,30 @@ pub enum CallFailure {
         /// The cause.
         reason: String,
     },
-    /// This node could not send the call to its only worker. Only the binder knows whether another node did.
+    /// This node could not send the call to the worker that it is bound to. Only the node that bound it knows whether
+    /// others sent it.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     WorkerAway {
         /// The cause.
         reason: String,
     },
-    /// The call was not executed, because this node may still be learning its target.
+    /// The call was not executed, because this node may not know the call's target yet.
     #[error("the call was not executed: {reason}; it is safe to send it again in {} s", retry_after.as_secs().max(1))]
     NotReady {
-        /// The missing knowledge.
+        /// The facts that this node lacks.
         reason: String,
-        /// When to retry.
+        /// When the client should retry.
         retry_after: Duration,
     },
     /// A limit was reached, and the call was not executed.
     #[error("the call was not executed: {reason}; try again in {} s", retry_after.as_secs().max(1))]
     Overloaded {
-        /// The limit.
+        /// The limit that was reached.
         reason: String,
-        /// When to retry.
+        /// When the client should retry.
         retry_after: Duration,
     },
-    /// The call started, with unknown effect.
+    /// The call was started, but its effect is unknown.
     #[error("the outcome of the call is unknown: {reason}; check before you repeat it")]
     OutcomeUnknown {
         /// The cause.
@@ -246,18 +248,19 @@ pub enum CallFailure {
     /// The deadline passed.
     #[error("the call did not finish within {} s and was cancelled", (limit.as_secs_f64() * 100.0).round() / 100.0)]
     DeadlineExceeded {
-        /// The time allowed.
+        /// The time that the call was allowed.
         limit: Duration,
     },
     /// The caller or an operator cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The worker knows a later session owner and did not act. The receiver must ask the store for the owner.
+    /// The worker knows a later session owner and did not act. The session owner that gets this must ask the store who
+    /// owns the session.
     #[error(
         "the outcome of the call is unknown: its session has another owner; check before you repeat it"
     )]
     Superseded {
-        /// The highest epoch known to the worker.
+        /// The highest epoch that the worker knows.
         epoch: Epoch,
     },
 }
@@ -284,7 +287,7 @@ impl CallFailure {
         Self::OutcomeUnknown { reason }
     }
 
-    /// The error's kind.
+    /// Returns the kind of the failure.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NotExecuted { .. }
@@ -298,7 +301,7 @@ impl CallFailure {
         }
     }
 
-    /// Whether the call may be sent again.
+    /// Whether a client may send the call again.
     pub fn retry(&self) -> Retry {
         match self {
             Self::NotExecuted { .. }
@@ -312,7 +315,7 @@ impl CallFailure {
         }
     }
 
-    /// When to retry, if known.
+    /// Returns when the client should retry, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::NotReady { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
@@ -322,7 +325,7 @@ impl CallFailure {
         }
     }
 
-    /// The JSON-RPC error that the client gets.
+    /// Returns the JSON-RPC error that the client gets.
     pub fn to_rpc(&self) -> RpcError {
         use shoal_protocol::code;
         let code = match self {
@@ -339,7 +342,7 @@ impl CallFailure {
 }
 
 impl CallOutcome {
-    /// The response's result or error.
+    /// Returns the result or error of the response to the client.
     pub fn into_outcome(self) -> Outcome {
         match self {
             Self::Result(result) => Outcome::Result(result),
@@ -349,43 +352,44 @@ impl CallOutcome {
     }
 }
 
-/// Controls a running call. Has no effect after the call's end or under another reader.
+/// Controls a running call. The methods have no effect once the call has ended or another reader has attached.
 pub trait CallControl: Send + Sync {
-    /// Answers a question. Later answers are ignored. The future resolves when the answer has reached the worker, with
-    /// whether the question is answered. Dropping it takes nothing back.
+    /// Answers a question of the call. Later answers to it are ignored. The future resolves when the answer has reached
+    /// the worker, and returns whether the question is settled. Dropping the future does not take the answer back.
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered;
 
-    /// Tells the tool to stop. One `Finished` still follows.
+    /// Tells the tool to stop. One `Finished` event still follows.
     fn cancel(&self, reason: &str);
 
-    /// Waits until the call has stopped, perhaps after its end. `None` if it has, or this node cannot know. Also ends
-    /// with the connection. Cancellation safe.
+    /// Waits until the tool has stopped, which may be after the call's end. `None` if the tool has stopped, or this
+    /// node cannot know. Also resolves when the connection to the worker breaks. Cancellation safe.
     fn over(&self) -> Option<future::BoxFuture<'static, ()>> {
         None
     }
 
-    /// Whether another reader has attached. Attaching again would take the call back.
+    /// Whether another reader has attached to the call. Attaching again would take the call back from that reader.
     fn is_replaced(&self) -> bool {
         false
     }
 
-    /// Where a sessionless call runs, for a session to take it over. Resolves once all answers have arrived, because
-    /// open questions would be repeated.
+    /// Returns where a sessionless call runs, so that a session can take the call over. Resolves once all answers have
+    /// arrived, because open questions would be repeated.
     fn bound(&self) -> future::BoxFuture<'static, Option<Bound>> {
         Box::pin(future::ready(None))
     }
 
-    /// This reader's id, for [reattaching](crate::Attach::reader), if the worker gave one.
+    /// Returns the id of this reader, for [reattaching](crate::Attach::reader), if the worker gave one.
     fn reader(&self) -> Option<u64> {
         None
     }
 }
 
-/// Whether a question is answered, once the answer has reached the worker. Pending after a broken connection, because
-/// the next reader answers again. The dispatcher says `false` once the connection is lost for good.
+/// Resolves once the answer has reached the worker, with whether the question is settled. Stays pending after a broken
+/// connection, because the next reader answers again. The dispatcher returns `false` once the connection is lost for
+/// good.
 pub type Answered = future::BoxFuture<'static, bool>;
 
-/// An answer whose result is already known.
+/// Returns a future with a known result.
 pub fn answered(open: bool) -> Answered {
     Box::pin(std::future::ready(open))
 }

@@ -11,7 +11,7 @@ use crate::{CallEvent, CallEventKind, CallOutcome};
 
 /// The events of one call, in order.
 ///
-/// A component may wrap them to change passing events, without a task.
+/// A component may wrap them to change the events that pass, without a task.
 pub struct CallEvents(Source);
 
 enum Source {
@@ -25,12 +25,12 @@ impl CallEvents {
         Self(Source::Stream(Box::pin(stream.fuse())))
     }
 
-    /// A call that has already ended.
+    /// Makes the events of a call that has already ended.
     pub fn finished(outcome: CallOutcome) -> Self {
         Self(Source::Ended(Some(outcome)))
     }
 
-    /// The outcome, if it preceded the first read.
+    /// Returns the call's outcome if the call ended before the first read.
     pub fn ended(&self) -> Option<&CallOutcome> {
         match &self.0 {
             Source::Ended(outcome) => outcome.as_ref(),
@@ -46,7 +46,7 @@ impl CallEvents {
         }
     }
 
-    /// Returns the next event; `None` after `Finished` or a broken connection. Cancellation safe.
+    /// Returns the next event; `None` after `Finished` or when the connection to the worker broke. Cancellation safe.
     pub async fn next(&mut self) -> Option<CallEvent> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

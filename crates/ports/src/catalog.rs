@@ -1,4 +1,4 @@
-//! The catalogs of pools, and the server's facts.
+//! Describes what pools offer, and the facts that the server states of itself.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use shoal_protocol::{RawJson, RawObject};
 
 use crate::{CallFailure, ListOwner, ListScope, OwnLists, Principal, SessionId};
 
-/// A pool's catalog.
+/// The tools, resources and prompts that a pool's backend offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolCatalog {
     /// The backend's `Implementation`.
@@ -23,14 +23,14 @@ pub struct PoolCatalog {
     pub resource_templates: Vec<RawJson>,
     /// The `Prompt` objects.
     pub prompts: Vec<RawJson>,
-    /// The `ttlMs` of tools, resources, resource templates and prompts.
+    /// The backend's `ttlMs` for the lists of tools, resources, resource templates and prompts.
     pub ttl_ms: [Option<u64>; 4],
-    /// Changes announced to tools, resources (with templates) and prompts.
+    /// How often the backend announced changes of tools, resources (with templates) and prompts.
     pub generations: [u64; 3],
-    /// Client headers to forward, in lower case.
+    /// Names of client headers to forward to the pool, in lower case.
     pub headers: Vec<Arc<str>>,
-    /// Whether callers share the lists. Otherwise these are empty, and the backend answers list methods as calls with
-    /// all pages in one.
+    /// Whether all callers share the pool's lists. If not, the lists here are empty, and the backend answers each list
+    /// method as a call, with all pages in one.
     pub lists: ListScope,
     /// Operations that could not become tools, and why.
     pub left_out: Vec<String>,
@@ -55,25 +55,26 @@ impl PoolCatalog {
     }
 }
 
-/// The content of `initialize` and `server/discover`.
+/// The facts that `initialize` and `server/discover` tell clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFacts {
-    /// The server's `Implementation`.
+    /// The server's `Implementation` object.
     pub server_info: RawJson,
     /// `ServerCapabilities` of all pools, with `resources.subscribe` and `listChanged`, which Shoal serves.
     pub capabilities: RawJson,
-    /// The instructions of all pools, joined.
+    /// The backends' instructions of all pools, joined.
     pub instructions: Option<String>,
-    /// Versions of tools, resources (with templates) and prompts, equal on all nodes with equal contents.
+    /// Versions of the lists of tools, resources (with templates) and prompts. Lists with equal contents have equal
+    /// versions on all nodes.
     pub versions: [u64; 3],
-    /// Client headers that any pool asks for.
+    /// Names of the client headers that any pool asks for.
     pub headers: Arc<[Arc<str>]>,
-    /// The owners of separate lists.
+    /// The callers with lists of their own.
     pub own: OwnLists,
 }
 
 impl ServerFacts {
-    /// The [versions](Self::versions) that a caller sees.
+    /// Returns the [versions](Self::versions) of the lists that a caller sees.
     pub fn versions_of(&self, session: Option<&SessionId>, principal: &Principal) -> [u64; 3] {
         let mut versions = self.versions;
         if self.own.is_empty() {
@@ -82,7 +83,7 @@ impl ServerFacts {
         let owners = ListOwner::of(session, principal);
         for own in owners.iter().filter_map(|owner| self.own.get(owner)) {
             for (version, own) in versions.iter_mut().zip(own) {
-                // A sum of hashes identifies the pair.
+                // The sum of two hashes identifies the pair.
                 *version = version.wrapping_add(*own);
             }
         }
@@ -93,17 +94,17 @@ impl ServerFacts {
 /// The server's facts, and whether they are complete.
 #[derive(Clone, Debug)]
 pub struct SettledFacts {
-    /// The current facts.
+    /// The facts that the node knows now.
     pub facts: Arc<ServerFacts>,
-    /// Why the facts may be incomplete, and when to ask again.
+    /// Why the facts may be incomplete, and when to ask for them again. `None` if they are complete.
     pub lacks: Option<CallFailure>,
 }
 
-/// Whether a call may run again after a loss.
+/// Whether Shoal may run a call again after it was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repeat {
-    /// The tool may run again. The call is not journaled.
+    /// Shoal may run the call again, so it is not journaled.
     Safe,
-    /// The call runs at most once: its owner holds it, then journals it.
+    /// The call runs at most once: its session's owner holds it first, then journals it.
     Never,
 }

@@ -27,12 +27,12 @@ impl ClientInfo {
         }))
     }
 
-    /// The JSON as sent.
+    /// Returns the JSON that the client sent.
     pub fn as_json(&self) -> &RawJson {
         &self.0.json
     }
 
-    /// The name and version, shortened.
+    /// Returns the client's name and version, shortened.
     pub fn name(&self) -> &str {
         self.0.name.get_or_init(|| name_of(&self.0.json).into())
     }

@@ -5,18 +5,18 @@ use tokio::sync::broadcast;
 
 use crate::{NodeId, SessionId, StoreError};
 
-/// Carries events to all nodes, best effort: subscribers must also poll.
+/// Carries events to all nodes. Delivery is best effort, so subscribers must also poll.
 ///
 /// For resource updates see [`Dispatcher::resource_updates`](crate::Dispatcher::resource_updates).
 #[async_trait]
 pub trait ClusterBus: Send + Sync + 'static {
-    /// Publishes to all subscribers, in the publisher's order.
+    /// Publishes an event to all subscribers. Events of one publisher keep their order.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the event may be published.
+    /// If the future is dropped, the event may still be published.
     ///
     /// # Errors
-    /// If the store does not confirm the event, which may be published.
+    /// If the store does not confirm the event. The event may still be published.
     async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError>;
 
     /// Subscribes to future events.
@@ -28,27 +28,27 @@ pub trait ClusterBus: Send + Sync + 'static {
 pub enum ClusterEvent {
     /// A node is leaving, and releases its sessions.
     NodeLeft {
-        /// The node.
+        /// The node that leaves.
         node: NodeId,
     },
     /// A task's status has changed.
     TaskChanged {
-        /// The task.
+        /// The task that changed.
         task: SessionId,
     },
 }
 
-/// The receiving end of a subscription.
+/// A subscriber's receiving end.
 pub struct ClusterSubscription {
     events: broadcast::Receiver<Result<ClusterEvent, Lagged>>,
 }
 
-/// Events were missed: assume that everything changed.
+/// The subscriber missed events and must assume that everything changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lagged;
 
 impl ClusterSubscription {
-    /// Wraps an engine's channel, which reports missed events.
+    /// Wraps a storage engine's channel, which reports missed events.
     pub fn new(events: broadcast::Receiver<Result<ClusterEvent, Lagged>>) -> Self {
         Self { events }
     }
@@ -56,7 +56,7 @@ impl ClusterSubscription {
     /// Returns the next event; `None` when the bus has closed. Cancellation safe.
     ///
     /// # Errors
-    /// [`Lagged`] once for each gap. Later events follow.
+    /// [`Lagged`] once for each gap. Later events follow it.
     pub async fn next(&mut self) -> Option<Result<ClusterEvent, Lagged>> {
         match self.events.recv().await {
             Ok(event) => Some(event),

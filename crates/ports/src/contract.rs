@@ -1,6 +1,6 @@
 //! One test suite for each storage seam.
 //!
-//! Times are real and short, because engines may use their own clocks.
+//! The tests wait in real time, but briefly, because engines may use their own clocks.
 
 mod cluster_bus;
 mod directory;
@@ -23,8 +23,8 @@ use crate::{
     NewSession, NodeId, Principal, SessionId, Store, WorkerId,
 };
 
-/// Runs every suite on fresh stores, which must keep finished streams for a second and hold `events_per_stream` events,
-/// at least 32.
+/// Runs every suite, each on a new store. The stores must keep finished streams for a second and hold
+/// `events_per_stream` events, at least 32.
 pub async fn all<F, S>(store: F, events_per_stream: usize)
 where
     F: Fn() -> S,

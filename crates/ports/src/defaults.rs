@@ -1,6 +1,6 @@
 //! Structs of settings with defaults.
 
-/// Declares a struct with defaults (`name: Type = value`).
+/// Declares a struct of settings with defaults (`name: Type = value`).
 #[macro_export]
 macro_rules! settings {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {

@@ -7,41 +7,43 @@ use bytes::Bytes;
 
 use crate::{Epoch, Evidence, NodeId, Principal, SessionId, StoreError};
 
-/// The owner, epoch and record of each session.
+/// Stores the owner, epoch and record of each session.
 ///
 /// Each method is one atomic step, except that [`Directory::claim`] may read first and then compare and set. A session
-/// has at most one owner, while its lease lives. The store refuses writes with an old epoch ([`StoreError::Stale`]),
-/// which fences off former owners. Records expire after `idle` time without use.
+/// has at most one owner, and only while that node's lease lives. The store refuses writes with an old epoch
+/// ([`StoreError::Stale`]), which fences off former owners. Records expire after `idle` time without use.
 ///
 /// Every method may be repeated after [`StoreError::Unavailable`] without a second effect. `save`, `release` and, in
-/// engines that outlive nodes, `claim` restart the idle time, so owners save periodically.
+/// engines that outlive nodes, `claim` restart the idle time, so owners save their records periodically.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Renews or begins a lease. Returns whether others may have claimed sessions since the last renewal.
+    /// Renews or begins a node's lease. Returns whether others may have claimed the node's sessions since the last
+    /// renewal.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError>;
 
-    /// Ends a lease, so that others can claim.
+    /// Ends a node's lease, so that others can claim its sessions.
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
 
-    /// Creates a session.
+    /// Creates a session and returns its first epoch.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError>;
 
-    /// Returns a session's placement, if the session exists.
+    /// Returns the owner and epoch of a session, if the session exists.
     async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError>;
 
-    /// Makes `node` the owner and raises the epoch, if the session is released, its lease has ended, or `node` owned
-    /// it.
+    /// Makes `node` the owner of the session and raises the epoch, if the owner released the session, the owner's lease
+    /// has ended, or `node` is the owner.
     ///
     /// # Errors
-    /// `NotFound`; `Held` while another owner's lease lives, or if another claim was faster.
+    /// `NotFound`; `Held` while another owner's lease lives, or if another node's claim was faster.
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
 
-    /// Claims like [`Directory::claim`], also from an owner with a live lease that the evidence is against. Its next
-    /// renewal is [contested](Renewal::Contested).
+    /// Claims like [`Directory::claim`], but also from the owner that the evidence is against, although its lease
+    /// lives. The next renewal of that lease is [contested](Renewal::Contested).
     ///
     /// # Errors
-    /// As for a claim. Also `Held` until the owner has had the session for one lease, unless it [has missed a
-    /// renewal](Evidence::has_missed_a_renewal): separated nodes must not take it in turns.
+    /// As for a claim. Also `Held` until that owner has had the session for the length of one lease, unless it [has
+    /// missed a renewal](Evidence::has_missed_a_renewal). Otherwise two separated nodes could claim the session in
+    /// turns.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,
@@ -49,12 +51,12 @@ pub trait Directory: Send + Sync + 'static {
         evidence: &Evidence,
     ) -> Result<Claim, StoreError>;
 
-    /// Enters a claim and its record again after [`StoreError::Forgotten`].
+    /// Enters a session's claim and record again after [`StoreError::Forgotten`].
     ///
     /// Only engines that can lose data implement this.
     ///
     /// # Errors
-    /// `Stale` if there is a newer claim; `NotFound`.
+    /// `Stale` if the store has a newer claim; `NotFound`.
     async fn restore(
         &self,
         _session: &SessionId,
@@ -65,10 +67,10 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns, in order, whether each session is held under its epoch.
+    /// Returns for each session, in order, whether its owner still holds it under the epoch.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError>;
 
-    /// Replaces the record and restarts the idle time.
+    /// Replaces the session's record and restarts its idle time.
     async fn save(
         &self,
         session: &SessionId,
@@ -77,7 +79,7 @@ pub trait Directory: Send + Sync + 'static {
         idle: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Releases the session, so that the next claim need not wait.
+    /// Stores the record and releases the session, so that another node can claim it at once.
     async fn release(
         &self,
         session: &SessionId,
@@ -89,8 +91,8 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes the session with its streams and journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Lists sessions to continue without their node, for `life`. The node repeats this. Single-node engines need not
-    /// keep lists.
+    /// Adds sessions to the node's list, for `life`. Other nodes take over the listed sessions if the node dies. The
+    /// node repeats this. Single-node engines need not keep lists.
     async fn enlist(
         &self,
         _node: &NodeId,
@@ -105,12 +107,12 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the nodes with a list, dead ones included.
+    /// Returns the nodes that have a list, including dead ones.
     async fn listing(&self) -> Result<Vec<NodeId>, StoreError> {
         Ok(Vec::new())
     }
 
-    /// Returns some random entries of a list; empty only if it is.
+    /// Returns some random entries of a node's list. Empty only if the list is empty.
     async fn enlisted(
         &self,
         _node: &NodeId,
@@ -119,57 +121,57 @@ pub trait Directory: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Forgets an empty list.
+    /// Removes a node's list if it is empty.
     async fn forget_list(&self, _node: &NodeId) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Removes expired data. Returns the number of sessions, or 0 if the store expires data itself.
+    /// Removes expired data. Returns the number of removed sessions, or 0 if the store expires data itself.
     async fn sweep(&self) -> Result<usize, StoreError>;
 }
 
 /// A session to create.
 #[derive(Clone, Debug)]
 pub struct NewSession {
-    /// The id.
+    /// The session's id.
     pub session: SessionId,
     /// The owning principal, which is fixed.
     pub principal: Principal,
-    /// The first owner.
+    /// The node that owns the session first.
     pub owner: NodeId,
-    /// The record.
+    /// The session's first record.
     pub record: Bytes,
     /// How long the session lives without use.
     pub idle: Duration,
 }
 
-/// The location of a session.
+/// The owner and epoch of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The owning principal.
     pub principal: Principal,
-    /// The owner, while its lease lives.
+    /// The node that owns the session, while its lease lives.
     pub owner: Option<NodeId>,
-    /// The newest epoch.
+    /// The session's newest epoch.
     pub epoch: Epoch,
 }
 
-/// The result of a renewal.
+/// The result of renewing a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// The lease continued without a claim against it.
+    /// The lease continues, and no other node claimed its sessions.
     Kept,
-    /// The lease continued, but another node claims sessions on [`Evidence`].
+    /// The lease continues, but another node claims its sessions on [`Evidence`].
     Contested,
-    /// A lease began, because there was no live one.
+    /// A new lease began, because there was no live one.
     Begun,
 }
 
 /// A successful claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The new epoch.
+    /// The session's new epoch.
     pub epoch: Epoch,
-    /// The record.
+    /// The session's record.
     pub record: Bytes,
 }

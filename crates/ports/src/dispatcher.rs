@@ -1,4 +1,4 @@
-//! The seam between edges or sessions and the pools.
+//! The seam between the pools and the edges or sessions.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use crate::{
 
 /// Plans calls and runs them on workers.
 ///
-/// Planning settles a call's tool, pool, worker and whether it may be repeated, and checks its arguments. Refusals
-/// happen here, before any store access. The caller journals the plan if necessary, then starts it.
+/// Planning chooses a call's tool, pool and worker, decides whether the call may be repeated, and checks its arguments.
+/// Calls are refused here, before any store access. The caller of `plan` journals the plan if necessary, then starts
+/// it.
 ///
 /// Legacy callers receive [`Ask`](crate::CallEventKind::Ask) events and complete results. Modern callers receive
 /// results, among them `InputRequiredResult`s with a sealed `requestState`.
 #[async_trait]
 pub trait Dispatcher: Send + Sync + 'static {
-    /// The server's current facts. The receiver reports changes.
+    /// Returns the server's current facts. The receiver reports changes.
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>>;
 
-    /// Returns the server's facts once a newly started node knows all pools, for answers that guide a client's later
-    /// requests. Cancellation safe.
+    /// Returns the server's facts once a newly started node knows all pools. Used for answers on which a client bases
+    /// later requests. Cancellation safe.
     ///
     /// # Errors
     /// `NotReady` if the pools do not arrive in time.
@@ -37,8 +38,8 @@ pub trait Dispatcher: Send + Sync + 'static {
         })
     }
 
-    /// Reports updates of [subscribed](Self::subscribe) resources, in each worker's order. A lagging receiver must
-    /// assume that all changed.
+    /// Reports updates of [subscribed](Self::subscribe) resources. Updates from one worker keep their order. A receiver
+    /// that lags must assume that all resources changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
     /// Checks a modern call's `Mcp-Param-*` headers. `header` takes the lower-case part after `Mcp-Param-`.
@@ -52,23 +53,24 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
-    /// Whether the named tool requires a client with tasks.
+    /// Whether the tool that `params` name works only for clients with tasks.
     fn requires_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         false
     }
 
-    /// Whether the named tool's calls may be tasks.
+    /// Whether calls of the tool that `params` name may become tasks.
     fn may_be_task(&self, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Whether the named tool declares that its calls may be tasks. Also true if the caller cannot use the tool:
-    /// planning refuses that.
+    /// Whether the tool that `params` name declares that its calls may be tasks. Also true if the caller cannot use the
+    /// tool, because planning refuses such a call.
     fn says_may_be_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Converts arguments to the tool's schema, where pools want this. Runs first.
+    /// Converts the arguments in a message to the types of the tool's schema, for pools that want this. Call it before
+    /// planning.
     fn coerce(&self, _body: &mut Body) {}
 
     /// Plans a call, or answers a list method. Decides [`Call::repeat`] and keeps a given [`worker`](Call::worker).
@@ -79,8 +81,8 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// The answer instead: a list, a request error, or `Failed` if a limit was reached or no worker can run the call.
     fn plan(&self, call: Call) -> Planning;
 
-    /// Plans a legacy call for its session's owner. `None` if planning would wait, or is left to the owner. The final
-    /// planner reports the policy decision.
+    /// Plans a legacy call at the edge, for its session's owner. `None` if planning would wait, or if the owner must
+    /// plan the call. The node that plans last reports the policy decision.
     fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
         match self.plan(call) {
             Either::Left(planned) => RequestPlan::settled(planned.into_inner()),
@@ -88,7 +90,7 @@ pub trait Dispatcher: Send + Sync + 'static {
         }
     }
 
-    /// Whether plans depend on the caller's client.
+    /// Whether plans depend on the client behind the call.
     fn asks_of_clients(&self) -> bool {
         false
     }
@@ -98,50 +100,51 @@ pub trait Dispatcher: Send + Sync + 'static {
         false
     }
 
-    /// Counts a planned call that another node starts, until the guard is dropped. Otherwise calls would pile up on a
-    /// worker that was just idle.
+    /// Adds a planned call to the worker's load until the guard is dropped, although another node starts the call.
+    /// Otherwise calls would pile up on a worker that was just idle.
     fn expect(&self, _worker: &WorkerId) -> Option<Expected> {
         None
     }
 
-    /// Whether the planned worker is present, and the caller has not failed there too often. Admits one call to a
-    /// worker on trial.
+    /// Whether the planned worker is connected and accepts the call. Refuses a caller whose calls failed there too
+    /// often. A worker on trial gets one call.
     fn takes(&self, _worker: &WorkerId, _plan: &CallPlan) -> bool {
         true
     }
 
-    /// Picks a worker outside `tried` after the previous one certainly did not execute the call. `None` if no worker is
-    /// left, or enough were tried.
+    /// Chooses another worker that is not in `tried`. Use this only if the previous worker certainly did not execute
+    /// the call. `None` if there is no other worker, or enough were tried.
     fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding>;
 
-    /// Starts a planned call, or attaches if its worker knows it. A given [`worker`](Call::worker) is the only choice.
+    /// Starts a planned call, or attaches to it if its worker knows it. If the call has a [`worker`](Call::worker), no
+    /// other may run it.
     ///
-    /// Call within a runtime. If no waiting is needed, the call has begun, and may have ended, on return.
+    /// Call within a runtime. If starting needs no waiting, the call has begun when this returns, and may have ended.
     ///
     /// # Cancel safety
-    /// If a polled future is dropped, the call may or may not run.
+    /// If the future is dropped after a poll, the call may or may not run.
     fn start(&self, plan: &CallPlan) -> Starting;
 
-    /// Resumes an earlier owner's call after event `after`.
+    /// Resumes a call that an earlier session owner began, after the event `after`.
     ///
-    /// Attaches to a journaled call at its worker, which starts it if it certainly has not seen it. A repeatable call
-    /// that cannot be found starts anew.
+    /// Attaches to a journaled call at its worker, which starts the call if it certainly has not seen it. A repeatable
+    /// call that no worker knows starts again.
     ///
     /// # Errors
-    /// `OutcomeUnknown` if a journaled call's worker is gone or has forgotten it.
+    /// `OutcomeUnknown` if a journaled call's worker is gone or has forgotten the call.
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure>;
 
-    /// Tells a worker that it may drop a delivered or logged result.
+    /// Tells a worker that it may drop a call's result, because it was delivered or logged.
     fn acknowledge(&self, _worker: &WorkerId, _call: CallId) {}
 
     /// Subscribes to a resource's [updates](Self::resource_updates). Each call needs one `unsubscribe`, unless its
-    /// future was dropped. `caller` is `None` for an earlier subscription.
+    /// future was dropped. `caller` is `None` if the subscription was granted earlier.
     ///
     /// # Errors
     /// If no pool has the resource, or its backend refuses.
     async fn subscribe(&self, caller: Option<&Caller>, uri: &str) -> Result<(), RpcError>;
 
-    /// Takes back one `subscribe`, even if the future is dropped.
+    /// Takes back one `subscribe` of the resource. Completes even if the future is dropped.
     async fn unsubscribe(&self, uri: &str);
 
     /// Tells all workers that a session has ended.

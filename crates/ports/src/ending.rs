@@ -7,22 +7,23 @@ use memchr::memmem::Finder;
 use crate::{CallFailure, CallOutcome};
 
 impl CallOutcome {
-    /// Whether a `tools/call` result reports a failure (2025-11-25, Tools, Error Handling). Searches the result.
+    /// Whether the result of `tools/call` reports a tool's failure (2025-11-25, Tools, Error Handling). Searches the
+    /// text.
     #[must_use]
     pub fn is_tool_error(&self) -> bool {
         static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));
         self.has(&NAME, "true")
     }
 
-    /// Whether a result asks for input (2026-07-28, Multi Round-Trip Requests).
+    /// Whether the result asks the client for input (2026-07-28, Multi Round-Trip Requests).
     #[must_use]
     pub fn asks_for_input(&self) -> bool {
         static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"resultType\""));
         self.has(&NAME, "\"input_required\"")
     }
 
-    /// Whether a result has a member with this value. Searching the text is much cheaper than parsing and usually
-    /// suffices.
+    /// Whether the result has a member with this name and value. Searching the text usually suffices and is much
+    /// cheaper than parsing.
     fn has(&self, name: &Finder<'_>, value: &str) -> bool {
         let Self::Result(result) = self else {
             return false;
@@ -47,7 +48,7 @@ impl CallOutcome {
 }
 
 impl CallFailure {
-    /// A short name for metrics.
+    /// Returns the outcome's short name for metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The event log, from which streams are resumed.
+//! The log of streams' events, from which clients resume.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -6,22 +6,22 @@ use shoal_protocol::{EventId, StreamId};
 
 use crate::{CallId, Epoch, Kind, SessionId, StoreError};
 
-/// The numbered events of every stream.
+/// Stores the numbered events of every stream.
 ///
 /// An append is atomic. Once it returns, every later `read` on any node sees its events, until a limit or the retention
 /// time removes them; then `read` reports that.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
-    /// Appends events and records their call's progress, in one step. [`Journal::begin`](crate::Journal::begin) creates
-    /// streams; [`StreamId::STANDALONE`] always exists. A stream finishes with its last call and is kept for the
-    /// retention time.
+    /// Appends events to a stream and records their call's progress, in one step.
+    /// [`Journal::begin`](crate::Journal::begin) creates streams; [`StreamId::STANDALONE`] always exists. A stream
+    /// finishes when its last call ends, and is kept for the retention time.
     ///
-    /// Idempotent.
+    /// Repeating an append has no further effect.
     ///
     /// # Errors
-    /// `Stale` for a former owner, or if another writer has moved the stream beyond `append.after`; `Forgotten` if the
-    /// stream is missing or ends earlier; `Gone` after a stream's end; `Full` at the session's or the store's limit, of
-    /// which only the first applies to a call's end.
+    /// `Stale` for a former session owner, or if another writer has moved the stream beyond `append.after`; `Forgotten`
+    /// if the stream is missing or ends before `append.after`; `Gone` if the stream has finished; `Full` at the
+    /// session's or the store's limit. Only the session's limit applies to an append that ends a call.
     async fn append(
         &self,
         session: &SessionId,
@@ -29,16 +29,16 @@ pub trait EventLog: Send + Sync + 'static {
         append: Append,
     ) -> Result<Appended, LogError>;
 
-    /// Returns the position of a stream's newest event.
+    /// Returns the position of the stream's newest event.
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
-    /// Returns the position after which all events are kept.
+    /// Returns the position after which the log still has all events of the stream.
     async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
     /// Returns up to `limit` events after `cursor`, in order.
     ///
     /// # Errors
-    /// `Gone` if the next event is missing, or the cursor is from another log.
+    /// `Gone` if the log lacks the next event, or the cursor is from another log.
     async fn read(
         &self,
         session: &SessionId,
@@ -50,20 +50,20 @@ pub trait EventLog: Send + Sync + 'static {
 /// Events to append.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The owner's last known position.
+    /// The last position of the stream that the owner knows.
     pub after: EventId,
-    /// The events.
+    /// The JSON-RPC messages to append.
     pub events: Vec<Bytes>,
-    /// The progress of the sending call.
+    /// The progress of the call that sent the events.
     pub progress: Option<CallProgress>,
 }
 
 /// The progress of a journaled call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallProgress {
-    /// The call.
+    /// The call's id.
     pub call: CallId,
-    /// The worker's number of the last event.
+    /// The number that the worker gave the last event.
     pub seen: u64,
     /// Whether the call has ended.
     pub ended: bool,
@@ -74,9 +74,9 @@ pub struct CallProgress {
 pub struct Appended {
     /// The stream's new position.
     pub last: EventId,
-    /// Whether the last call has ended.
+    /// Whether the stream has finished, because its last call ended.
     pub finished: bool,
-    /// Bytes of events kept for the session.
+    /// Bytes of events that the log keeps for the session.
     pub kept: u64,
 }
 
@@ -92,25 +92,25 @@ pub struct Page {
 /// An event in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedEvent {
-    /// Its id.
+    /// The event's id.
     pub id: EventId,
     /// The JSON-RPC message.
     pub data: Bytes,
 }
 
-/// Why the log refused or failed.
+/// Why the log refused an operation, or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// A failure of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The requested history is missing.
+    /// The log lacks the requested events.
     #[error("the history is gone: {0}")]
     Gone(&'static str),
 }
 
 impl LogError {
-    /// The error's kind.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Gone(_) => Kind::Gone,

@@ -1,4 +1,4 @@
-//! Failures by caller.
+//! Remembers which callers' operations failed.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,13 +18,14 @@ const OF_CALLER: usize = 32;
 /// about the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FailureKey {
-    /// `None` if callers cannot be told apart.
+    /// A hash of the caller. `None` if callers cannot be told apart.
     caller: Option<u64>,
     operation: u64,
 }
 
 impl FailureKey {
-    /// The key of calls of `method`, by tool. Without authentication the session is the caller.
+    /// Makes the key of a caller's calls of `method`, for each tool. Without authentication, the session counts as the
+    /// caller.
     #[must_use]
     pub fn of(caller: &Caller, method: &Method, tool: Option<&str>) -> Self {
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -39,26 +40,26 @@ impl FailureKey {
         }
     }
 
-    /// Whether two keys have the same caller.
+    /// Whether both keys have the same caller.
     #[must_use]
     pub fn is_of_caller_of(&self, other: &Self) -> bool {
         self.caller == other.caller
     }
 
-    /// Whether the caller is unknown, and must not be refused for others' failures.
+    /// Whether the caller is unknown. Such a caller must not be refused, because others may have caused the failures.
     #[must_use]
     pub fn is_anybodys(&self) -> bool {
         self.caller.is_none()
     }
 }
 
-/// Failure records by key. They expire some time after the last failure. When the table or a caller's share is full,
-/// its oldest goes.
+/// Failure records by key. A record expires some time after its last failure. When the table or a caller's share of it
+/// is full, the oldest record is dropped.
 #[derive(Debug)]
 pub struct FailureTable<T> {
     entries: HashMap<FailureKey, Noted<T>, Fast>,
     keep: Duration,
-    /// When to remove old entries next.
+    /// When to remove expired records next.
     sweep_at: Option<Instant>,
 }
 
@@ -69,7 +70,7 @@ struct Noted<T> {
 }
 
 impl<T: Default> FailureTable<T> {
-    /// Makes a table that forgets entries after `keep`.
+    /// Makes a table that drops records after `keep`.
     #[must_use]
     pub fn keeping(keep: Duration) -> Self {
         Self {
@@ -79,7 +80,7 @@ impl<T: Default> FailureTable<T> {
         }
     }
 
-    /// The record of a key.
+    /// Returns the record of a key.
     pub fn get(&mut self, key: &FailureKey) -> Option<&mut T> {
         Some(&mut self.entries.get_mut(key)?.value)
     }
@@ -110,7 +111,7 @@ impl<T: Default> FailureTable<T> {
         self.entries.is_empty()
     }
 
-    /// All records.
+    /// Returns all records.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.entries.values().map(|noted| &noted.value)
     }

@@ -12,22 +12,22 @@ use tokio::time::sleep;
 
 use crate::read_file::open_file;
 
-/// More than any watched file may have.
+/// Maximum size of a watched file, in bytes.
 const LONGEST: u64 = 64 << 20;
 
 /// Watches a file.
 #[derive(Debug)]
 pub struct FileWatch {
     file: PathBuf,
-    /// The contents when last reported.
+    /// The contents that were reported last.
     read: Contents,
 }
 
-/// `None` if the file cannot be read.
+/// The SHA-256 of the file. `None` if the file cannot be read.
 type Contents = Option<[u8; 32]>;
 
 impl FileWatch {
-    /// Starts watching: later changes count. Blocks.
+    /// Starts to watch a file. Only later changes count. Blocks.
     pub fn new(file: &Path) -> Self {
         Self {
             file: file.to_owned(),
@@ -35,13 +35,14 @@ impl FileWatch {
         }
     }
 
-    /// Polls until two reads in a row find the same new content, because a file may be half written. Cancellation safe.
+    /// Waits for a change. Polls until two reads in a row find the same new content, because a writer may not have
+    /// finished. Cancellation safe.
     pub async fn changed(&mut self, every: Duration) {
         let mut before = self.read;
         loop {
             sleep(every).await;
             let file = self.file.clone();
-            // Fails only when the runtime ends.
+            // The task fails only when the runtime ends.
             let Ok(now) = spawn_blocking(move || contents(&file)).await else {
                 continue;
             };
@@ -144,7 +145,7 @@ mod tests {
         let pipe = at.0.join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        // Reading would wait for a writer.
+        // A pipe is not read, because reading would wait for a writer.
         assert!(FileWatch::new(&pipe).read.is_none());
     }
 }

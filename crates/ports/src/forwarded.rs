@@ -7,32 +7,32 @@ use bytes::Bytes;
 
 /// Client headers that pools [asked for](crate::PoolCatalog::headers), with lower-case names.
 ///
-/// They may be credentials: they are not stored, and logs show only the names. A call resumed on another node lacks
-/// them.
+/// They may be credentials: Shoal does not store them, and logs show only their names. A call that another node resumes
+/// lacks them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ForwardedHeaders(Option<Arc<[Header]>>);
 
 type Header = (Arc<str>, Bytes);
 
 impl ForwardedHeaders {
-    /// Collects the headers, repeated ones included.
+    /// Makes the collection, including repeated headers.
     pub fn new(headers: impl IntoIterator<Item = Header>) -> Self {
         let headers: Vec<_> = headers.into_iter().collect();
         Self((!headers.is_empty()).then(|| headers.into()))
     }
 
-    /// Whether it is empty.
+    /// Whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// All headers.
+    /// Returns all headers.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Bytes)> {
         let headers = self.0.as_deref().unwrap_or_default();
         headers.iter().map(|(name, value)| (name, value))
     }
 
-    /// The first value of a header.
+    /// Returns the first value of a header.
     pub fn get(&self, name: &str) -> Option<&Bytes> {
         let mut headers = self.iter();
         headers
@@ -40,7 +40,7 @@ impl ForwardedHeaders {
             .map(|(_, value)| value)
     }
 
-    /// The headers with these names.
+    /// Returns the headers with these names.
     #[must_use]
     pub fn only(&self, names: &[Arc<str>]) -> Self {
         let named = self.iter().filter(|(name, _)| names.contains(name));

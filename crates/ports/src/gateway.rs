@@ -19,9 +19,9 @@ use crate::{
 /// The method of [`Post::until_over`], which MCP does not define.
 pub const UNTIL_OVER: &str = "shoal/untilOver";
 
-/// The legacy sessions of the cluster.
+/// Opens the legacy sessions of the cluster and delivers messages to them.
 ///
-/// Another principal's session answers [`GatewayError::NotFound`], like a missing one.
+/// A session of another principal answers [`GatewayError::NotFound`], like a missing session.
 #[async_trait]
 pub trait SessionGateway: Send + Sync + 'static {
     /// Opens a session.
@@ -30,48 +30,48 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// `TooManySessions` at the node's or the principal's limit; `Rejected` if `initialize` is malformed.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError>;
 
-    /// Delivers a posted body.
+    /// Delivers a body that a client posted to its session.
     ///
     /// # Cancel safety
-    /// If the future is dropped, accepted requests run on, because a legacy client does not cancel by disconnecting.
-    /// Other requests do not begin. Other changes happen completely or not at all. The answer to a repeatable request
-    /// without a stream may be lost.
+    /// If the future is dropped, requests that were accepted run on, because a legacy client does not cancel by
+    /// disconnecting. Other requests do not begin, and other changes happen completely or not at all. The answer to a
+    /// repeatable request without a stream may be lost.
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError>;
 
-    /// Opens the standalone stream if `cursor` is `None`, replacing its reader. Otherwise resumes any stream after
-    /// `cursor`.
+    /// Opens the session's standalone stream if `cursor` is `None`, and replaces its reader. Otherwise resumes any
+    /// stream after `cursor`.
     ///
     /// # Errors
-    /// `HistoryGone` if events after the cursor are missing.
+    /// `HistoryGone` if the log lacks events after the cursor.
     async fn listen(
         &self,
         to: &SessionRef,
         cursor: Option<EventId>,
     ) -> Result<EventStream, GatewayError>;
 
-    /// Ends the session and its calls. Readers get an error with the reason. A second call answers `NotFound`.
+    /// Ends the session and its calls. Their readers get an error with the reason. A second call answers `NotFound`.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the session either ends or is untouched.
+    /// If the future is dropped, the session either ends or stays unchanged.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError>;
 }
 
 /// A body that a client posted.
 #[derive(Clone, Debug)]
 pub struct Post {
-    /// The messages.
+    /// The posted messages.
     pub body: Body,
-    /// The id of this posting.
+    /// The id of this delivery.
     pub delivery: DeliveryId,
-    /// Whether an earlier delivery may have begun the calls.
+    /// Whether an earlier delivery of the body may have begun its calls.
     pub repeated: bool,
-    /// The edge's plan for a single request. Otherwise the owner plans, because only the owner hears a cancellation
-    /// meanwhile.
+    /// The edge's plan, if the body is a single request that the edge can plan. Otherwise the session's owner plans,
+    /// because only the owner gets a cancellation during the planning.
     pub plan: Option<Arc<EdgePlan>>,
 }
 
 impl Post {
-    /// A newly arrived body.
+    /// Makes the first delivery of a body.
     pub fn new(body: Body) -> Self {
         Self {
             body,
@@ -81,8 +81,8 @@ impl Post {
         }
     }
 
-    /// Asks the session's owner to answer when these requests, or all current ones, have stopped. Safe to repeat.
-    /// Owners of earlier releases refuse it.
+    /// Makes a request to the session's owner, which answers when the calls of these requests, or all current calls,
+    /// have stopped. Safe to repeat. Owners of earlier releases refuse it.
     pub fn until_over(requests: Option<&[RequestId]>) -> Self {
         let mut params = RawObject::default();
         params.set("requests", RawJson::of(&requests));
@@ -93,13 +93,13 @@ impl Post {
         })))
     }
 
-    /// Whether the edge has bound the request to its only worker.
+    /// Whether the edge has bound the request to a worker.
     pub fn is_bound(&self) -> bool {
         let plan = self.plan.as_deref().and_then(|plan| plan.as_ref().ok());
         plan.is_some_and(|plan| plan.repeat == Repeat::Never)
     }
 
-    /// Whether the body may contain a run-once call. Only its worker can then say that it was not executed.
+    /// Whether the body may contain a run-once call. Then only the call's worker can say that it was not executed.
     pub fn takes_effect(&self) -> bool {
         match (&self.plan, &self.body) {
             (Some(_), _) => self.is_bound(),
@@ -116,26 +116,26 @@ fn runs(message: &Message) -> bool {
     matches!(message, Message::Request(request) if takes_effect(&request.method))
 }
 
-/// A session, accessed by a principal.
+/// A session, and the principal that accesses it.
 #[derive(Clone, Debug)]
 pub struct SessionRef {
-    /// The session.
+    /// The session's id.
     pub session: SessionId,
     /// The principal that accesses it.
     pub principal: Principal,
-    /// The caller's span.
+    /// The span of the caller.
     pub trace: Option<TraceContext>,
     /// Whether only the [hint](SessionId::hint) in the session id points here. A node without the session then answers
     /// [`GatewayError::Moved`] without using the store.
     pub hinted: bool,
-    /// The request headers that pools ask for.
+    /// The headers of the request that pools ask for.
     pub headers: ForwardedHeaders,
-    /// The principal's grant, if plans depend on it.
+    /// The principal's grant, if plans depend on grants.
     pub grant: Option<Arc<Grant>>,
 }
 
 impl SessionRef {
-    /// A reference without trace, headers or grant.
+    /// Makes a reference without trace, headers or grant.
     pub fn new(session: SessionId, principal: Principal) -> Self {
         Self {
             session,
@@ -147,7 +147,7 @@ impl SessionRef {
         }
     }
 
-    /// The same reference, marked as [`hinted`](Self::hinted).
+    /// Returns the same reference, marked as [`hinted`](Self::hinted).
     pub fn by_hint(&self) -> Self {
         Self {
             hinted: true,
@@ -156,46 +156,46 @@ impl SessionRef {
     }
 }
 
-/// How a new session delivers its answers.
+/// How a session delivers its answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum SessionTransport {
-    /// Streamable HTTP: each answer uses its request's connection.
+    /// Streamable HTTP: each answer uses the connection of its request.
     Streamable,
     /// HTTP+SSE of 2024-11-05, and stdio: one stream for all messages.
     SingleStream,
-    /// A task (the tasks extension, and 2025-11-25): a session with one call, always journaled, whose state the client
-    /// polls.
+    /// A task (the tasks extension, and 2025-11-25): a session with one call, always journaled. The client polls its
+    /// state.
     Task,
 }
 
-/// The opening of a session.
+/// A session to open.
 #[derive(Clone, Debug)]
 pub struct OpenSession {
-    /// The owning principal.
+    /// The principal that will own the session.
     pub principal: Principal,
     /// How the session delivers answers.
     pub transport: SessionTransport,
-    /// The `initialize` request, which `SingleStream` sessions may send later.
+    /// The `initialize` request. Clients of `SingleStream` sessions may send it later.
     pub initialize: Option<Request>,
-    /// The opener's span.
+    /// The span of the request that opens the session.
     pub trace: Option<TraceContext>,
 }
 
 /// An opened session.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// The id, for `Mcp-Session-Id`.
+    /// The session's id, for `Mcp-Session-Id`.
     pub session: SessionId,
-    /// The negotiated revision, if `initialize` was given.
+    /// The negotiated revision, if the opening contained `initialize`.
     pub revision: Option<Revision>,
-    /// The response to `initialize`, if it was given.
+    /// The response to `initialize`, if the opening contained it.
     pub response: Option<Bytes>,
 }
 
 /// The result of posting a body.
 #[derive(Debug)]
 pub enum Delivered {
-    /// Accepted without an answer (`202`).
+    /// The session accepted a body that needs no answer (`202`).
     Accepted,
     /// A response, or the responses of a batch.
     Json(Bytes),
@@ -203,13 +203,13 @@ pub enum Delivered {
     Stream(EventStream),
 }
 
-/// Events for one connection. A slow reader is disconnected and resumes from the log. The end of the items closes the
-/// connection. Dropping them detaches the reader.
+/// Events for one connection. If its client reads too slowly, the connection is closed, and the client resumes from the
+/// log. The connection closes after the last item. Dropping the stream detaches the reader.
 #[derive(Debug)]
 pub struct EventStream {
-    /// The items to write.
+    /// The items to write to the connection.
     pub items: StreamItems,
-    /// The starting position, for a reader that loses the stream before its first item.
+    /// The position before the first item, from which a reader resumes if it loses the stream at once.
     pub cursor: EventId,
 }
 
@@ -218,31 +218,31 @@ pub struct EventStream {
 pub enum StreamItem {
     /// A message.
     Event {
-        /// The id from which the client resumes.
+        /// The id of the event, from which the client can resume.
         id: EventId,
         /// The JSON-RPC message.
         data: Bytes,
     },
-    /// An unlogged message without an id, which Shoal repeats when the client listens again.
+    /// A message without an id, which is not in the log. Shoal sends it again when the client listens again.
     Passing {
         /// The JSON-RPC message.
         data: Bytes,
     },
     /// An event without data that gives the client an id (SEP-1699).
     Prime {
-        /// The id.
+        /// The id from which the client can resume.
         id: EventId,
     },
-    /// Tells the client when to reconnect, and closes.
+    /// Tells the client when to reconnect, and closes the connection.
     Retry(Duration),
-    /// The session is moving: the edge must listen again after the last id.
+    /// The session is moving: the edge must listen again after the last id that it got.
     Moved,
 }
 
 /// Why the gateway refused a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
-    /// No such session for this principal.
+    /// This principal has no such session.
     #[error("session not found: it has ended or never existed; initialize a new one")]
     NotFound,
     /// The message does not fit the session or its revision.
@@ -251,30 +251,32 @@ pub enum GatewayError {
     /// The session belongs to another node.
     #[error("the session is on another node")]
     Moved {
-        /// The owner, if known.
+        /// The node that owns the session, if known.
         owner: Option<NodeId>,
     },
-    /// The session's node may have received the message. Deliver it again, as [repeated](Post::repeated).
+    /// The connection to the session's node broke, which may have received the message. Deliver the message again, as
+    /// [repeated](Post::repeated).
     #[error(
         "the way to the session's node broke ({reason}); whether it got the message is not known"
     )]
     Unreachable {
-        /// The failure.
+        /// How the connection failed.
         reason: String,
     },
     /// The session's node did not receive the message.
     #[error("the session's node cannot be reached ({reason}); try again later")]
     Unsent {
-        /// The reason.
+        /// Why the message was not sent.
         reason: String,
     },
-    /// The session's node has not sent the call to its unreachable worker. The binder may bind the call again.
+    /// The session's node has not sent the call to its worker, which it cannot reach. The edge that bound the call may
+    /// bind it again.
     #[error("the call's worker cannot be reached ({reason}); try again later")]
     WorkerAway {
-        /// The reason.
+        /// Why the worker cannot be reached.
         reason: String,
     },
-    /// The events after the cursor are gone.
+    /// The log no longer has the events after the cursor.
     #[error(
         "the history after the given Last-Event-ID is gone ({0}); the stream cannot be resumed"
     )]
@@ -282,7 +284,7 @@ pub enum GatewayError {
     /// The principal has reached its limit of sessions.
     #[error("too many sessions: {limit} are open for this principal; close one or try again later")]
     TooManySessionsOfPrincipal {
-        /// The limit.
+        /// The limit that was reached.
         limit: usize,
         /// When to retry.
         retry_after: Duration,
@@ -301,7 +303,7 @@ pub enum GatewayError {
     /// The node has reached its limit of sessions.
     #[error("this node holds its limit of {limit} sessions; try again later")]
     TooManySessions {
-        /// The limit.
+        /// The limit that was reached.
         limit: usize,
         /// When to retry.
         retry_after: Duration,
@@ -314,10 +316,10 @@ pub enum GatewayError {
         /// When to retry.
         retry_after: Duration,
     },
-    /// A required component cannot be reached.
+    /// A component that the request needs cannot be reached.
     #[error("{reason}; try again later")]
     Unavailable {
-        /// The component.
+        /// The component that cannot be reached.
         reason: String,
         /// When to retry.
         retry_after: Duration,
@@ -328,7 +330,7 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// The error's kind.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NotFound => Kind::NotFound,
@@ -347,7 +349,7 @@ impl GatewayError {
         }
     }
 
-    /// When to retry, if retrying helps.
+    /// Returns when to retry, if retrying helps.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManySessionsOfPrincipal { retry_after, .. }

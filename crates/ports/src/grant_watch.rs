@@ -1,4 +1,4 @@
-//! Watches the grant of an open stream.
+//! Watches the grant of a caller while its stream is open.
 
 use std::fmt;
 use std::future::pending;
@@ -13,27 +13,27 @@ use crate::{AuthError, Grant, TokenFault};
 /// A change to a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantNews {
-    /// The token is valid, with this grant.
+    /// The token is still valid, now with this grant.
     Renewed(Arc<Grant>),
-    /// The token is no longer valid. Final.
+    /// The token is no longer valid. No news follow.
     Over(AuthError),
 }
 
-/// Watches a grant until dropped.
+/// Reports changes to a grant until it is dropped.
 pub struct GrantWatch(BoxStream<'static, GrantNews>);
 
 impl GrantWatch {
-    /// Wraps news. If they end without [`GrantNews::Over`], the grant stays valid.
+    /// Wraps a stream of news. If the stream ends without [`GrantNews::Over`], the grant stays valid.
     pub fn new(news: impl Stream<Item = GrantNews> + Send + 'static) -> Self {
         Self(news.boxed())
     }
 
-    /// A grant without an end.
+    /// Watches a grant that does not end.
     pub fn never() -> Self {
         Self::new(stream::pending())
     }
 
-    /// A grant that ends at this time.
+    /// Watches a grant that ends at a fixed time.
     pub fn until(end: Option<Instant>) -> Self {
         match end {
             None => Self::never(),
@@ -61,7 +61,7 @@ impl GrantWatch {
         }
     }
 
-    /// Waits until the token is revoked, ignoring expiry.
+    /// Waits until the token is revoked. Ignores its expiry.
     pub async fn revoked(self) -> AuthError {
         match self.over().await {
             AuthError::Token(TokenFault::Expired) => pending().await,

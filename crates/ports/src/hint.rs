@@ -1,4 +1,4 @@
-//! The hint in a session id: the node that opened the session.
+//! The hint in a session id, which names the node that opened the session.
 //!
 //! A hint may be forged or outdated, so it only says which node to ask first. That node answers only for sessions it
 //! holds ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the store decides.
@@ -11,11 +11,11 @@ const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 const TAG_DIGITS: usize = 8;
-/// Suffix of a task's id.
+/// The suffix that marks the id of a task.
 const TASK: &str = "-task";
 const RANDOM_DIGITS: usize = 32;
 
-/// A node's short name in session ids.
+/// A node's short name, as used in session ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeTag(u32);
 
@@ -26,7 +26,7 @@ impl std::fmt::Display for NodeTag {
 }
 
 impl NodeId {
-    /// The node's tag, equal in all releases.
+    /// Returns the node's tag, which is the same in all releases.
     pub fn tag(&self) -> NodeTag {
         let hash = stable_hash(self.as_str().bytes());
         NodeTag(u32::try_from(hash >> 32).expect("half of it fits"))
@@ -34,12 +34,12 @@ impl NodeId {
 }
 
 impl SessionId {
-    /// Draws an id with 122 cryptographically random bits and the node's tag.
+    /// Draws a session id with 122 cryptographically random bits and the tag of `node`.
     pub fn opened_by(node: &NodeId) -> Self {
         Self::new(format!("{}-{}", Uuid::new_v4().simple(), node.tag()))
     }
 
-    /// Draws a task's id.
+    /// Draws the id of a task with the tag of `node`.
     pub fn of_task_opened_by(node: &NodeId) -> Self {
         Self::new(format!("{}{TASK}", Self::opened_by(node)))
     }
@@ -49,7 +49,7 @@ impl SessionId {
         self.as_str().ends_with(TASK)
     }
 
-    /// The opening node's tag, if present.
+    /// Returns the tag of the node that opened the session, if the id has one.
     pub fn hint(&self) -> Option<NodeTag> {
         let id = self.as_str().strip_suffix(TASK).unwrap_or(self.as_str());
         let (random, tag) = id.split_once('-')?;
@@ -60,8 +60,8 @@ impl SessionId {
     }
 }
 
-/// A hash that is stable across releases: FNV-1a with the finish of splitmix64, because FNV's high bits barely depend
-/// on the last bytes.
+/// Hashes bytes as all releases do: FNV-1a, finished like splitmix64, because FNV's high bits barely depend on the last
+/// bytes.
 pub fn stable_hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let mut hash = bytes.fold(OFFSET, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(PRIME)

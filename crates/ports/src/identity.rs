@@ -12,12 +12,12 @@ macro_rules! name {
         pub struct $type(Arc<str>);
 
         impl $type {
-            /// Takes an existing name.
+            /// Makes an id from an existing name.
             pub fn new(name: impl Into<Arc<str>>) -> Self {
                 Self(name.into())
             }
 
-            /// The name.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -38,15 +38,15 @@ macro_rules! name {
 }
 
 name! {
-    /// A legacy session's id, which is a secret.
+    /// The id of a legacy session, which is a secret.
     SessionId
 }
 name! {
-    /// A process of the cluster.
+    /// The id of a node, which is one process of the cluster.
     NodeId
 }
 name! {
-    /// A worker: one pool's runtime in one process.
+    /// The id of a worker: one pool's runtime in one process.
     WorkerId
 }
 name! {
@@ -55,43 +55,43 @@ name! {
 }
 
 impl SessionId {
-    /// Draws an id with 122 cryptographically random bits.
+    /// Draws a session id with 122 cryptographically random bits.
     pub fn random() -> Self {
         Self(Uuid::new_v4().simple().to_string().into())
     }
 }
 
 impl Principal {
-    /// The principal of callers without authentication.
+    /// Returns the principal of callers without authentication.
     pub fn anonymous() -> Self {
         static NAME: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("anonymous"));
         Self(NAME.clone())
     }
 
-    /// The principal of operators in the console.
+    /// Returns the principal of operators in the console.
     pub fn console() -> Self {
         Self::new("shoal-console")
     }
 
-    /// Whether the name is Shoal's own, which credentials must not get.
+    /// Whether Shoal reserves the name, so that credentials must not get it.
     pub fn is_reserved(&self) -> bool {
         [Self::anonymous(), Self::console()].contains(self)
     }
 }
 
-/// A call. Starting a known id attaches to its call.
+/// The id of a call. Starting a call with a known id attaches to that call.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct CallId(Uuid);
 
 impl CallId {
-    /// A new id, ordered by time (UUIDv7).
+    /// Makes a new id. Ids are ordered by time (UUIDv7).
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// The bytes, which sort like the ids.
+    /// Returns the id's bytes, which sort like the ids.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
@@ -106,7 +106,7 @@ impl CallId {
         self.0.simple().encode_lower(text)
     }
 
-    /// A stream number, random enough to be unique even if the store forgets.
+    /// Returns a stream number from the id, random enough to be unique even if the store forgets streams.
     pub fn stream(self) -> StreamId {
         let [.., a, b, c, d] = *self.0.as_bytes();
         StreamId(u32::from_be_bytes([a, b, c, d]).max(1))
@@ -114,7 +114,7 @@ impl CallId {
 }
 
 impl From<CallId> for DeliveryId {
-    /// The delivery with the same id.
+    /// Returns the delivery with the same id.
     fn from(call: CallId) -> Self {
         Self(call.0)
     }
@@ -146,20 +146,20 @@ impl std::fmt::Debug for CallId {
     }
 }
 
-/// A delivery of a body. An edge that lost the owner delivers again under the same id, so that calls do not begin
-/// twice. The call of a single planned request has the same id.
+/// The id of a delivery of a client's message to a session. An edge that lost the session's owner delivers the message
+/// again under the same id, so that its calls do not begin twice. The call of a single planned request has the same id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct DeliveryId(Uuid);
 
 impl DeliveryId {
-    /// A new id, ordered by time (UUIDv7).
+    /// Makes a new id. Ids are ordered by time (UUIDv7).
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// The id's 16 bytes.
+    /// Returns the id's 16 bytes.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
@@ -182,6 +182,6 @@ impl std::fmt::Debug for DeliveryId {
     }
 }
 
-/// The ownership generation of a session. The store refuses writes with an older epoch.
+/// Counts the claims of a session. The store refuses writes with an older epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);

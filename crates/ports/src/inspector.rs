@@ -18,55 +18,55 @@ pub use tool::{RecentCalls, ToolAnnotations, ToolDetail, ToolReport};
 
 use crate::{CallId, Principal, SessionId};
 
-/// A node as operators see it: its own sessions, calls and tools.
+/// Inspects a node for operators: its own sessions, calls and tools.
 ///
-/// Inspecting does not count as use. Lists are bounded; [`Listing::total`] counts all items. [`shown`] shortens
-/// untrusted texts; callers must escape them.
+/// Inspecting does not count as use of a session. Lists are bounded, but [`Listing::total`] counts all items. [`shown`]
+/// shortens untrusted texts, which callers must escape.
 ///
 /// Nodes of different releases exchange reports as JSON, so a member keeps its meaning and has a default.
 ///
-/// Actions complete even if dropped.
+/// Actions complete even if their futures are dropped.
 #[async_trait]
 pub trait Inspector: Send + Sync + 'static {
-    /// Reports on the node.
+    /// Reports on the node itself.
     async fn node(&self) -> Result<NodeReport, InspectError>;
 
-    /// Lists the node's sessions, last used first. `filter` matches a part of the id, client, revision or principal's
-    /// mark, or the exact principal.
+    /// Lists the node's sessions, the last used first. `filter` matches a part of a session's id, client, revision or
+    /// principal's mark, or the exact principal.
     async fn sessions(
         &self,
         filter: &str,
         limit: usize,
     ) -> Result<Listing<SessionReport>, InspectError>;
 
-    /// Returns a session of the node.
+    /// Reports on one session of the node.
     async fn session(&self, session: &SessionId) -> Result<Option<SessionDetail>, InspectError>;
 
-    /// Lists the calls in flight, oldest first.
+    /// Lists the node's calls in flight, the oldest first.
     async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError>;
 
-    /// Lists the tools whose name, title or pool contains `filter`, most called first.
+    /// Lists the tools whose name, title or pool contains `filter`, the most called first.
     async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError>;
 
-    /// Returns the tool that clients call `name`.
+    /// Reports on the tool that clients call `name`.
     async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError>;
 
-    /// Lists failures, newest first. Kept in memory only.
+    /// Lists failures of requests, the newest first. They are kept in memory only.
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError>;
 
-    /// Ends a session; `false` if it is not here.
+    /// Ends a session. Returns `false` if this node does not own it.
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError>;
 
-    /// Cancels a call; `false` if it is not here. The call may still end otherwise.
+    /// Cancels a call. Returns `false` if the call is not on this node. The call may still end with a result.
     async fn cancel_call(&self, call: CallId, reason: &str) -> Result<bool, InspectError>;
 }
 
-/// A part of a list.
+/// A list that a limit may have shortened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing<T> {
     /// The items within the limit.
     pub items: Vec<T>,
-    /// The total number, at least that of `items`.
+    /// The number of all items, also beyond the limit.
     pub total: usize,
 }
 
@@ -93,7 +93,7 @@ pub enum InspectError {
     Failed(String),
 }
 
-/// A principal's mark in reports: the first 12 hexadecimal digits of the name's SHA-256.
+/// Returns the mark of a principal in reports: the first 12 hexadecimal digits of the SHA-256 of its name.
 pub fn mark_of(principal: &Principal) -> String {
     let hash = Sha256::digest(principal.as_str().as_bytes());
     hash.iter().take(6).map(|b| format!("{b:02x}")).collect()

@@ -9,7 +9,7 @@ use futures::stream::{BoxStream, StreamExt as _};
 
 use crate::{LazyReceiver, StreamItem};
 
-/// The items of an [`EventStream`](crate::EventStream), from a channel or a polled stream.
+/// Yields the items of an [`EventStream`](crate::EventStream), from a channel or from a stream that is polled.
 pub struct StreamItems(Source);
 
 enum Source {
@@ -28,7 +28,7 @@ impl StreamItems {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Like [`recv`](Self::recv), for manual polling.
+    /// Like [`recv`](Self::recv), for use in a `poll` function.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
         match &mut self.0 {
             Source::Channel(items) => items.poll_recv(cx),

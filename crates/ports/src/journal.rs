@@ -8,19 +8,19 @@ use crate::{
     Binding, CallId, DeliveryId, Epoch, LedgerNumber, LogError, SessionId, StoreError, WorkerId,
 };
 
-/// The running calls that Shoal must not repeat or lose.
+/// Stores the running calls that Shoal must not repeat or lose.
 ///
 /// Callers may repeat a method after `Unavailable`, as for [`Directory`](crate::Directory).
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Journals the calls of one delivery and opens their stream, in one atomic step before dispatch.
+    /// Journals the calls of one delivery and opens their stream, in one atomic step before the calls start.
     /// [`EventLog::append`](crate::EventLog::append) closes the entries.
     ///
-    /// If the delivery's calls have already begun and are open, this returns their stream as it stands.
+    /// If the calls of this delivery are already journaled and open, returns their stream as it stands.
     ///
     /// # Errors
-    /// `Stale` for a former owner; `Full` at the session's or the store's limit; `Gone` if the stream to join is
-    /// missing or has finished.
+    /// `Stale` for a former session owner; `Full` at the session's or the store's limit; `Gone` if the stream to join
+    /// is missing or has finished.
     async fn begin(
         &self,
         session: &SessionId,
@@ -28,7 +28,7 @@ pub trait Journal: Send + Sync + 'static {
         begin: Begin,
     ) -> Result<Begun, LogError>;
 
-    /// Records that a call is about to start on another worker.
+    /// Records that a journaled call is about to start on another worker.
     async fn rebind(
         &self,
         session: &SessionId,
@@ -37,23 +37,23 @@ pub trait Journal: Send + Sync + 'static {
         binding: &Binding,
     ) -> Result<(), StoreError>;
 
-    /// Returns the streams with open calls, oldest first.
+    /// Returns the session's streams with open calls, the oldest first.
     ///
     /// # Errors
-    /// `Stale` for a former owner.
+    /// `Stale` for a former session owner.
     async fn running(
         &self,
         session: &SessionId,
         epoch: Epoch,
     ) -> Result<Vec<RunningStream>, LogError>;
 
-    /// Enters an open stream and its calls again after [`StoreError::Forgotten`]. Stored events stay, unless later ones
-    /// are lost: then the stream begins with `newest`.
+    /// Enters an open stream and its calls again after [`StoreError::Forgotten`]. Events in the store stay, unless
+    /// later ones are lost: then the stream begins with `newest`.
     ///
     /// Only engines that can lose data implement this.
     ///
     /// # Errors
-    /// `Stale` for a former owner; `Forgotten` if the claim must be restored first.
+    /// `Stale` for a former session owner; `Forgotten` if the claim must be restored first.
     async fn restore(
         &self,
         _session: &SessionId,
@@ -63,7 +63,7 @@ pub trait Journal: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the beginning of a delivery's stream, open or finished.
+    /// Returns the beginning of the stream that a delivery opened, whether open or finished.
     async fn delivered(
         &self,
         session: &SessionId,
@@ -76,11 +76,11 @@ pub trait Journal: Send + Sync + 'static {
 pub struct Begin {
     /// The delivery that brought the calls.
     pub delivery: DeliveryId,
-    /// The stream to join; `None` opens one, which ends with the last answer.
+    /// The stream to join. `None` opens a stream, which finishes with the last answer.
     pub stream: Option<StreamId>,
-    /// The calls; at least one.
+    /// The calls to journal; at least one.
     pub entries: Vec<JournalEntry>,
-    /// Whether the calls already run, and may use a store's reserve.
+    /// Whether the calls already run, so that they may use the store's reserve.
     pub running: bool,
 }
 
@@ -94,7 +94,7 @@ pub enum Begun {
 }
 
 impl Begun {
-    /// The position from which to read the stream.
+    /// Returns the position from which to read the stream.
     pub fn id(self) -> EventId {
         match self {
             Self::Now(id) | Self::Before(id) => id,
@@ -105,48 +105,48 @@ impl Begun {
 /// A stream on which calls run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningStream {
-    /// The id of its newest event.
+    /// The id of the stream's newest event.
     pub last: EventId,
-    /// The calls, oldest first.
+    /// The stream's open calls, the oldest first.
     pub calls: Vec<JournaledCall>,
 }
 
 /// An open stream as its owner knows it.
 #[derive(Clone, Debug)]
 pub struct OpenStream {
-    /// An open stream, as known to its owner.
+    /// The id of the stream's newest event.
     pub last: EventId,
-    /// The newest events at hand, up to `last`, with consecutive ids.
+    /// The newest events that the owner has in memory, up to `last`, with consecutive ids.
     pub newest: Vec<Bytes>,
     /// The delivery that opened the stream, if known.
     pub delivery: Option<DeliveryId>,
-    /// Its calls that have not ended.
+    /// The stream's calls that have not ended.
     pub calls: Vec<JournaledCall>,
-    /// Calls that ended within the newest events.
+    /// The stream's calls that ended within the newest events.
     pub ended: Vec<CallId>,
 }
 
-/// An open call.
+/// A journaled call that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournaledCall {
-    /// The journaled entry.
+    /// The call's journal entry.
     pub entry: JournalEntry,
-    /// The worker's number of the last logged event.
+    /// The number that the worker gave the last logged event.
     pub seen: u64,
 }
 
-/// A journaled call.
+/// The journal's entry of a call.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct JournalEntry {
-    /// The call.
+    /// The call's id.
     pub call: CallId,
     /// The client's request that the call answers.
     pub request: RequestId,
     /// The worker that runs the call, or will.
     pub worker: Option<WorkerId>,
-    /// The ledger number of the binding, unless the entry or the worker lacks one.
+    /// The worker's ledger number when the call was bound. `None` in entries or with workers that lack one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerNumber>,
-    /// The session's data for starting the call.
+    /// The data from which a session's owner can start the call.
     pub start: RawJson,
 }

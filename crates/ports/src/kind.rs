@@ -1,9 +1,9 @@
 //! Error kinds, and whether a retry is safe.
 
-/// The kind of an error, from which each wire derives its own.
+/// The kind of an error. Each protocol derives its own error code from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The request is wrong.
+    /// The request is malformed or does not fit.
     Invalid,
     /// The caller is unknown.
     Unauthenticated,
@@ -30,7 +30,7 @@ pub enum Kind {
 /// Whether an operation may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Retry {
-    /// A retry would fail again.
+    /// The operation would fail again.
     Never,
     /// The operation has not begun.
     Safe,

@@ -1,4 +1,4 @@
-//! The last token that a connection showed.
+//! Remembers the last token that a connection sent.
 
 use std::net::IpAddr;
 
@@ -10,14 +10,14 @@ use crate::Principal;
 /// The SHA-256 of a token.
 pub type TokenDigest = [u8; 32];
 
-/// A connection's last token and its digest, because comparing is much cheaper than hashing.
+/// A connection's last token and its digest. Comparing tokens is much cheaper than hashing each.
 #[derive(Default)]
 pub struct LastToken(Mutex<Option<Shown>>);
 
 struct Shown {
     token: Box<[u8]>,
     digest: TokenDigest,
-    /// The last admitted caller and its address.
+    /// The caller last admitted with the token, and its address.
     let_in: Option<(Principal, Option<IpAddr>)>,
 }
 
@@ -37,7 +37,8 @@ impl LastToken {
         digest
     }
 
-    /// Records an admission. Returns whether it is new.
+    /// Records that a caller was admitted with the token. Returns whether the connection's last admission was another
+    /// caller, address or token.
     pub fn lets_in(
         &self,
         token: &TokenDigest,
@@ -45,7 +46,7 @@ impl LastToken {
         from: Option<IpAddr>,
     ) -> bool {
         let mut last = self.0.lock();
-        // A concurrent request may have shown another token.
+        // A concurrent request may have sent another token.
         let Some(shown) = last.as_mut().filter(|shown| shown.digest == *token) else {
             return true;
         };
@@ -57,13 +58,13 @@ impl LastToken {
         !is_known
     }
 
-    /// Forgets the token after a refusal.
+    /// Forgets the token, which was refused.
     pub fn is_refused(&self) {
         *self.0.lock() = None;
     }
 }
 
-/// Takes constant time, because clients behind a proxy may share a connection.
+/// Compares in constant time, because clients behind a proxy may share a connection.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let pairs = one.iter().zip(other);
     one.len() == other.len() && pairs.fold(0, |differ, (one, other)| differ | (one ^ other)) == 0

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker, ready};
 use parking_lot::Mutex;
 use tokio::task::coop;
 
-/// Capacity kept when the channel becomes empty.
+/// Room for values that is kept when the channel becomes empty.
 const KEPT: usize = 8;
 
 /// Makes a channel for `capacity` values, at least one.
@@ -34,7 +34,7 @@ struct State<T> {
     reads: bool,
     reader: Option<Waker>,
     wants_room: Vec<Waker>,
-    /// Receiving does not wake these.
+    /// Wakers that wait for an empty channel or its end. Receiving a value does not wake these.
     wants_end: Vec<Waker>,
 }
 
@@ -47,25 +47,25 @@ fn remember(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
     }
 }
 
-/// The sending end. Waiting values outlive it.
+/// The sending end. Values that wait in the channel outlive it.
 #[derive(Debug)]
 pub struct LazySender<T>(Arc<Mutex<State<T>>>);
 
-/// The receiving end. Dropping it drops waiting values.
+/// The receiving end. Dropping it drops the values that wait.
 #[derive(Debug)]
 pub struct LazyReceiver<T>(Arc<Mutex<State<T>>>);
 
-/// The receiver is gone.
+/// The receiver was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nobody receives any more")]
 pub struct NobodyReceives;
 
-/// Why a value was not sent.
+/// The value that was not sent, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unsent<T> {
     /// The channel is full.
     Full(T),
-    /// The receiver is gone.
+    /// The receiver was dropped.
     NobodyReceives(T),
 }
 
@@ -73,7 +73,7 @@ impl<T> LazySender<T> {
     /// Sends a value if there is room.
     ///
     /// # Errors
-    /// The value, if the channel is full or the receiver gone.
+    /// The value, if the channel is full or the receiver was dropped.
     pub fn try_send(&self, value: T) -> Result<(), Unsent<T>> {
         let mut state = self.0.lock();
         if !state.reads {
@@ -95,10 +95,10 @@ impl<T> LazySender<T> {
         Ok(())
     }
 
-    /// Sends a value when there is room. Dropping the future drops the value.
+    /// Sends a value as soon as there is room. Dropping the future drops the value.
     ///
     /// # Errors
-    /// If the receiver is gone.
+    /// If the receiver was dropped.
     pub async fn send(&self, value: T) -> Result<(), NobodyReceives> {
         let mut unsent = Some(value);
         poll_fn(|cx| {
@@ -119,7 +119,7 @@ impl<T> LazySender<T> {
         .await
     }
 
-    /// Waits until all values are received or dropped. Cancellation safe.
+    /// Waits until the channel is empty, because all values were received or dropped. Cancellation safe.
     pub async fn drained(&self) {
         poll_fn(|cx| {
             let mut state = self.0.lock();
@@ -137,18 +137,18 @@ impl<T> LazySender<T> {
         self.0.lock().waiting.is_empty()
     }
 
-    /// The number of values that fit now.
+    /// Returns how many values fit now.
     pub fn room(&self) -> usize {
         let state = self.0.lock();
         state.capacity - state.waiting.len()
     }
 
-    /// Whether the receiver is gone.
+    /// Whether the receiver was dropped.
     pub fn is_closed(&self) -> bool {
         !self.0.lock().reads
     }
 
-    /// Waits until the receiver is gone. Cancellation safe.
+    /// Waits until the receiver is dropped. Cancellation safe.
     pub async fn closed(&self) {
         poll_fn(|cx| {
             let mut state = self.0.lock();
@@ -168,7 +168,7 @@ impl<T> LazyReceiver<T> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Like [`recv`](Self::recv), within tokio's cooperative budget.
+    /// Like [`recv`](Self::recv), for use in a `poll` function. Respects tokio's cooperative budget.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let budget = ready!(coop::poll_proceed(cx));
         let mut state = self.0.lock();
@@ -214,7 +214,7 @@ impl<T> Drop for LazyReceiver<T> {
         let ends = std::mem::take(&mut state.wants_end);
         drop(state);
         senders.into_iter().chain(ends).for_each(Waker::wake);
-        // Outside the lock, because drop may run any code.
+        // Dropped outside the lock, because dropping a value may run any code.
         drop(unread);
     }
 }

@@ -6,19 +6,19 @@ use async_trait::async_trait;
 
 use crate::NodeId;
 
-/// A session node's view of its own lease and of other nodes.
+/// Judges the lease of this node and the presence of other nodes.
 #[async_trait]
 pub trait Liveness: Send + Sync + 'static {
-    /// Whether the node may assume that it owns its sessions: its lease, counted from the sent renewal, lives by its
-    /// own clock, and no claims are known. Cheap.
+    /// Whether this node may assume that it owns its sessions. True while its lease lives by its own clock, counted
+    /// from the moment that it sent the renewal, and it knows of no claims against it. Cheap.
     fn is_certain(&self) -> bool;
 
-    /// Whether a node announces itself, as known here. An absent node may just be slow.
+    /// Whether the node announces itself, as far as this node knows. An absent node may just be slow.
     fn is_present(&self, _node: &NodeId) -> bool {
         true
     }
 
-    /// Checks directly whether another node is gone. `None` if it may come back. Takes a moment at most.
+    /// Checks directly whether another node is gone. `None` if that node may come back. Takes a moment at most.
     async fn evidence_against(&self, node: &NodeId) -> Option<Evidence>;
 }
 
@@ -27,13 +27,13 @@ pub trait Liveness: Send + Sync + 'static {
 pub struct Evidence {
     /// The node that is gone.
     pub against: NodeId,
-    /// The length of a lease.
+    /// The length of that node's lease.
     pub lease: Duration,
 }
 
 impl Evidence {
-    /// Whether the node has missed a renewal, given the rest of its lease. Nodes renew at a third, so a working one
-    /// keeps more than half.
+    /// Whether the node has missed a renewal. `left` is the rest of its lease. A node that works keeps more than half,
+    /// because nodes renew after a third.
     #[must_use]
     pub fn has_missed_a_renewal(&self, left: Duration) -> bool {
         left * 2 <= self.lease

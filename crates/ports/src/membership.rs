@@ -7,25 +7,25 @@ use async_trait::async_trait;
 
 use crate::{NodeId, StoreError};
 
-/// The cluster's nodes, pools and settled names.
+/// Stores the cluster's nodes, pools and settled tool names.
 #[async_trait]
 pub trait Membership: Send + Sync + 'static {
-    /// Announces a node for `life`, to repeat within it.
+    /// Announces a node for `life`. The node repeats this within that time.
     async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError>;
 
-    /// Removes a node at once.
+    /// Removes a node's announcement at once.
     async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError>;
 
-    /// Returns the announced nodes.
+    /// Returns the announced nodes of the cluster.
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
 
-    /// Remembers the pools for `life`, for a node that starts alone.
+    /// Stores the names of the pools for `life`, for a node that starts alone.
     async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError>;
 
-    /// Returns the remembered pools.
+    /// Returns the stored names of the pools.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Remembers a pool's catalog for `life`, for a node that starts while the pool has no worker.
+    /// Stores a pool's catalog for `life`, for a node that starts while the pool has no worker.
     async fn remember_catalog(
         &self,
         pool: &str,
@@ -33,7 +33,7 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Extends a remembered catalog to `life`, or remembers `catalog`.
+    /// Extends the life of a stored catalog to `life`, or stores `catalog` if there is none.
     async fn keep_catalog(
         &self,
         pool: &str,
@@ -41,15 +41,15 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Forgets a pool's catalog.
+    /// Removes a pool's stored catalog.
     async fn forget_catalog(&self, pool: &str) -> Result<(), StoreError>;
 
-    /// Returns a pool's remembered catalog.
+    /// Returns a pool's stored catalog.
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Agrees with the other nodes on the pool of each name in `contested`, which holds this node's choices. A settled
-    /// name stays with its pool if that is one of `pools`; the rest follow `contested`. Returns the result and
-    /// remembers it for `life`.
+    /// Agrees with the other nodes which pool gets each name that several pools claim. `contested` holds the names with
+    /// this node's choices. A name that is settled stays with its pool if that is one of `pools`. For other names,
+    /// `contested` decides. Returns the result and stores it for `life`.
     async fn settle_names(
         &self,
         contested: &BTreeMap<String, String>,
@@ -64,11 +64,11 @@ pub trait Membership: Send + Sync + 'static {
 /// A node's announcement. For mixed releases, members have defaults and unknown ones are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NodeInfo {
-    /// The id, unique to this process.
+    /// The node's id, unique to its process.
     pub id: NodeId,
     /// The address of the cluster listener, `host:port`.
     pub address: String,
-    /// Whether the node takes sessions.
+    /// Whether the node accepts sessions.
     #[serde(default)]
     pub session: bool,
     /// Whether the node serves clients.
@@ -77,7 +77,7 @@ pub struct NodeInfo {
     /// Whether the node gets no new work.
     #[serde(default)]
     pub draining: bool,
-    /// Whether the node drains because it is starting.
+    /// Whether the node gets no new work because it is still starting.
     #[serde(default)]
     pub starting: bool,
     /// The pools whose tools the node knows.
@@ -89,7 +89,7 @@ pub struct NodeInfo {
     /// Requests in flight.
     #[serde(default)]
     pub in_flight: u64,
-    /// The release, for people.
+    /// The node's release, for people to read.
     #[serde(default)]
     pub version: String,
 }

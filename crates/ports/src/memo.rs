@@ -5,14 +5,14 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// The parsed form of a value, held weakly for its next reader.
+/// The parsed form of a value, kept while its last reader uses it.
 ///
-/// Any two memos are equal.
+/// All memos are equal, so that they do not affect the equality of their values.
 #[derive(Default)]
 pub struct Memo(Mutex<Option<Weak<dyn Any + Send + Sync>>>);
 
 impl Memo {
-    /// The parsed form, if of this type and alive.
+    /// Returns the parsed form, if it has this type and is still in use.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let read = self.0.lock().as_ref()?.upgrade()?;
         read.downcast().ok()

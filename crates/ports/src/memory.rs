@@ -1,4 +1,4 @@
-//! The embedded engines, in memory.
+//! The embedded storage engines, which keep their data in memory.
 
 mod cluster_bus;
 mod data;
@@ -25,7 +25,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Makes an empty store.
     pub fn new(limits: MemoryLimits) -> Self {
         Self {
             data: Arc::new(Data::new(limits)),
@@ -33,7 +33,7 @@ impl MemoryStore {
         }
     }
 
-    /// Returns all storage seams.
+    /// Returns the store as the engine of all storage seams.
     pub fn into_store(self) -> Store {
         let engine = Arc::new(self);
         Store {
@@ -45,7 +45,7 @@ impl MemoryStore {
         }
     }
 
-    /// Bytes of events in all sessions.
+    /// Returns the bytes of events in all sessions.
     pub fn event_bytes(&self) -> usize {
         self.data.event_bytes()
     }

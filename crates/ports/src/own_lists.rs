@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Principal, SessionId};
 
-/// Whose the lists of a pool are.
+/// Whether the callers of a pool share its lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ListScope {
-    /// Equal lists, read with Shoal's credentials.
+    /// All callers get the same lists, which Shoal reads with its own credentials.
     #[default]
     Shared,
-    /// Lists of each caller, read with its forwarded headers or exchanged token.
+    /// Each caller gets its own lists, read with its forwarded headers or exchanged token.
     Principal,
 }
 
-/// An owner of separate lists.
+/// The callers that share one set of lists, separate from others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListOwner {
     /// A legacy session.
     Session(SessionId),
-    /// A principal, outside sessions with separate lists.
+    /// A principal's calls, except in sessions with lists of their own.
     Principal(Principal),
     /// A principal's calls without a session.
     Sessionless(Principal),
 }
 
 impl ListOwner {
-    /// The owners of a caller's lists, closest first.
+    /// Returns the possible owners of a caller's lists, the closest first.
     pub fn of(session: Option<&SessionId>, principal: &Principal) -> [Self; 2] {
         [
             match session {
@@ -43,10 +43,11 @@ impl ListOwner {
     }
 }
 
-/// The owners of separate lists, with versions of tools, resources (with templates) and prompts; 0 for the shared list.
+/// The owners of separate lists, with versions of their lists of tools, resources (with templates) and prompts. Version
+/// 0 stands for the shared list.
 pub type OwnLists = Arc<BTreeMap<ListOwner, [u64; 3]>>;
 
-/// The owners whose numbers changed.
+/// Returns the owners whose versions changed, and which of the three lists did.
 pub fn changed_owners<'a>(
     before: &'a OwnLists,
     now: &'a OwnLists,

@@ -13,20 +13,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Period(Duration);
 
 impl Period {
-    /// Zero.
+    /// The period of length zero.
     pub const ZERO: Self = Self(Duration::ZERO);
 
-    /// Whole seconds.
+    /// Makes a period of whole seconds.
     pub const fn seconds(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// Whole milliseconds.
+    /// Makes a period of whole milliseconds.
     pub const fn millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// Converts to the standard library's type.
+    /// Returns the standard library's type.
     pub const fn get(self) -> Duration {
         self.0
     }

@@ -11,24 +11,24 @@ use crate::{Binding, Call, CallFailure, CallOutcome, Repeat, RunningCall};
 /// A call ready to start.
 #[derive(Clone, Debug)]
 pub struct CallPlan {
-    /// The call, with its repeat setting.
+    /// The call, with [`Call::repeat`] decided.
     pub call: Call,
-    /// The route; `None` for a modern request that continues another.
+    /// The pool and tool of the call; `None` for a modern request that continues another.
     pub route: Option<Route>,
-    /// The worker to try first, unless the call is bound.
+    /// The worker to try first, unless the call is already bound.
     pub worker: Option<Binding>,
 }
 
-/// The route of a call.
+/// The pool and tool that a call goes to.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// The pool.
+    /// The name of the pool.
     pub pool: Arc<str>,
-    /// The backend's name of the tool.
+    /// The tool's name at the backend.
     pub tool: Option<Arc<str>>,
     /// The parameters for the backend.
     pub params: Option<RawJson>,
-    /// The pool's own time to hold run-once calls.
+    /// How long the pool's run-once calls are held, if the pool sets this.
     pub hold: Option<Duration>,
     /// The policy rule that allows the call, for the audit trail.
     pub rule: Option<Arc<str>>,
@@ -39,13 +39,13 @@ pub struct Route {
 pub struct RequestPlan {
     /// Whether the call may be repeated.
     pub repeat: Repeat,
-    /// The route.
+    /// The call's pool and tool.
     pub route: Route,
-    /// The worker to try first. A run-once call is bound to it, under the same id on any session owner.
+    /// The worker to try first. A run-once call is bound to this worker, under the same call id on any session owner.
     pub worker: Binding,
 }
 
-/// An edge's plan, or the answer if the session admits the request.
+/// An edge's plan, or the answer to give if the session admits the request.
 pub type EdgePlan = Result<RequestPlan, CallOutcome>;
 
 /// A call's plan, or the answer in its place.
@@ -57,19 +57,19 @@ pub type Planning = Either<Ready<Planned>, BoxFuture<'static, Planned>>;
 /// A start in progress, usually ready for a local worker.
 pub type Starting = Either<Ready<Started>, BoxFuture<'static, Started>>;
 
-/// A running call, or why not.
+/// A running call, or why it did not start.
 pub type Started = Result<RunningCall, CallFailure>;
 
 impl RequestPlan {
-    /// Converts a plan for the session's owner, unless the owner must plan.
+    /// Converts an edge's result for the session's owner. `None` if the owner must plan the call itself.
     pub fn settled(planned: Planned) -> Option<EdgePlan> {
         Some(match planned {
-            // The session asks the user.
+            // The session's owner asks the user first.
             Ok(plan) if plan.call.asks_first => return None,
-            // Without a ledger number the call could not be bound again.
+            // Without the ledger number, the owner could not bind the call in the same way.
             Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
             Ok(plan) => Ok(plan.into_request()?),
-            // The owner may know more workers.
+            // The session's owner may know more workers.
             Err(CallOutcome::Failed(_)) => return None,
             Err(answer) => Err(answer),
         })
@@ -77,7 +77,7 @@ impl RequestPlan {
 }
 
 impl CallPlan {
-    /// Removes the call, given a route and a worker.
+    /// Returns the plan without the call. `None` if there is no route or worker.
     pub fn into_request(self) -> Option<RequestPlan> {
         Some(RequestPlan {
             repeat: self.call.repeat,
@@ -86,7 +86,7 @@ impl CallPlan {
         })
     }
 
-    /// Takes over an edge's plan.
+    /// Fills this plan from an edge's plan.
     pub fn fill(&mut self, settled: RequestPlan) {
         self.call.repeat = settled.repeat;
         self.route = Some(settled.route);
@@ -107,12 +107,12 @@ impl CallPlan {
     }
 }
 
-/// A result that is ready.
+/// Wraps a result that is ready.
 pub fn at_once<T>(done: T) -> Either<Ready<T>, BoxFuture<'static, T>> {
     Either::Left(ready(done))
 }
 
-/// A result that takes time.
+/// Wraps a result that takes time.
 pub fn later<T>(
     doing: impl Future<Output = T> + Send + 'static,
 ) -> Either<Ready<T>, BoxFuture<'static, T>> {

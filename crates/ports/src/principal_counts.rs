@@ -11,7 +11,7 @@ use crate::Principal;
 pub struct PrincipalCounts(HashMap<Principal, usize, RandomState>);
 
 impl PrincipalCounts {
-    /// A principal's count.
+    /// Returns a principal's count.
     pub fn of(&self, principal: &Principal) -> usize {
         self.0.get(principal).copied().unwrap_or_default()
     }
@@ -31,7 +31,7 @@ impl PrincipalCounts {
         }
     }
 
-    /// The principal with the greatest count.
+    /// Returns the principal with the greatest count.
     pub fn greatest(&self) -> Option<&Principal> {
         let greatest = self.0.iter().max_by_key(|(_, count)| **count);
         greatest.map(|(principal, _)| principal)

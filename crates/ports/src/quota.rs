@@ -17,13 +17,14 @@ pub use rate::Rate;
 
 use crate::{Principal, StoreError};
 
-/// The buckets of quotas, each on its engine's clock.
+/// Stores the token buckets of quotas. Each engine uses its own clock.
 #[async_trait]
 pub trait QuotaCells: Send + Sync + 'static {
-    /// Takes up to `want` tokens, or refuses if fewer than `need` are left. `need` must not exceed the burst.
+    /// Takes up to `want` tokens from a bucket, or refuses if fewer than `need` are left. `need` must not exceed the
+    /// burst.
     ///
-    /// The rate may change between calls. Tokens stay taken for at most the time in which the new rate fills its
-    /// bucket.
+    /// The rate may change between calls. Tokens taken earlier count for at most the time in which the new rate fills
+    /// the bucket.
     async fn take(
         &self,
         key: &QuotaKey,
@@ -32,17 +33,17 @@ pub trait QuotaCells: Send + Sync + 'static {
         want: u32,
     ) -> Result<Taken, StoreError>;
 
-    /// Returns unused tokens, up to the burst.
+    /// Returns unused tokens to a bucket, up to the burst.
     async fn give_back(&self, key: &QuotaKey, rate: CellRate, cells: u32)
     -> Result<(), StoreError>;
 }
 
-/// A bucket: a quota and its subject.
+/// The key of a bucket: a quota and the callers that share the bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuotaKey {
     /// The name of the quota.
     pub quota: Arc<str>,
-    /// The subject.
+    /// The callers that share the bucket.
     pub subject: QuotaSubject,
 }
 
@@ -58,8 +59,8 @@ pub enum QuotaSubject {
 }
 
 impl QuotaSubject {
-    /// The subject for a client address. An IPv6 /64 is the smallest network that a customer gets, so it counts as one
-    /// address.
+    /// Returns the subject for a client's address. An IPv6 /64 counts as one address, because it is the smallest
+    /// network that a customer gets.
     pub fn address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V6(address) => {
@@ -70,7 +71,7 @@ impl QuotaSubject {
         })
     }
 
-    /// Heap memory of the subject, in bytes.
+    /// Returns the heap memory of the subject, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Principal(principal) => principal.as_str().len(),

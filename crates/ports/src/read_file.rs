@@ -1,5 +1,5 @@
-//! Reads files that an operator names, bounded and without waiting, because a path may lead to a pipe or an endless
-//! device.
+//! Reads files whose paths an operator configures. Reading is bounded and does not wait, because a path may lead to a
+//! pipe or an endless device.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// Reads a regular file, following links. Blocks, but does not wait for a writer.
 ///
 /// # Errors
-/// The operating system's; [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not regular;
+/// The operating system's error; [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not regular;
 /// [`FileTooLarge`](io::ErrorKind::FileTooLarge) above `most` bytes. Errors do not name the file.
 pub fn read_file(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     whole(open_file(file)?, most)
@@ -22,7 +22,7 @@ pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
     text(read_file(file, most)?)
 }
 
-/// Reads text, also from a pipe, waiting for its writer.
+/// Reads text from a file or a pipe. Waits for the pipe's writer.
 ///
 /// # Errors
 /// As for [`read_text`], but any file is allowed.
@@ -32,7 +32,7 @@ pub fn read_text_or_pipe(file: &Path, most: u64) -> io::Result<String> {
 
 /// Opens a regular file without waiting.
 pub(crate) fn open_file(file: &Path) -> io::Result<File> {
-    // Opening a pipe could consume its data, so check before and after.
+    // Check the path before and after, because opening a pipe could consume its data.
     expect_regular(&std::fs::metadata(file)?)?;
     let mut options = File::options();
     options.read(true);
@@ -67,7 +67,7 @@ fn whole(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 
 fn text(read: Vec<u8>) -> io::Result<String> {
     String::from_utf8(read)
-        // The original error holds the bytes, perhaps secret.
+        // Replace the original error, because it contains the bytes, which may be secret.
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))
 }
 

@@ -20,7 +20,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// Returns the secret text.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Session state for tools: small values, as durable as the session.
+//! Session state for tools: small values that live as long as the session.
 //!
 //! A call sends a [`StateRequest`] among its events, and the session's owner answers through
 //! [`CallControl::answer`](crate::CallControl::answer).
@@ -11,43 +11,43 @@ use serde::de::DeserializeOwned;
 use shoal_protocol::{Outcome, RawJson, RawObject, RpcError};
 use uuid::Uuid;
 
-/// The longest key, in bytes.
+/// Maximum length of a key, in bytes.
 pub const STATE_KEY_BYTES: usize = 128;
 
-/// A call's request to its session's state.
+/// A call's request to read or write the state of its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateRequest {
-    /// Reads a value: `{"value": …}`, or `{}` if missing.
+    /// Reads a value. The answer is `{"value": …}`, or `{}` if there is no such value.
     Get {
         /// The key.
         key: String,
     },
-    /// Writes a value. Answer: `{}`, once stored.
+    /// Writes a value. The answer is `{}`, once the value is stored.
     Set {
         /// The key.
         key: String,
-        /// The value; `None` removes it.
+        /// The value to write; `None` removes the old one.
         value: Option<RawJson>,
-        /// Identifies a write that a new owner may read again.
+        /// The id of this write. A new owner gets the write again under the same id.
         writing: u64,
     },
-    /// Lists the keys, sorted. Answer: `{"keys": […]}`.
+    /// Lists the keys, sorted. The answer is `{"keys": […]}`.
     Keys,
 }
 
 impl StateRequest {
-    /// A write with a new id.
+    /// Makes a request to write a value, with a new id.
     pub fn set(key: impl Into<String>, value: Option<RawJson>) -> Self {
         let (high, low) = Uuid::new_v4().as_u64_pair();
         Self::Set {
             key: key.into(),
             value,
-            // Each half has fixed bits, in different places.
+            // Each half has a few fixed bits, and the rotation puts them in different places.
             writing: high ^ low.rotate_left(32),
         }
     }
 
-    /// The bytes of key and value.
+    /// Returns the bytes of key and value.
     pub fn len(&self) -> usize {
         match self {
             Self::Get { key } => key.len(),
@@ -83,7 +83,7 @@ impl StateRequest {
     }
 }
 
-/// The error for a caller without a session.
+/// Returns the error for a caller without a session.
 pub fn no_session() -> RpcError {
     RpcError::invalid_request(
         "the caller has no session to keep state in; keep it under an explicit handle instead, which the \
@@ -91,14 +91,14 @@ pub fn no_session() -> RpcError {
     )
 }
 
-/// The error for a value that was not kept. Its code must be safe for tools to pass on, so it leaves open whether a
-/// call was executed.
+/// Returns the error for a value that was not stored. Tools may pass it on, so its code must not mean that a call was
+/// not executed.
 pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("the value was not kept: {reason}; try again later");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":false}"#))
 }
 
-/// The error for an unknown outcome.
+/// Returns the error for a value that may or may not be stored.
 pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("whether the value was kept is not known: {reason}");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":null}"#))
@@ -106,15 +106,15 @@ pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
 
 /// A running call's access to its session's state. Cheap to clone.
 ///
-/// Requests of one call run in order, and all calls see one order. The session's owner applies the limits of
-/// `[session]`.
+/// Requests of one call run in order, and all calls of the session see one order. The session's owner applies the
+/// limits of `[session]`.
 ///
 /// # Cancel safety
-/// If a future is dropped, the value may be written.
+/// If a future is dropped, the value may still be written.
 #[derive(Clone)]
 pub struct SessionState(Arc<dyn StateDoor>);
 
-/// The transport behind [`SessionState`].
+/// Carries the requests of [`SessionState`] to the session's owner.
 #[async_trait]
 pub trait StateDoor: Send + Sync {
     /// Sends a request and waits for its answer.
@@ -122,7 +122,7 @@ pub trait StateDoor: Send + Sync {
 }
 
 impl SessionState {
-    /// Makes the state from its transport.
+    /// Makes the state that sends its requests through `door`.
     pub fn new(door: Arc<dyn StateDoor>) -> Self {
         Self(door)
     }
@@ -130,7 +130,7 @@ impl SessionState {
     /// Reads a value.
     ///
     /// # Errors
-    /// If there is no session, it cannot be reached, the key is invalid, or the value is not a `T`.
+    /// If the call has no session, the session cannot be reached, the key is invalid, or the value is not a `T`.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, RpcError> {
         let request = StateRequest::Get {
             key: key.to_owned(),
@@ -149,7 +149,7 @@ impl SessionState {
     ///
     /// # Errors
     /// As [`SessionState::get`]; -32602 for a value that is too big, -32600 at the session's limit, -32603 if the store
-    /// is away. The data is `{"kept": false}`, or `{"kept": null}` if unknown.
+    /// cannot be reached. The error's data is `{"kept": false}`, or `{"kept": null}` if unknown.
     pub async fn set(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), RpcError> {
         let text = serde_json::to_vec(value)
             .map_err(|error| RpcError::internal(format!("the value is not JSON: {error}")))?;

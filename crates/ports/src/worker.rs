@@ -11,51 +11,55 @@ use crate::{
     WorkerId,
 };
 
-/// A worker.
+/// Runs the calls of one pool.
 ///
-/// It keeps running calls without a reader, and finished ones for a bounded time. It may drop a finished call that is
-/// [acknowledged](Self::acknowledge), or repeatable, delivered and without questions. It runs each call once.
+/// A worker keeps running calls that have no reader, and finished calls for a bounded time. It may drop a finished call
+/// if the call was [acknowledged](Self::acknowledge), or if it is repeatable, was delivered and asked no questions. It
+/// runs each call once.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
-    /// The worker's state, and its changes. A worker has a catalog while it can take calls. A reconnected one announces
-    /// itself again.
+    /// Returns the worker's description, which the receiver updates. A worker that cannot accept calls announces no
+    /// catalog. After a reconnection, the worker announces itself again.
     fn announcement(&self) -> watch::Receiver<Announcement>;
 
-    /// Reports updates of [subscribed](Self::subscribe) resources. A lagging receiver must assume that all changed.
+    /// Reports updates of [subscribed](Self::subscribe) resources. A receiver that lags must assume that all resources
+    /// changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// The callers with separate lists, whose list methods it answers as calls with all pages in one.
+    /// Returns the callers with lists of their own. The worker answers their list methods as calls, with all pages in
+    /// one.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
 
-    /// The current load.
+    /// Returns the worker's current load.
     fn load(&self) -> WorkerLoad;
 
-    /// The calls that a reader may still want, finished ones included for a while.
+    /// Returns the number of calls that a reader may still want. Finished calls count for a while.
     fn open_calls(&self) -> usize {
         let load = self.load();
         load.running + load.queued
     }
 
-    /// The ledger's position, which may lag; `None` without a ledger.
+    /// Returns the current ledger number, which may lag behind; `None` if the worker has no ledger.
     fn ledger(&self) -> Option<LedgerNumber> {
         None
     }
 
-    /// Counts a call that another node will start in the [load](Self::load), until the guard is dropped. `None` if the
-    /// load is exact.
+    /// Adds a call that another node will start to the [load](Self::load), until the guard is dropped. `None` if the
+    /// load is exact anyway.
     fn expect(&self) -> Option<Expected> {
         None
     }
 
-    /// Starts a call, or attaches to a known one from the beginning.
+    /// Starts a call. If the worker knows the call, attaches to it from its beginning.
     ///
-    /// The worker remembers the journaled calls under its latest [ledger](Self::ledger) numbers. It does not run again
-    /// what it took or may have forgotten, and a refusal is final for the binding's number.
+    /// The worker remembers the journaled calls under its latest [ledger](Self::ledger) numbers. It does not run a call
+    /// that it accepted before or may have forgotten. A refusal is final for the ledger number that the call was bound
+    /// with.
     ///
-    /// If the connection breaks first, the call may run: its events end without `Finished`, and it has no
-    /// [reader](crate::CallControl::reader). Then [start it again](Self::start_again).
+    /// If the connection breaks before the worker confirms, the call may run. Then its events end without `Finished`,
+    /// and it has no [reader](crate::CallControl::reader): [start it again](Self::start_again).
     ///
     /// # Errors
     /// `Overloaded` or `NotExecuted` if the call was not executed; `OutcomeUnknown` if it may have run; `Superseded` if
@@ -65,48 +69,48 @@ pub trait Worker: Send + Sync + 'static {
     /// Starts a call that may have reached the worker before.
     ///
     /// # Errors
-    /// As for [`start`](Self::start). A failure to send looks like a broken connection.
+    /// As for [`start`](Self::start). A failure to send is reported like a broken connection.
     async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
         self.start(call).await
     }
 
-    /// The worker, if it is in this process.
+    /// Returns the worker if it runs in this process.
     fn here(&self) -> Option<&dyn WorkerHere> {
         None
     }
 
-    /// Attaches to a call, replacing its reader. A [returning reader](Attach::reader) does not replace a newer one: its
-    /// control [is replaced](crate::CallControl::is_replaced).
+    /// Attaches to a call and replaces its reader. A [returning reader](Attach::reader) does not replace a newer one:
+    /// instead, its own control [is replaced](crate::CallControl::is_replaced).
     ///
     /// # Errors
     /// `OutcomeUnknown` if the worker does not know the call; `Superseded` if it knows a later session owner. A broken
-    /// connection looks as for [`start`](Self::start).
+    /// connection is reported as for [`start`](Self::start).
     async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure>;
 
-    /// Allows the worker to drop a stored result. It keeps the id.
+    /// Allows the worker to drop a call's stored result. The worker still remembers the call's id.
     fn acknowledge(&self, _call: CallId) {}
 
-    /// Subscribes to [updates](Self::resource_updates). Idempotent.
+    /// Subscribes to a resource's [updates](Self::resource_updates). A second subscription has no effect.
     ///
     /// # Errors
     /// The backend's refusal.
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError>;
 
-    /// Ends [`Worker::subscribe`].
+    /// Ends the subscription to a resource.
     async fn unsubscribe(&self, uri: &str);
 
-    /// Ends a session: stops its calls and refuses late ones.
+    /// Ends a session at the worker: stops the session's calls and refuses late ones.
     async fn end_session(&self, session: &SessionId);
 }
 
 /// A request to attach to a call.
 #[derive(Clone, Debug)]
 pub struct Attach {
-    /// The call.
+    /// The call's id.
     pub call: CallId,
-    /// The last event seen; 0 for the beginning.
+    /// The number of the last event that the reader has; 0 for none.
     pub after: u64,
-    /// The id of a returning [reader](crate::CallControl::reader).
+    /// The id of this [reader](crate::CallControl::reader), if it returns.
     pub reader: Option<u64>,
     /// The session owner's epoch, as in [`Call::epoch`].
     pub epoch: Option<Epoch>,
@@ -115,7 +119,7 @@ pub struct Attach {
 }
 
 impl Attach {
-    /// A new reader, starting after this event.
+    /// Makes a request for a new reader that starts after this event.
     #[must_use]
     pub fn new(call: CallId, after: u64) -> Self {
         Self {
@@ -128,48 +132,49 @@ impl Attach {
     }
 }
 
-/// The guard of an expected call.
+/// A guard that counts an expected call until it is dropped.
 pub type Expected = Box<dyn Send + Sync>;
 
 /// A worker in this process.
 pub trait WorkerHere {
-    /// Starts a call without waiting. Call within a runtime.
+    /// Starts a call without waiting. Call this within a runtime.
     ///
-    /// The tool may run until it waits. A call that ends by then has [ended](crate::CallEvents::ended) on return.
+    /// The tool may run until it first waits. A call that ends by then has [ended](crate::CallEvents::ended) when this
+    /// returns.
     ///
     /// # Errors
-    /// As [`Worker::start`], which the caller then tries.
+    /// As for [`Worker::start`], which the caller then tries instead.
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure>;
 }
 
-/// A set of workers.
+/// A set of workers that calls can run on.
 pub trait WorkerSet: Send + Sync + 'static {
-    /// Adds or replaces a worker. Running calls continue.
+    /// Adds a worker, or replaces one with the same id. Running calls continue.
     fn add(&self, worker: Arc<dyn Worker>);
 
-    /// Removes a worker for new calls.
+    /// Removes a worker, which then gets no new calls.
     fn remove(&self, worker: &WorkerId);
 }
 
 /// A worker's description of itself.
 #[derive(Clone, Debug)]
 pub struct Announcement {
-    /// The id.
+    /// The worker's id.
     pub worker: WorkerId,
-    /// The pool.
+    /// The worker's pool.
     pub pool: Arc<str>,
-    /// The catalog, once the backend is ready.
+    /// The pool's catalog, once the backend is ready.
     pub catalog: Option<Arc<PoolCatalog>>,
-    /// Why it is not ready, or what is degraded.
+    /// Why the worker is not ready, or which part of it is degraded.
     pub detail: Option<String>,
 }
 
 impl Announcement {
-    /// The [detail](Self::detail) of a first start.
+    /// The [detail](Self::detail) of a worker during its first start.
     pub const STARTING: &str = "starting";
-    /// The detail while the worker finishes its calls.
+    /// The detail of a worker that leaves and finishes its calls.
     pub const LEAVING: &str = "the worker is leaving";
-    /// The detail of a removed pool, for which nodes need not wait.
+    /// The detail of a worker whose pool was removed. Nodes need not wait for this pool.
     pub const REMOVED: &str = "the pool was removed from the worker's configuration";
 
     /// Whether the worker is leaving.
@@ -186,10 +191,10 @@ impl Announcement {
     }
 }
 
-/// A resource update from a worker.
+/// An update of a resource, as reported by a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceUpdated {
-    /// The URI.
+    /// The resource's URI.
     pub uri: String,
     /// The parameters of `notifications/resources/updated`.
     pub params: RawJson,
@@ -198,10 +203,10 @@ pub struct ResourceUpdated {
 /// The load of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerLoad {
-    /// Calls running.
+    /// Number of calls that run.
     pub running: usize,
-    /// Calls waiting.
+    /// Number of calls that wait.
     pub queued: usize,
-    /// Calls that can run at once; 0 while disconnected.
+    /// Number of calls that can run at once; 0 while disconnected.
     pub capacity: usize,
 }

@@ -95,7 +95,7 @@ pub(super) async fn trimming(store: &Store, capacity: usize) {
     let kept = store.log.read(&id, oldest, capacity * 2).await.unwrap();
     assert_eq!(kept.events.len(), capacity, "all that is kept");
 
-    // An append may exceed the capacity.
+    // One append may exceed the capacity of a stream.
     let many = vec!["m"; capacity * 2];
     let appended = store.log.append(&id, epoch, append(at(start, last), &many));
     let appended = appended.await.unwrap();
@@ -131,7 +131,7 @@ pub(super) async fn fencing(store: &Store) {
     assert_eq!(nothing, Err(LogError::Store(StoreError::Stale)));
     let fresh = append(start, &["new"]);
     store.log.append(&id, new, fresh).await.unwrap();
-    // The stream's ids have a new epoch.
+    // A stream that was created anew has ids with a new epoch.
     let oldest = store.log.oldest(&id, start.stream).await;
     assert_eq!(oldest, Ok(start));
     let page = store.log.read(&id, start, 10).await.unwrap();
@@ -180,7 +180,7 @@ pub(super) async fn repeated_appends(store: &Store) {
     assert_eq!(page.events.len(), 3, "nothing is there twice");
 }
 
-/// A repetition arrives after later appends.
+/// Tests an append that is repeated after later appends.
 pub(super) async fn late_repetitions(store: &Store) {
     let (id, epoch) = session(store).await;
     let entry = entry(1);
@@ -260,7 +260,7 @@ pub(super) async fn concurrent_appends(store: &Store) {
             loop {
                 let piece = append(after, &[&texts[0], &texts[1]]);
                 match log.append(&id, epoch, piece).await {
-                    // Appends of equal length leave the same position.
+                    // An append of equal length leads to the same position.
                     Ok(_) | Err(LogError::Store(StoreError::Stale)) => {}
                     Err(error) => panic!("{error}"),
                 }
@@ -288,7 +288,7 @@ pub(super) async fn concurrent_appends(store: &Store) {
     }
 }
 
-/// A cursor is valid in its own session only.
+/// Tests that a cursor is valid only in its own session.
 pub(super) async fn cursors_of_other_sessions(store: &Store) {
     let (one, epoch) = session(store).await;
     let (other, others_epoch) = session(store).await;

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 
 use crate::{Membership, NodeId, NodeInfo, StoreError};
 
-/// Runs before the method with this name. An error replaces the method's result.
+/// A hook that gets the name of a method and runs before it. An error of the hook replaces the method's result.
 type Before = dyn Fn(&'static str) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync;
 
 /// A membership with a hook of the test before each method.
@@ -19,7 +19,7 @@ pub struct Intercepted {
 }
 
 impl Intercepted {
-    /// Calls `before` with the name of each method, and continues if it succeeds.
+    /// Wraps a membership: each method calls `before` with its name, and continues if `before` succeeds.
     pub fn new<F>(
         inner: Arc<dyn Membership>,
         before: impl Fn(&'static str) -> F + Send + Sync + 'static,

@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallReport {
-    /// The id.
+    /// The call's id.
     pub id: String,
-    /// The method.
+    /// The MCP method.
     pub method: String,
-    /// The tool, prompt or resource.
+    /// The name of the tool or prompt, or the resource.
     pub target: Option<String>,
-    /// The session; `None` for modern calls.
+    /// The call's session; `None` for modern calls.
     pub session: Option<String>,
     /// The client's name and version.
     pub client: Option<String>,
     /// The [mark](super::mark_of) of the principal.
     pub principal: String,
-    /// The worker, once one has accepted the call.
+    /// The worker that accepted the call, if one has.
     pub worker: Option<String>,
     /// Whether the call is journaled and runs once.
     pub journaled: bool,
-    /// Whether a modern client sent it.
+    /// Whether a modern client sent the call.
     pub modern: bool,
     /// Milliseconds since this node began the call.
     pub age_ms: u64,
-    /// The state.
+    /// The call's state.
     pub state: CallState,
 }
 
@@ -54,14 +54,14 @@ pub struct ErrorReport {
     pub method: Option<String>,
     /// The tool, prompt or resource.
     pub target: Option<String>,
-    /// The JSON-RPC code; 0 for a failed tool.
+    /// The JSON-RPC error code; 0 if a tool reported the failure.
     pub code: i64,
     /// Whether a tool reported the failure (`isError`).
     pub tool_failed: bool,
-    /// The error's or the tool's message, shortened.
+    /// The message of the error or the tool, shortened.
     pub message: String,
-    /// The session.
+    /// The session of the request.
     pub session: Option<String>,
-    /// The trace id, from the `traceparent` in `_meta`.
+    /// The request's trace id, from the `traceparent` in `_meta`.
     pub trace: Option<String>,
 }

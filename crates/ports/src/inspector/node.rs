@@ -8,19 +8,19 @@ use super::Step;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeReport {
-    /// The id.
+    /// The node's id.
     pub id: String,
     /// The release that the node runs.
     pub version: String,
     /// The roles: `edge`, `session`, `worker`.
     pub roles: Vec<String>,
-    /// Milliseconds since it started.
+    /// Milliseconds since the node started.
     pub uptime_ms: u64,
-    /// Whether the node is leaving.
+    /// Whether the node is leaving and gets no new work.
     pub draining: bool,
     /// The conditions that the node waits for before it is ready.
     pub waits_for: Vec<String>,
-    /// Why the store does not serve this node.
+    /// Why the store does not serve this node, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_trouble: Option<String>,
     /// Sessions in memory.
@@ -38,10 +38,10 @@ pub struct NodeReport {
     /// The pools, as known to the node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolReport>,
-    /// Rates of the last minutes, oldest first.
+    /// Rates of the last minutes, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Rates of nodes that are gone.
+    /// Rates of nodes that are gone, as this node remembers them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<Remembered>,
 }
@@ -52,7 +52,7 @@ pub struct NodeReport {
 pub struct Remembered {
     /// The other node's id.
     pub node: String,
-    /// The other node's rates, oldest first.
+    /// The other node's rates, the oldest first.
     pub steps: Vec<Step>,
 }
 
@@ -60,9 +60,9 @@ pub struct Remembered {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PoolReport<W = WorkerReport> {
-    /// The name.
+    /// The pool's name.
     pub name: String,
-    /// Whether a worker takes calls.
+    /// Whether a worker of the pool accepts calls.
     pub ready: bool,
     /// Number of tools.
     pub tools: usize,
@@ -74,7 +74,7 @@ pub struct PoolReport<W = WorkerReport> {
     pub left_out: Vec<String>,
     /// Tools whose listed schemas are shortened, and how.
     pub cut: Vec<String>,
-    /// The workers.
+    /// The pool's workers.
     pub workers: Vec<W>,
 }
 
@@ -82,20 +82,20 @@ pub struct PoolReport<W = WorkerReport> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkerReport {
-    /// The id.
+    /// The worker's id.
     pub id: String,
-    /// Whether the worker says that it takes calls.
+    /// Whether the worker says that it accepts calls.
     pub ready: bool,
-    /// Whether the connection to the worker is open.
+    /// Whether this node's connection to the worker is open.
     pub reachable: bool,
-    /// Whether the circuit breaker holds back calls.
+    /// Whether the worker's circuit breaker is open, so that it gets no calls.
     pub circuit_open: bool,
-    /// Calls running, for all nodes.
+    /// Number of calls that run at the worker, from all nodes.
     pub running: usize,
-    /// Calls waiting, for all nodes.
+    /// Number of calls that wait at the worker, from all nodes.
     pub queued: usize,
-    /// Calls that can run at once.
+    /// Number of calls that can run at once.
     pub capacity: usize,
-    /// Why it is not ready, or what is degraded.
+    /// Why the worker is not ready, or which part of it is degraded.
     pub detail: Option<String>,
 }

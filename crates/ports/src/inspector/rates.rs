@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The upper bounds of latency buckets, in microseconds. One more bucket holds longer times. Each bound is about 1.5
-/// times the last. Nodes exchange the buckets: a change needs a new member beside [`Step::latency`].
+/// The upper bounds of the latency buckets, in microseconds. One more bucket holds longer times. Each bound is about
+/// 1.5 times the previous one. Nodes exchange the buckets, so other bounds need a new member beside [`Step::latency`].
 pub const LATENCY_BOUNDS: [u64; 27] = [
     250,
     500,
@@ -51,7 +51,7 @@ impl LatencyHistogram {
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The counts, for [`quantile`].
+    /// Returns the counts of all buckets, for [`quantile`].
     pub fn counts(&self) -> Vec<u64> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         self.buckets.iter().map(read).collect()
@@ -70,21 +70,21 @@ impl LatencyHistogram {
 pub struct Outcomes {
     /// Answered with a result.
     pub ok: u64,
-    /// Errors of the request or the tool.
+    /// Ended with an error of the request or the tool.
     pub rejected: u64,
-    /// Shoal's errors: overloaded, not executed, outcome unknown, deadline, internal.
+    /// Ended with an error of Shoal: overloaded, not executed, outcome unknown, deadline, internal.
     pub failed: u64,
-    /// Cancelled or abandoned requests.
+    /// Cancelled by the client, or abandoned.
     pub cancelled: u64,
 }
 
 impl Outcomes {
-    /// The total.
+    /// Returns the number of all requests.
     pub fn total(&self) -> u64 {
         self.ok + self.rejected + self.failed + self.cancelled
     }
 
-    /// Adds other counts.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.ok += other.ok;
         self.rejected += other.rejected;
@@ -102,15 +102,16 @@ pub(super) fn add_latency(sum: &mut Vec<u64>, more: &[u64]) {
     }
 }
 
-/// The events of one time step.
+/// The events of one step of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Step {
-    /// The beginning, in seconds since 1970, a multiple of the step.
+    /// When the step begins, in seconds since 1970. A multiple of the step's length.
     pub at: u64,
-    /// Requests that ended.
+    /// Requests that ended within the step, by outcome.
     pub outcomes: Outcomes,
-    /// Counts by [`LATENCY_BOUNDS`], and one for longer times, without cancelled requests. May be empty.
+    /// Latencies of requests that were not cancelled: counts by [`LATENCY_BOUNDS`], and one for longer times. May be
+    /// empty.
     pub latency: Vec<u64>,
     /// Sessions, live or passivated.
     pub sessions: u64,
@@ -121,7 +122,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Adds another node's counts for the same step.
+    /// Adds the counts of another node for the same step.
     pub fn add(&mut self, other: &Self) {
         self.outcomes.add(&other.outcomes);
         self.sessions += other.sessions;
@@ -131,7 +132,8 @@ impl Step {
     }
 }
 
-/// The time, in microseconds, within which a part of the requests was answered, interpolated. `None` without requests.
+/// Returns the time, in microseconds, within which this part of the requests was answered. Interpolates within a
+/// bucket. `None` without requests.
 pub fn quantile(latency: &[u64], part: f64) -> Option<u64> {
     let total: u64 = latency.iter().sum();
     if total == 0 {

@@ -8,7 +8,7 @@ use super::CallReport;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionReport {
-    /// The id.
+    /// The session's id.
     pub id: String,
     /// The [mark](super::mark_of) of the principal.
     pub principal: String,
@@ -18,19 +18,19 @@ pub struct SessionReport {
     pub revision: Option<String>,
     /// Whether all answers use one stream (HTTP+SSE, stdio).
     pub single_stream: bool,
-    /// Whether the session is in memory, or passivated.
+    /// Whether the session is in memory. Otherwise it is passivated.
     pub live: bool,
-    /// The status of a task; `ended` while passivated.
+    /// The task's status, if the session is a task; `ended` while passivated.
     pub task: Option<String>,
     /// Requests in flight.
     pub in_flight: usize,
-    /// Streams that are being written.
+    /// Number of streams that the node is writing.
     pub streams: usize,
-    /// Written streams that have a reader.
+    /// Number of these streams that a client reads.
     pub streams_read: usize,
     /// Milliseconds since the last use.
     pub idle_ms: u64,
-    /// The ownership epoch: the number of claims.
+    /// The session's epoch, which counts its claims.
     pub epoch: u64,
 }
 
@@ -40,15 +40,15 @@ pub struct SessionReport {
 pub struct SessionDetail {
     /// The summary.
     pub session: SessionReport,
-    /// The client's log level; `None` while passivated.
+    /// The log level that the client set; `None` while passivated.
     pub log_level: Option<String>,
     /// The first subscribed URIs, shortened.
     pub subscriptions: Vec<String>,
     /// Total number of subscriptions.
     pub subscriptions_total: usize,
-    /// The first streams.
+    /// The first streams that the node is writing.
     pub streams: Vec<StreamReport>,
-    /// The running calls.
+    /// The session's running calls.
     pub calls: Vec<CallReport>,
 }
 
@@ -58,8 +58,8 @@ pub struct SessionDetail {
 pub struct StreamReport {
     /// The id of the newest event.
     pub last: String,
-    /// Whether it is the standalone stream.
+    /// Whether this is the standalone stream.
     pub standalone: bool,
-    /// Whether a connection reads it.
+    /// Whether a client reads the stream.
     pub read: bool,
 }

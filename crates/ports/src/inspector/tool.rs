@@ -12,9 +12,9 @@ use super::rates::add_latency;
 pub struct ToolReport {
     /// The name that clients call.
     pub name: String,
-    /// The title, shortened.
+    /// The tool's title, shortened.
     pub title: Option<String>,
-    /// The description, shortened.
+    /// The tool's description, shortened.
     pub description: Option<String>,
     /// The pool that serves the tool.
     pub pool: String,
@@ -24,7 +24,7 @@ pub struct ToolReport {
     pub recent: RecentCalls,
 }
 
-/// The annotations of a tool, if given.
+/// The annotations that a tool's definition contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolAnnotations {
@@ -42,17 +42,17 @@ pub struct ToolAnnotations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecentCalls {
-    /// Seconds covered; 0 if calls are not counted.
+    /// The number of seconds that the counts cover; 0 if calls are not counted.
     pub seconds: u64,
-    /// The outcomes.
+    /// The calls by outcome.
     pub outcomes: Outcomes,
-    /// The latencies, as in [`Step::latency`](super::Step::latency).
+    /// The calls' latencies, as in [`Step::latency`](super::Step::latency).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<u64>,
 }
 
 impl RecentCalls {
-    /// Adds calls of the same seconds.
+    /// Adds the counts of other calls in the same seconds.
     pub fn add(&mut self, outcomes: &Outcomes, latency: &[u64]) {
         self.outcomes.add(outcomes);
         add_latency(&mut self.latency, latency);

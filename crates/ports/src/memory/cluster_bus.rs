@@ -1,17 +1,17 @@
-//! The bus of a cluster of one process.
+//! The cluster bus within one process.
 
 use async_trait::async_trait;
 
 use super::MemoryStore;
 use crate::{ClusterBus, ClusterEvent, ClusterSubscription, StoreError};
 
-/// Events that a subscriber may lag behind.
+/// Maximum number of events by which a subscriber may lag behind.
 pub(super) const BACKLOG: usize = 1024;
 
 #[async_trait]
 impl ClusterBus for MemoryStore {
     async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError> {
-        // An error means that there are no subscribers.
+        // Sending fails only if there are no subscribers.
         let _ = self.subscribers.send(Ok(event));
         Ok(())
     }

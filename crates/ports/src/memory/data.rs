@@ -33,13 +33,13 @@ settings! {
     }
 }
 
-/// A session's lock is held for one step.
+/// The data of the embedded store. Each session has a lock, which is held for one step.
 pub(super) struct Data {
     pub(super) limits: MemoryLimits,
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
     pub(super) leases: DashMap<NodeId, Lease>,
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
-    /// With expiry, as in the next two fields.
+    /// Remembered until the time beside it, like the next two fields.
     pub(super) pools: Mutex<Option<(Vec<String>, Instant)>>,
     pub(super) catalogs: DashMap<String, (Vec<u8>, Instant)>,
     pub(super) names: Mutex<Option<(BTreeMap<String, String>, Instant)>>,
@@ -52,12 +52,12 @@ pub(super) struct Lease {
 }
 
 pub(super) struct SessionData {
-    /// The epoch in event ids.
+    /// The epoch that event ids contain.
     pub(super) log: u32,
     pub(super) principal: Principal,
     pub(super) owner: Option<NodeId>,
     pub(super) epoch: Epoch,
-    /// When it last changed owner.
+    /// When the session last changed its owner.
     pub(super) came: Option<Instant>,
     pub(super) record: Bytes,
     pub(super) expires: Instant,
@@ -73,7 +73,7 @@ pub(super) struct StreamData {
     pub(super) trimmed: u64,
     pub(super) events: VecDeque<Bytes>,
     pub(super) finished: Option<Instant>,
-    /// An earlier position, for dropping events by age.
+    /// An earlier time and the position then, for dropping events by age.
     pub(super) mark: Option<(Instant, u64)>,
     pub(super) journal: Vec<JournaledCall>,
     pub(super) delivery: Option<DeliveryId>,
@@ -117,7 +117,7 @@ impl StreamData {
         }
     }
 
-    /// Returns the bytes dropped.
+    /// Drops the oldest events. Returns the number of bytes freed.
     pub(super) fn trim(&mut self, up_to: u64) -> usize {
         let mut freed = 0;
         while self.trimmed < up_to
@@ -126,7 +126,7 @@ impl StreamData {
             freed += event.len();
             self.trimmed += 1;
         }
-        // Release the memory of a burst.
+        // Give back memory that only a burst needed.
         if self.events.capacity() > 4 * self.events.len() + 64 {
             self.events.shrink_to_fit();
         }
@@ -152,7 +152,7 @@ impl Data {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Runs one step on a live session.
+    /// Runs one step on a session that has not expired.
     pub(super) fn with<T>(
         &self,
         session: &SessionId,
@@ -170,7 +170,7 @@ impl Data {
         step(&mut data)
     }
 
-    /// Like [`Data::with`], for the newest owner only.
+    /// Like [`Data::with`], but only for the session's newest owner.
     pub(super) fn with_owner<T>(
         &self,
         session: &SessionId,
@@ -192,7 +192,8 @@ impl Data {
             .is_some_and(|lease| lease.until > Instant::now())
     }
 
-    /// Reserves room, trimming the session first. A call's end may exceed the store's limit.
+    /// Reserves room for events of a session, for which it may drop older ones. The event that ends a call may exceed
+    /// the store's limit.
     pub(super) fn reserve(
         &self,
         data: &mut SessionData,
@@ -235,7 +236,7 @@ impl Data {
         self.drop_streams(data, |stream| stream.finished.is_some());
     }
 
-    /// Drops data past its retention time.
+    /// Drops the session's finished streams and old events that are past their retention time.
     pub(super) fn drop_expired_streams(&self, data: &mut SessionData, now: Instant) {
         let retention = self.limits.retention;
         self.drop_streams(data, |stream| {

@@ -1,4 +1,4 @@
-//! Ownership and records in memory.
+//! The directory of sessions in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl Directory for MemoryStore {
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.data.with_owner(session, epoch, |data| {
             self.data.drop_streams(data, |_| true);
-            // Holders of this entry then see it as expired.
+            // Code that still holds this entry then sees the session as expired.
             data.expires = Instant::now();
             Ok(())
         })?;

@@ -1,4 +1,4 @@
-//! Streams in memory.
+//! The event log in memory.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -16,7 +16,7 @@ const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
 impl Data {
-    /// Returns the new position and whether the stream has finished; `None` after its end.
+    /// Appends to the stream. Returns its new position and whether it has finished; `None` if it had finished before.
     fn append(
         &self,
         data: &mut SessionData,

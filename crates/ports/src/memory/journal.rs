@@ -1,4 +1,4 @@
-//! Running calls in memory.
+//! The journal in memory.
 
 use async_trait::async_trait;
 use shoal_protocol::EventId;

@@ -1,4 +1,4 @@
-//! The nodes in memory.
+//! Membership in memory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use crate::{CellRate, QuotaCells, QuotaKey, StoreError, Taken};
 
 const MOST_BYTES: usize = 32 << 20;
-/// Bytes of a bucket without its name.
+/// Estimated bytes of a bucket, without its name.
 const BUCKET: usize = 128;
 
-/// The buckets of this process. Above the limit, it forgets full ones first.
+/// The quota buckets of this process. Above the memory limit, full buckets are dropped first.
 #[derive(Debug)]
 pub struct MemoryQuotas {
     began: Instant,
@@ -71,7 +71,7 @@ impl Buckets {
         self.full.insert(key.clone(), full);
     }
 
-    /// Leaves a quarter free.
+    /// Drops buckets until a quarter of the memory is free.
     fn make_room(&mut self, now: u64, most_bytes: usize) {
         let Self { full, bytes } = self;
         let mut forget = |key: &QuotaKey| *bytes -= bytes_of(key);

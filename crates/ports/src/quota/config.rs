@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::gcra::LONGEST_FILL;
 use super::{CellRate, Rate};
 
-/// Bounded because every request checks all quotas.
+/// Maximum number of quotas, because every request checks all of them.
 const MOST: usize = 32;
 const LONGEST_NAME: usize = 64;
 const MOST_TOOLS: usize = 256;
@@ -47,7 +47,7 @@ pub enum QuotaPer {
 }
 
 impl QuotaConfig {
-    /// The bucket of one subject, for a rate.
+    /// Returns the size and refill interval of each subject's bucket. `None` without a rate.
     pub fn cells(&self) -> Option<CellRate> {
         let rate = self.rate?;
         Some(CellRate::new(rate, self.burst.unwrap_or(rate.count())))
@@ -56,7 +56,7 @@ impl QuotaConfig {
     /// Checks all quotas.
     ///
     /// # Errors
-    /// The first fault.
+    /// The first fault that was found.
     pub fn check_all(all: &[Self]) -> Result<(), String> {
         if all.len() > MOST {
             return Err(format!("there may be {MOST} quotas at most"));

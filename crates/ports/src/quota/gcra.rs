@@ -1,10 +1,10 @@
-//! The arithmetic of GCRA, in nanoseconds.
+//! The arithmetic of GCRA (the generic cell rate algorithm), in nanoseconds.
 
 use std::time::Duration;
 
 use super::Rate;
 
-/// The longest fill time for which arithmetic is exact, in Redis too.
+/// The longest time to fill a bucket for which the arithmetic is exact, also in Redis.
 pub(super) const LONGEST_FILL: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A bucket's size and refill interval.
@@ -17,14 +17,14 @@ pub struct CellRate {
 /// The result of asking for tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The number taken.
+    /// The number of tokens taken.
     Cells(u32),
-    /// Enough tokens will be there after this time.
+    /// The bucket will have enough tokens after this time.
     Later(Duration),
 }
 
 impl CellRate {
-    /// Combines a rate with a bucket size.
+    /// Makes a bucket of `burst` tokens that refills at `rate`.
     pub fn new(rate: Rate, burst: u32) -> Self {
         Self {
             interval: rate.interval(),
@@ -32,7 +32,7 @@ impl CellRate {
         }
     }
 
-    /// The share of one in `of`, at least `need` tokens.
+    /// Returns the share of one of `of` equal parts, but at least `need` tokens.
     pub fn share(self, of: usize, need: u32) -> Self {
         let of = u32::try_from(of).unwrap_or(u32::MAX).max(1);
         Self {
@@ -41,22 +41,23 @@ impl CellRate {
         }
     }
 
-    /// Tokens in a full bucket.
+    /// Returns the number of tokens in a full bucket.
     pub fn burst(self) -> u32 {
         self.burst
     }
 
-    /// Nanoseconds until one token comes back.
+    /// Returns the nanoseconds until one token comes back.
     pub fn interval(self) -> u64 {
         self.interval
     }
 
-    /// Nanoseconds until an empty bucket is full.
+    /// Returns the nanoseconds until an empty bucket is full.
     pub fn fill(self) -> u64 {
         self.interval.saturating_mul(u64::from(self.burst))
     }
 
-    /// Takes tokens at `now`. `full` is when the bucket will be full, before and after.
+    /// Takes tokens at `now`. The parameter `full` and the returned number are the times at which the bucket will be
+    /// full.
     pub(crate) fn take(self, full: u64, now: u64, need: u32, want: u32) -> (u64, Taken) {
         let empty = now.saturating_add(self.fill());
         let full = full.clamp(now, empty);
@@ -69,7 +70,7 @@ impl CellRate {
         (full + u64::from(cells) * self.interval, Taken::Cells(cells))
     }
 
-    /// Returns tokens, as [`take`](Self::take) takes them.
+    /// Returns tokens to the bucket. The parameters are as for [`take`](Self::take).
     pub(crate) fn give_back(self, full: u64, now: u64, cells: u32) -> u64 {
         let less = self.interval.saturating_mul(u64::from(cells));
         full.saturating_sub(less).max(now)

@@ -36,11 +36,11 @@ impl Unit {
     }
 }
 
-/// The arithmetic cannot tell higher rates apart.
+/// Maximum rate per second, above which the arithmetic cannot tell rates apart.
 const FASTEST: u64 = 100_000;
 
 impl Rate {
-    /// The number.
+    /// Returns the number per unit of time.
     pub fn count(self) -> u32 {
         self.count
     }
