@@ -1,4 +1,4 @@
-//! Client capabilities for server-to-client requests.
+//! The client capabilities that requests from server to client need.
 
 use crate::{Method, RawJson, RawObject, RpcError, code};
 
@@ -16,7 +16,7 @@ pub enum ClientCapability {
 }
 
 impl ClientCapability {
-    /// The capability that a server's request needs, if allowed.
+    /// Returns the capability that a server's request needs. `None` if the method is not allowed.
     pub fn needed_by(method: &Method, params: Option<&RawJson>) -> Option<Self> {
         match method {
             Method::CreateMessage => Some(Self::Sampling),
@@ -35,7 +35,7 @@ impl ClientCapability {
         }
     }
 
-    /// The `ClientCapabilities` object with this capability alone.
+    /// Returns a `ClientCapabilities` object with only this capability.
     pub fn as_capabilities(self) -> RawJson {
         RawJson::from_static(match self {
             Self::Sampling => r#"{"sampling":{}}"#,
@@ -45,7 +45,7 @@ impl ClientCapability {
         })
     }
 
-    /// `MissingRequiredClientCapabilityError` (2026-07-28).
+    /// Returns the error `MissingRequiredClientCapabilityError` (2026-07-28).
     pub fn missing(self) -> RpcError {
         let data = format!(
             r#"{{"requiredCapabilities":{}}}"#,

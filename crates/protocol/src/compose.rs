@@ -4,7 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::{RawJson, RequestId, RpcError};
 
-/// `{"jsonrpc":"2.0","id":…,"result":…}`
+/// Writes `{"jsonrpc":"2.0","id":…,"result":…}`.
 pub fn response(id: &RequestId, result: &RawJson) -> Bytes {
     join([
         br#"{"jsonrpc":"2.0","id":"#.as_slice(),
@@ -15,7 +15,7 @@ pub fn response(id: &RequestId, result: &RawJson) -> Bytes {
     ])
 }
 
-/// `{"jsonrpc":"2.0","id":…,"error":…}`
+/// Writes `{"jsonrpc":"2.0","id":…,"error":…}`.
 pub fn error_response(id: &RequestId, error: &RpcError) -> Bytes {
     let error = error.to_json();
     join([
@@ -27,7 +27,7 @@ pub fn error_response(id: &RequestId, error: &RpcError) -> Bytes {
     ])
 }
 
-/// An error response without an id, for an unreadable message, as 2025-11-25 requires.
+/// Writes an error response without an id, as 2025-11-25 requires for an unreadable message.
 pub fn error_response_without_id(error: &RpcError) -> Bytes {
     join([
         br#"{"jsonrpc":"2.0","error":"#.as_slice(),
@@ -36,7 +36,7 @@ pub fn error_response_without_id(error: &RpcError) -> Bytes {
     ])
 }
 
-/// `{"jsonrpc":"2.0","id":…,"method":…,"params":…}`
+/// Writes `{"jsonrpc":"2.0","id":…,"method":…,"params":…}`.
 pub fn request(id: &RequestId, method: &str, params: Option<&RawJson>) -> Bytes {
     let method = RawJson::of(method);
     let head: [&[u8]; 4] = [
@@ -48,7 +48,7 @@ pub fn request(id: &RequestId, method: &str, params: Option<&RawJson>) -> Bytes 
     with_params(&head, params)
 }
 
-/// `{"jsonrpc":"2.0","method":…,"params":…}`
+/// Writes `{"jsonrpc":"2.0","method":…,"params":…}`.
 pub fn notification(method: &str, params: Option<&RawJson>) -> Bytes {
     let head: &[u8] = br#"{"jsonrpc":"2.0","method":"#;
     if is_plain(method) {
@@ -62,7 +62,7 @@ fn is_plain(text: &str) -> bool {
         .all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
-/// A batch of already composed messages.
+/// Joins composed messages into a batch.
 pub fn batch(messages: &[Bytes]) -> Bytes {
     let mut text = BytesMut::with_capacity(messages.iter().map(|m| m.len() + 1).sum::<usize>() + 2);
     text.put_u8(b'[');

@@ -1,15 +1,15 @@
-//! Limits nesting, to protect recursive parsers.
+//! Limits the nesting of JSON text, to protect recursive parsers.
 
 use memchr::memchr2;
 
-/// Texts up to this length have their brackets counted first.
+/// Maximum length, in bytes, of texts whose brackets are counted first.
 const SHORT: usize = 1024;
 
 /// Whether `text` nests at most `limit` levels deep.
 ///
-/// One pass without allocation. `text` may be invalid.
+/// Takes one pass without allocation. `text` may be invalid JSON.
 pub fn nesting_within(text: &[u8], limit: usize) -> bool {
-    // Counting brackets is cheaper than finding strings.
+    // Counting brackets is cheaper than skipping strings.
     let opens = || text.iter().filter(|&&byte| byte | 0x20 == b'{').count();
     if text.len() <= limit || text.len() <= SHORT && opens() <= limit {
         return true;
@@ -35,7 +35,7 @@ pub fn nesting_within(text: &[u8], limit: usize) -> bool {
 
 const STEP: usize = 16;
 
-/// The closing quote of the string at `start`, or the text's end.
+/// Returns the position of the quote that ends the string at `start`, or the text's end.
 pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     // Most strings end within two steps, before a search would pay.
@@ -56,7 +56,7 @@ pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     search_end(text, at)
 }
 
-/// Searches long strings. Separate, so that short ones need fewer registers.
+/// Searches long strings for their end. A separate function, so that short strings need fewer registers.
 #[inline(never)]
 fn search_end(text: &[u8], mut at: usize) -> usize {
     while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -69,7 +69,7 @@ fn search_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Sets the bits of quotes and backslashes, lowest byte first.
+/// Sets the bits at quotes and backslashes, the lowest byte first.
 fn ends(step: &[u8; STEP]) -> u128 {
     u128::from_le_bytes(step.map(|byte| match byte {
         b'"' | b'\\' => 0xff,

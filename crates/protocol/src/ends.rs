@@ -1,4 +1,4 @@
-//! Identifies an unreadable line by its ends.
+//! Identifies a message that cannot be read by the two ends of its line.
 
 use crate::{RawJson, RequestId};
 
@@ -7,14 +7,14 @@ const KEPT: usize = 512;
 const VERSION_FIRST: &[u8] = br#""jsonrpc":"2.0","#;
 const VERSION_LAST: &[u8] = br#","jsonrpc":"2.0""#;
 
-/// The ends of a line that is too long or invalid.
+/// The first and last bytes of a line that is too long or invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
-/// The kind of a line.
+/// The kind of message in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spotted {
     /// A request with this id.
@@ -41,12 +41,12 @@ impl Ends {
         self.tail.drain(..surplus);
     }
 
-    /// The beginning.
+    /// Returns the first bytes of the line.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Identifies the line, if its spelling leaves no doubt.
+    /// Returns the kind and id of the message, if its spelling leaves no doubt.
     ///
     /// The envelope must be at the start (`{"jsonrpc":"2.0","id":7,"result":`) or the end (`,"jsonrpc":"2.0","id":7}`),
     /// as the official SDKs write it. There it cannot be a part of parameters or a result.
@@ -114,7 +114,7 @@ fn trailing_id(tail: &[u8]) -> Option<&[u8]> {
     Some(&rest[at + NAME.len()..])
 }
 
-/// Reads an id that is unambiguous and occurs in the line.
+/// Reads an id if it is unambiguous and stands in the line as a whole.
 fn read(id: &[u8], line: &[u8]) -> Option<RequestId> {
     let plain = match id {
         [b'"', inner @ .., b'"'] => !inner.iter().any(|byte| matches!(byte, b'"' | b'\\')),

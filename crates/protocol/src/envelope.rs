@@ -1,4 +1,4 @@
-//! Reads JSON-RPC messages. Parameters stay raw.
+//! Reads JSON-RPC messages, leaving parameters and results as raw text.
 
 use std::borrow::Cow;
 
@@ -22,18 +22,18 @@ pub enum Body {
 /// One JSON-RPC message.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// A request, to answer once.
+    /// A request, which gets one answer.
     Request(Request),
     /// A notification.
     Notification(Notification),
-    /// A response to Shoal's request.
+    /// A response to a request of Shoal's.
     Response(Response),
 }
 
 /// A JSON-RPC request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The sender's id.
+    /// The id that the sender chose.
     pub id: RequestId,
     /// The method.
     pub method: Method,
@@ -44,7 +44,7 @@ pub struct Request {
 /// A JSON-RPC notification.
 #[derive(Clone, Debug)]
 pub struct Notification {
-    /// The method.
+    /// The notification's method.
     pub method: Method,
     /// The raw parameters, an object.
     pub params: Option<RawJson>,
@@ -53,9 +53,9 @@ pub struct Notification {
 /// A JSON-RPC response.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The request's id.
+    /// The id of the request that it answers.
     pub id: RequestId,
-    /// The result or error.
+    /// The result or error of the request.
     pub outcome: Outcome,
 }
 
@@ -64,7 +64,7 @@ pub struct Response {
 pub enum Outcome {
     /// The raw result.
     Result(RawJson),
-    /// The error.
+    /// The error object.
     Error(RpcError),
 }
 
@@ -72,9 +72,9 @@ pub enum Outcome {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct InvalidMessage {
-    /// The request id, if readable.
+    /// The message's id, if it can be read.
     pub id: Option<RequestId>,
-    /// The error to answer with.
+    /// The error to answer the sender with.
     pub error: RpcError,
 }
 
@@ -88,11 +88,11 @@ impl InvalidMessage {
 }
 
 impl Body {
-    /// Reads a client's body of at most `max_depth` levels, with unique member names.
+    /// Reads a client's body. It may nest at most `max_depth` levels, and member names must be unique.
     ///
     /// # Errors
-    /// As [`Body::parse`]; -32602 for parameters that are too long or repeat a member, -32600 for other parts. In a
-    /// batch, each invalid message has its own error.
+    /// As [`Body::parse`]; -32602 for parameters that are too long or repeat a member, -32600 for other such parts. In
+    /// a batch, each invalid message has its own error.
     pub fn from_client(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
         let check = |message: Message| {
             message.check_unique()?;
@@ -108,16 +108,17 @@ impl Body {
         })
     }
 
-    /// Reads a body of at most `max_depth` levels, as leniently as the official SDKs: with a byte order mark, `"error":
-    /// null` beside a result, or ids such as `7.0`.
+    /// Reads a body that nests at most `max_depth` levels. Accepts the faults that the official SDKs accept: a byte
+    /// order mark, `"error": null` beside a result, or ids such as `7.0`.
     ///
     /// # Errors
-    /// -32700 if the text is not JSON, -32600 if it is not a message; with the id if readable.
+    /// -32700 if the text is not JSON, -32600 if it is not a message. The error has the message's id if that can be
+    /// read.
     pub fn parse(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
         Self::read(text, max_depth, Repeated::Refused)
     }
 
-    /// Reads a server's body. The last of equal envelope members counts, as in the official SDKs.
+    /// Reads a body that a server sent. If the envelope repeats a member, the last one counts, as in the official SDKs.
     ///
     /// # Errors
     /// As [`Body::parse`].
@@ -183,7 +184,7 @@ impl Message {
     }
 
     fn read(text: &Bytes, repeated: Repeated) -> Result<Self, InvalidMessage> {
-        // Validates UTF-8 once instead of for each string.
+        // Validates UTF-8 once for the whole text instead of for each string.
         let read = match std::str::from_utf8(text) {
             Ok(text) => serde_json::from_str(text),
             Err(_) => serde_json::from_slice(text),
@@ -199,7 +200,7 @@ impl Message {
     }
 }
 
-/// The envelope's members.
+/// The members of a message's envelope.
 #[derive(Default)]
 struct Wire<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -214,11 +215,11 @@ struct Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Drops a null result or error beside another.
+    /// Drops a result or error that is null, if the other one is present.
     fn without_nulls(self) -> Self {
         let says = |value: &&RawValue| value.get() != "null";
         let error = self.error.filter(says);
-        // A lone null is the result.
+        // A null that stands alone is the result.
         let result = self.result.filter(|result| error.is_none() || says(result));
         Self {
             result,
@@ -238,7 +239,7 @@ impl<'a> Wire<'a> {
         let known = id.clone().and_then(Result::ok);
         let known = known.filter(|_| !(is_refused && self.has_two_ids));
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
-        // Parsers disagree on which of equal members counts.
+        // Refuse, because parsers disagree on which of two equal members counts.
         if let Some(name) = self.repeated.filter(|_| is_refused) {
             return Err(invalid(&format!(
                 "not a JSON-RPC message: duplicate field `{name}`"

@@ -2,7 +2,7 @@
 
 use crate::{LONGEST_MESSAGE, RawJson, RawObject, shown};
 
-/// The message of an error that lacks one.
+/// Stands in for the message that a peer's error lacks.
 const MALFORMED: &str = "the peer answered with an error that has no message";
 
 /// Error codes that Shoal emits (2026-07-28, Overview, Error Codes).
@@ -31,9 +31,9 @@ pub mod code {
     pub const OVERLOADED: i64 = 50_300;
     /// Shoal: the call was not executed.
     pub const NOT_EXECUTED: i64 = 50_301;
-    /// Shoal: the call started, with unknown effect.
+    /// Shoal: the call was started, but its effect is unknown.
     pub const OUTCOME_UNKNOWN: i64 = 50_002;
-    /// Shoal: the deadline passed.
+    /// Shoal: the call's deadline passed.
     pub const DEADLINE_EXCEEDED: i64 = 50_400;
     /// The client cancelled the request (LSP's code).
     pub const REQUEST_CANCELLED: i64 = -32_800;
@@ -45,7 +45,7 @@ pub mod code {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct RpcError {
-    /// One of [`code`], or a backend's own.
+    /// One of the codes in [`code`], or a backend's own.
     pub code: i64,
     /// The fault and the remedy, in one sentence.
     pub message: String,
@@ -67,24 +67,24 @@ impl RpcError {
         }
     }
 
-    /// Adds data.
+    /// Adds data to the error.
     #[must_use]
     pub fn with_data(mut self, data: RawJson) -> Self {
         self.data = Some(data);
         self
     }
 
-    /// -32600.
+    /// Makes an error with code -32600.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_REQUEST, message)
     }
 
-    /// -32602.
+    /// Makes an error with code -32602.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
-    /// -32601, naming the method.
+    /// Makes an error with code -32601 that names the method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
             code::METHOD_NOT_FOUND,
@@ -92,13 +92,14 @@ impl RpcError {
         )
     }
 
-    /// -32603.
+    /// Makes an error with code -32603.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// Reads a peer's error leniently. A code may be a whole number as float or text; otherwise it becomes -32603. A
-    /// text becomes the message. If a part is lost and data is missing, the whole error becomes the data.
+    /// Reads a peer's error, even if it is malformed. A code may be a whole number written as float or text; other
+    /// codes become -32603. An error that is a text becomes the message. If this loses a part and the error has no
+    /// data, the whole error becomes the data.
     pub fn from_json(json: &RawJson) -> Self {
         let Some(object) = RawObject::of(json) else {
             return match json.string() {
@@ -117,7 +118,7 @@ impl RpcError {
         }
     }
 
-    /// The error as JSON.
+    /// Writes the error as JSON.
     pub fn to_json(&self) -> RawJson {
         #[derive(serde::Serialize)]
         struct Wire<'a> {
@@ -141,7 +142,7 @@ fn code_in(code: &RawJson) -> Option<i64> {
         return Some(code);
     }
     let code: f64 = text.parse().ok()?;
-    // Larger numbers are inexact.
+    // Floats above this are inexact.
     (code.fract() == 0.0 && code.abs() < 9e15).then_some(code as i64)
 }
 

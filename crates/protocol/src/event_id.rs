@@ -4,7 +4,7 @@ use bytes::BufMut;
 
 use crate::shown;
 
-/// A stream within one session's log.
+/// The number of a stream in one session's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
@@ -21,13 +21,13 @@ impl std::fmt::Display for StreamId {
 
 /// An SSE event's id: unique within its session, and a cursor within its stream.
 ///
-/// On the wire `epoch-stream-sequence`, in lower-case hexadecimal. The random epoch of each log and claim exposes
-/// foreign cursors. Sequences continue across claims.
+/// It is written as `epoch-stream-sequence` in lower-case hexadecimal. The epoch is random for each log and claim, so
+/// that cursors from elsewhere are recognised. Sequences continue across claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId {
-    /// The log and claim that numbered the event.
+    /// The random number of the log and claim in which the event was numbered.
     pub epoch: u32,
-    /// The stream.
+    /// The stream of the event.
     pub stream: StreamId,
     /// Position in the stream, from 1; 0 is before the first event.
     pub sequence: u64,
@@ -91,7 +91,7 @@ impl std::str::FromStr for EventId {
     }
 }
 
-/// Accepts only `Display`'s spelling.
+/// Reads a number that is spelled as `Display` writes it.
 fn hex(text: &str) -> Option<u64> {
     let canonical = !text.is_empty()
         && text

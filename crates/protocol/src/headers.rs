@@ -1,21 +1,21 @@
-//! MCP's HTTP headers, and mirrored values (2026-07-28, Request Metadata).
+//! MCP's HTTP headers, some of which mirror values of the body (2026-07-28, Request Metadata).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::{RpcError, code, shown};
 
-/// The request's revision.
+/// The header with the request's revision.
 pub const MCP_PROTOCOL_VERSION: &str = "mcp-protocol-version";
-/// The legacy session.
+/// The header with the id of the legacy session.
 pub const MCP_SESSION_ID: &str = "mcp-session-id";
-/// Mirrors `method`.
+/// The header that mirrors `method`.
 pub const MCP_METHOD: &str = "mcp-method";
-/// Mirrors `params.name` or `params.uri`.
+/// The header that mirrors `params.name` or `params.uri`.
 pub const MCP_NAME: &str = "mcp-name";
 /// The prefix of headers that mirror tool arguments.
 pub const MCP_PARAM_PREFIX: &str = "mcp-param-";
-/// The event after which a legacy client resumes.
+/// The header with the event after which a legacy client resumes.
 pub const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(crate) const EXCERPT: usize = 128;
@@ -23,7 +23,7 @@ pub(crate) const EXCERPT: usize = 128;
 const SENTINEL_START: &str = "=?base64?";
 const SENTINEL_END: &str = "?=";
 
-/// A mismatch of headers and body, answered with `400` and -32020.
+/// A header that differs from the body, answered with `400` and -32020.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("header mismatch: {0}")]
 pub struct HeaderMismatch(pub String);
@@ -38,7 +38,7 @@ impl From<HeaderMismatch> for RpcError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedValue(pub String);
 
-/// Decodes a mirrored value: plain visible ASCII, or the Base64 sentinel.
+/// Decodes a header that mirrors a value: plain visible ASCII, or the Base64 sentinel.
 ///
 /// # Errors
 /// If the value has other characters, or its Base64 is not UTF-8.
@@ -64,7 +64,7 @@ pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMism
     Ok(EncodedValue(decoded))
 }
 
-/// Encodes a mirrored value.
+/// Encodes a value for a header that mirrors it.
 pub fn encode_value(value: &str) -> String {
     let plain = value.bytes().all(|b| (0x20..=0x7e).contains(&b))
         && value.trim() == value
@@ -76,7 +76,7 @@ pub fn encode_value(value: &str) -> String {
     }
 }
 
-/// Checks a header that may be encoded (`Mcp-Name`, `Mcp-Param-*`).
+/// Checks that a header, which may be encoded (`Mcp-Name`, `Mcp-Param-*`), equals a value of the body.
 ///
 /// # Errors
 /// If the header is missing, malformed or different.
@@ -85,7 +85,7 @@ pub fn expect_equal(name: &str, header: Option<&[u8]>, body: &str) -> Result<(),
     same(name, &value, body)
 }
 
-/// Checks a header that proxies read (`Mcp-Method`, `MCP-Protocol-Version`).
+/// Checks that a header that proxies read (`Mcp-Method`, `MCP-Protocol-Version`) equals a value of the body.
 ///
 /// # Errors
 /// If the header is missing or different.

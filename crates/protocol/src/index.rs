@@ -5,12 +5,12 @@ use std::ops::Range;
 use crate::RawJson;
 use crate::object::{key_is, spans};
 
-/// Look-ups of further members scan the text.
+/// Maximum number of positions in an index. Look-ups of later members scan the text.
 const NOTED: usize = 8;
 
 type Span = (Range<usize>, Range<usize>);
 
-/// The members' positions; empty for other values.
+/// The positions of an object's first members. Empty for a value that is no object.
 pub struct Index<'a> {
     of: &'a RawJson,
     noted: [Span; NOTED],
@@ -19,7 +19,7 @@ pub struct Index<'a> {
 }
 
 impl RawJson {
-    /// Indexes the members, for several look-ups.
+    /// Indexes an object's members, for several look-ups.
     pub fn index(&self) -> Index<'_> {
         let mut index = Index {
             of: self,
@@ -42,12 +42,12 @@ impl RawJson {
 }
 
 impl<'a> Index<'a> {
-    /// The indexed value.
+    /// Returns the indexed value.
     pub fn whole(&self) -> &'a RawJson {
         self.of
     }
 
-    /// The value of the first member with this name.
+    /// Returns the value of the first member with this name.
     pub fn get(&self, name: &str) -> Option<RawJson> {
         match self.find(name) {
             Some((_, value)) => Some(self.of.part(value.clone())),

@@ -1,8 +1,8 @@
-//! `inputResponses` (2026-07-28, Multi Round-Trip Requests; SEP-2663).
+//! Reads `inputResponses` (2026-07-28, Multi Round-Trip Requests; SEP-2663).
 
 use crate::{RawJson, RawObject, RpcError};
 
-/// The answers by key.
+/// Reads the client's answers to questions, by key.
 ///
 /// # Errors
 /// -32602 if the answers or one of them is not an object.

@@ -1,4 +1,4 @@
-//! Validated JSON text, passed on unchanged.
+//! JSON text that was validated and is passed on unchanged.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// One JSON value as shared text.
+/// A JSON value, kept as shared text.
 ///
-/// Member order, white space, number spelling and unknown members are kept.
+/// The text keeps its member order, white space, number spelling and unknown members.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawJson(Bytes);
 
 impl RawJson {
-    /// Wraps valid JSON text.
+    /// Wraps text that is known to be valid JSON.
     pub fn from_valid(text: Bytes) -> Self {
         Self(text)
     }
@@ -25,7 +25,7 @@ impl RawJson {
         Self(Bytes::from_static(text.as_bytes()))
     }
 
-    /// Validates `text`.
+    /// Validates and wraps `text`.
     ///
     /// # Errors
     /// The parser's message, with line and column.
@@ -38,33 +38,33 @@ impl RawJson {
     /// Serializes a value.
     ///
     /// # Panics
-    /// If `value` cannot be JSON.
+    /// If `value` cannot be written as JSON.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
         let text = serde_json::to_vec(value).expect("own types serialize to JSON");
         Self(text.into())
     }
 
-    /// The text as bytes.
+    /// Returns the text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The text as a shared buffer.
+    /// Returns the text as a shared buffer.
     pub fn into_bytes(self) -> Bytes {
         self.0
     }
 
-    /// Shares the text.
+    /// Shares the text with a new buffer.
     pub fn to_bytes(&self) -> Bytes {
         self.0.clone()
     }
 
-    /// Replaces unpaired surrogates by U+FFFD; `None` if there are none.
+    /// Replaces unpaired surrogates in strings by U+FFFD. `None` if there are none.
     pub fn without_halves(&self) -> Option<Self> {
         let mut text = self.0.to_vec();
         let mut found = false;
@@ -88,7 +88,7 @@ impl RawJson {
         found.then(|| Self(text.into()))
     }
 
-    /// Copies the text, to release its message.
+    /// Copies the text, so that the message that contains it can be freed.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self(Bytes::copy_from_slice(&self.0))
@@ -99,7 +99,7 @@ impl RawJson {
     /// # Errors
     /// If the value has another shape, or more than 128 levels.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        // Validates UTF-8 once instead of for each string.
+        // Validates UTF-8 once for the whole text instead of for each string.
         serde_json::from_str(self.as_str())
     }
 
@@ -113,12 +113,12 @@ impl RawJson {
         self.0.first() == Some(&b'{')
     }
 
-    /// The content of a JSON string.
+    /// Returns the content of a JSON string; `None` for other values.
     pub fn string(&self) -> Option<String> {
         content(self.as_bytes()).map(Cow::into_owned)
     }
 
-    /// The content of a JSON string, copied only if escaped.
+    /// Returns the content of a JSON string. Copies it only if it has escapes.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         content(self.as_bytes())
     }
@@ -127,7 +127,7 @@ impl RawJson {
         Self(self.0.slice(at))
     }
 
-    /// Length of the text in bytes.
+    /// Returns the length of the text in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -165,7 +165,7 @@ fn unit_at(text: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Copies only if there are escapes.
+/// Decodes a JSON string. Copies it only if it has escapes.
 pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if has_backslash(inner) {
@@ -184,7 +184,8 @@ pub(crate) fn has_backslash(text: &[u8]) -> bool {
     }
 }
 
-/// The ends overlap or meet. The fold compiles to a vector comparison.
+/// Whether one of the first or last `N` bytes is a backslash. The two parts may overlap. The fold compiles to a vector
+/// comparison.
 fn ends_have_backslash<const N: usize>(text: &[u8]) -> bool {
     let has = |end: &[u8; N]| end.iter().fold(false, |has, &byte| has | (byte == b'\\'));
     text.first_chunk().is_some_and(has) | text.last_chunk().is_some_and(has)

@@ -1,6 +1,6 @@
-//! Length limits of texts that Shoal keeps, repeats or looks up.
+//! Limits the length of texts that Shoal keeps, repeats or looks up.
 //!
-//! A length is that of the JSON text without quotes. Only the message limit applies to other texts.
+//! A length is that of the JSON text without quotes. Other texts are limited only by the length of the message.
 
 use crate::object::{key_is, spans};
 use crate::{
@@ -8,12 +8,12 @@ use crate::{
     PROTOCOL_VERSION, RawJson, RequestId, RpcError,
 };
 
-/// A length limit.
+/// The length limit for one kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Longest {
-    /// The name in refusals.
+    /// The name of the text in refusals.
     pub what: &'static str,
-    /// Bytes.
+    /// Maximum length, in bytes.
     pub bytes: usize,
 }
 
@@ -22,18 +22,18 @@ struct Member {
     longest: Longest,
 }
 
-/// A request id.
+/// The limit for request ids.
 pub const LONGEST_ID: Longest = longest("id", 4 << 10);
-/// A method name.
+/// The limit for method names.
 pub const LONGEST_METHOD: Longest = longest("method", 128);
-/// A resource URI, including those to listen to.
+/// The limit for resource URIs, including those to listen to.
 pub const LONGEST_URI: Longest = longest("params.uri", 8 << 10);
-/// The reason of a cancellation. Longer ones are shortened.
+/// Maximum bytes of the reason of a cancellation. Longer reasons are shortened.
 pub const LONGEST_REASON: usize = 1024;
-/// Shoal's own error messages, which may quote a client. Longer ones are shortened.
+/// Maximum bytes of Shoal's own error messages, which may quote a client. Longer messages are shortened.
 pub const LONGEST_MESSAGE: usize = 1024;
 
-/// The smallest limit, so shorter texts need no check.
+/// The smallest limit of all, in bytes. Shorter texts need no check.
 const LEAST: usize = 256;
 
 const PARAMS: &[Member] = &[
@@ -85,7 +85,7 @@ const fn member(name: &'static str, what: &'static str, bytes: usize) -> Member 
 }
 
 impl Longest {
-    /// All limits.
+    /// Returns all limits.
     pub fn all() -> impl Iterator<Item = Self> {
         let members = PARAMS.iter().chain(REF).chain(META);
         [LONGEST_ID, LONGEST_METHOD]
@@ -93,7 +93,7 @@ impl Longest {
             .chain(members.map(|member| member.longest))
     }
 
-    /// The error for exceeding it.
+    /// Returns the error for a text that exceeds this limit.
     pub fn exceeded(self) -> RpcError {
         let Self { what, bytes } = self;
         let message = format!("{what} is longer than {bytes} bytes; send a shorter one");
@@ -106,10 +106,10 @@ impl Longest {
 }
 
 impl Message {
-    /// Refuses texts that are too long.
+    /// Refuses a message with texts that are too long.
     ///
     /// # Errors
-    /// -32602 for a parameter, -32600 otherwise; with the id, unless that is too long.
+    /// -32602 for a parameter, -32600 for another text. The error has the message's id, unless that is too long.
     pub(crate) fn check_lengths(&self) -> Result<(), InvalidMessage> {
         match self {
             Self::Request(request) => {

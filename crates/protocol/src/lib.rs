@@ -1,6 +1,6 @@
-//! MCP on the wire, without I/O.
+//! Reads and writes MCP messages, without I/O.
 //!
-//! Shoal keeps what it need not read as [`RawJson`], so unknown fields, key order and number spelling survive.
+//! Parts that Shoal need not read stay text ([`RawJson`]), so unknown fields, key order and number spelling survive.
 
 mod capabilities;
 mod compose;

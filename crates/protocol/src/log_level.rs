@@ -1,4 +1,4 @@
-//! Severity of `notifications/message` (RFC 5424 names).
+//! The severity of `notifications/message`, with the names of RFC 5424.
 
 /// Log levels, least severe first.
 #[derive(

@@ -3,7 +3,7 @@
 use crate::object::named_spans;
 use crate::{LogLevel, RawJson, RawObject, RpcError};
 
-/// Requests progress notifications.
+/// The token under which the client wants progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 /// The request's protocol version (modern).
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -11,15 +11,15 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The client's capabilities for this request (modern).
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The least severe log level for this request (modern).
+/// The least severe log level that the client wants for this request (modern).
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The listen request of a notification (modern).
+/// The id of the listen request to which a notification belongs (modern).
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// The server's name and version, on results (modern).
+/// The name and version of the server, sent with results (modern).
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl RawJson {
-    /// Removes a member of `_meta`, and `_meta` itself if it becomes empty.
+    /// Removes a member of `_meta`, and `_meta` itself if it is empty then.
     #[must_use]
     pub fn without_meta(self, name: &str) -> Self {
         let meta = self.member("_meta").as_ref().and_then(RawObject::of);
@@ -46,7 +46,7 @@ pub struct RequestMeta {
     pub protocol_version: Option<String>,
     /// The client's `Implementation`.
     pub client_info: Option<RawJson>,
-    /// `ClientCapabilities`.
+    /// The client's `ClientCapabilities`.
     pub client_capabilities: Option<RawJson>,
     /// The raw log level; see [`RequestMeta::log_level`].
     pub raw_log_level: Option<RawJson>,
@@ -57,7 +57,7 @@ pub struct RequestMeta {
 }
 
 impl RequestMeta {
-    /// Reads the `_meta` of `params`.
+    /// Reads the `_meta` object in `params`.
     pub fn of(params: Option<&RawJson>) -> Self {
         let meta = params.and_then(|params| params.member("_meta"));
         meta.map(|meta| Self::of_meta(&meta)).unwrap_or_default()
@@ -77,7 +77,7 @@ impl RequestMeta {
                 "tracestate" => &mut state,
                 _ => continue,
             };
-            // The first of equal names counts.
+            // The first of several equal names counts.
             member.get_or_insert_with(|| meta.part(value));
         }
         let string = |value: Option<RawJson>| value.and_then(|value| value.string());
@@ -92,10 +92,10 @@ impl RequestMeta {
         }
     }
 
-    /// The requested log level.
+    /// Returns the log level that the client wants.
     ///
     /// # Errors
-    /// -32602 if it is unknown.
+    /// -32602 if the level is unknown.
     pub fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
         self.raw_log_level
             .as_ref()

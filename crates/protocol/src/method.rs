@@ -1,4 +1,4 @@
-//! The methods of MCP by revision.
+//! The methods of MCP and the revisions that have them.
 
 use crate::{Era, Revision};
 
@@ -8,12 +8,12 @@ macro_rules! methods {
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Method {
             $($(#[$doc])* $variant,)*
-            /// Any other name.
+            /// A method that Shoal does not know.
             Other(Box<str>),
         }
 
         impl Method {
-            /// Reads a name, known or not.
+            /// Reads a method name, known or not.
             pub fn from_name(name: &str) -> Self {
                 match name {
                     $($name => Self::$variant,)*
@@ -21,7 +21,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The name on the wire.
+            /// Returns the method's name in messages.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -107,7 +107,7 @@ methods! {
     ElicitationComplete = "notifications/elicitation/complete",
 }
 
-/// The parameter mirrored by `Mcp-Name`.
+/// The parameter whose value the header `Mcp-Name` mirrors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// `params.name`
@@ -119,7 +119,7 @@ pub enum Named {
 }
 
 impl Method {
-    /// Whether clients may send it as a request of `revision`.
+    /// Whether clients of `revision` may send the method as a request.
     pub fn is_request_of(&self, revision: Revision) -> bool {
         match self {
             Self::ToolsList
@@ -140,7 +140,7 @@ impl Method {
         }
     }
 
-    /// Whether a backend runs it. Shoal answers the others.
+    /// Whether a backend runs the method. Shoal itself answers the others.
     pub fn runs_on_backend(&self) -> bool {
         matches!(
             self,
@@ -148,17 +148,17 @@ impl Method {
         ) || self.may_be_of_extension()
     }
 
-    /// Whether it may belong to an extension.
+    /// Whether the method may belong to an extension.
     pub fn may_be_of_extension(&self) -> bool {
         matches!(self, Self::Other(name) if !name.starts_with("shoal/"))
     }
 
-    /// Whether it is a notification.
+    /// Whether the method is a notification.
     pub fn is_notification(&self) -> bool {
         self.as_str().starts_with("notifications/")
     }
 
-    /// Whether its answer may be `InputRequiredResult` (2026-07-28, MRTR, Supported Requests).
+    /// Whether the method may be answered with `InputRequiredResult` (2026-07-28, MRTR, Supported Requests).
     pub fn may_require_input(&self) -> bool {
         matches!(
             self,
@@ -166,7 +166,7 @@ impl Method {
         )
     }
 
-    /// The parameter mirrored by `Mcp-Name`, if the method needs that header.
+    /// Returns the parameter that `Mcp-Name` mirrors, if the method needs that header.
     pub fn named(&self) -> Option<Named> {
         match self {
             Self::ToolsCall | Self::PromptsGet => Some(Named::Name),
@@ -176,14 +176,14 @@ impl Method {
         }
     }
 
-    /// Whether it belongs to the tasks [extension](crate::task::TASKS).
+    /// Whether the method belongs to the tasks [extension](crate::task::TASKS).
     pub fn is_of_task(&self) -> bool {
         matches!(self, Self::TasksGet | Self::TasksUpdate | Self::TasksCancel)
     }
 }
 
 impl Method {
-    /// Whether it belongs to tasks of 2025-11-25.
+    /// Whether the method belongs to the tasks of 2025-11-25.
     pub fn is_of_legacy_task(&self) -> bool {
         matches!(
             self,
@@ -193,7 +193,7 @@ impl Method {
 }
 
 impl Named {
-    /// The parameter's name.
+    /// Returns the parameter's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",

@@ -1,6 +1,6 @@
 //! Detects JSON numbers that `serde_json::Value` would round.
 
-/// Up to this many digits, numbers have distinct doubles.
+/// Maximum number of digits up to which all numbers have distinct doubles.
 const DIGITS: usize = 15;
 
 /// Whether a `serde_json::Value` would round the number.
@@ -13,7 +13,7 @@ pub fn is_rounded(written: &str) -> bool {
         return false;
     };
     let digits = significant(written);
-    // Doubles are written with the fewest digits that read back.
+    // A double is written with the fewest digits that read back as the same double.
     let is_exact = double.is_normal()
         && (digits.len() <= DIGITS || digits == significant(&format!("{double:e}")));
     !is_exact && !digits.is_empty() && double.is_finite()

@@ -9,7 +9,7 @@ use crate::RawJson;
 use crate::depth::end_of_string;
 use crate::json::{content, has_backslash};
 
-/// The members of a valid JSON object as raw keys, with quotes, and raw values. Empty for other values.
+/// Splits a valid JSON object into members: raw keys, with quotes, and raw values. Empty for a value that is no object.
 pub fn members(text: &Bytes) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
     spans(text).map(|(key, value)| (text.slice(key), text.slice(value)))
 }
@@ -37,7 +37,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next key and the start of its value, to [`pass`](Self::pass).
+    /// Returns the next key and the start of its value, which the caller passes to [`pass`](Self::pass).
     fn key(&mut self) -> Option<(Range<usize>, usize)> {
         let text = self.text;
         let mut at = skip_space(text, self.at);
@@ -72,7 +72,7 @@ pub(crate) fn named_spans(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Ra
 }
 
 impl RawJson {
-    /// The value of a member, without copying. Suits one or two members.
+    /// Returns the value of a member, without copying. Meant for one or two members.
     pub fn member(&self, name: &str) -> Option<Self> {
         let text = self.as_bytes();
         let mut spans = spans(text);
@@ -80,19 +80,19 @@ impl RawJson {
         Some(self.part(value))
     }
 
-    /// The cursor of a list request. Some clients send `""` for none.
+    /// Returns the cursor of a list request. Some clients send `""` if they have none.
     pub fn cursor(&self) -> Option<Self> {
         let cursor = self.member("cursor")?;
         (!matches!(cursor.as_str(), "null" | "\"\"")).then_some(cursor)
     }
 
-    /// The content of a string member.
+    /// Returns the content of a member that is a string.
     pub fn member_text(&self, name: &str) -> Option<Cow<'_, str>> {
         let [text] = self.member_texts([name]);
         text
     }
 
-    /// The contents of several string members.
+    /// Returns the contents of several members that are strings.
     pub fn member_texts<const N: usize>(&self, names: [&str; N]) -> [Option<Cow<'_, str>>; N] {
         let text = self.as_bytes();
         let mut values = [const { None }; N];
@@ -103,7 +103,7 @@ impl RawJson {
         {
             let key = &text[key];
             for (name, found) in names.iter().zip(&mut values) {
-                // The first of equal names counts.
+                // The first of several equal names counts.
                 if found.is_none() && key_is(key, name) {
                     *found = Some(value.clone());
                     missing -= 1;
@@ -115,7 +115,7 @@ impl RawJson {
 }
 
 impl RawJson {
-    /// The first byte of a member's value.
+    /// Returns the first byte of a member's value.
     pub fn member_begins(&self, name: &str) -> Option<u8> {
         let text = self.as_bytes();
         let mut walk = Walk::of(text);
@@ -130,7 +130,7 @@ impl RawJson {
 }
 
 impl RawJson {
-    /// Removes a member. Copies only shared text.
+    /// Removes a member. Copies the text only if it is shared.
     #[must_use]
     pub fn without(self, name: &str) -> Self {
         let Some(cut) = with_comma(self.as_bytes(), name) else {
@@ -168,7 +168,7 @@ fn with_comma(text: &[u8], name: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Moves the shorter side.
+/// Cuts a range from the text by moving the shorter side.
 fn close(text: &mut BytesMut, cut: Range<usize>) {
     let left = text.len() - cut.len();
     if cut.start < left - cut.start {
@@ -231,7 +231,7 @@ pub struct RawObject {
 }
 
 impl RawObject {
-    /// Splits an object; `None` for other values.
+    /// Splits an object; `None` for a value that is no object.
     pub fn of(json: &RawJson) -> Option<Self> {
         let text = json.to_bytes();
         json.is_object().then(|| Self {
@@ -239,7 +239,7 @@ impl RawObject {
         })
     }
 
-    /// The value of a member.
+    /// Returns the value of a member.
     pub fn get(&self, name: &str) -> Option<RawJson> {
         self.position(name)
             .map(|at| RawJson::from_valid(self.members[at].1.clone()))
@@ -264,7 +264,7 @@ impl RawObject {
         Some(RawJson::from_valid(self.members.remove(at).1))
     }
 
-    /// The decoded keys and raw values.
+    /// Returns the decoded keys with the raw values.
     pub fn iter(&self) -> impl Iterator<Item = (String, RawJson)> + '_ {
         self.members.iter().map(|(key, value)| {
             let name = serde_json::from_slice(key).unwrap_or_default();
@@ -277,7 +277,7 @@ impl RawObject {
         self.members.is_empty()
     }
 
-    /// Writes the object.
+    /// Writes the members as an object.
     pub fn to_json(&self) -> RawJson {
         let length: usize = self
             .members
@@ -308,7 +308,7 @@ pub(crate) fn key_is(raw: &[u8], name: &str) -> bool {
     if inner == name.as_bytes() {
         return true;
     }
-    // An escaped key is longer than the name.
+    // Only a key with escapes is longer than the name.
     inner.len() > name.len()
         && has_backslash(inner)
         && serde_json::from_slice::<String>(raw).is_ok_and(|decoded| decoded == name)

@@ -1,4 +1,4 @@
-//! Converts keywords of older JSON Schema drafts to 2020-12, in one schema without its subschemas.
+//! Converts keywords of older JSON Schema drafts to 2020-12. Works on one schema, without its subschemas.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ const EXCLUSIVE: [(&str, &str); 2] = [
     ("exclusiveMaximum", "maximum"),
 ];
 
-/// Converts boolean limits (draft-04, OpenAPI 3.0). Returns the keywords.
+/// Converts boolean limits (draft-04, OpenAPI 3.0). Returns the converted keywords.
 pub fn rewrite_exclusive_limits(schema: &mut Map<String, Value>) -> Vec<&'static str> {
     let mut rewritten = Vec::new();
     for (exclusive, limit) in EXCLUSIVE {
@@ -23,7 +23,7 @@ pub fn rewrite_exclusive_limits(schema: &mut Map<String, Value>) -> Vec<&'static
     rewritten
 }
 
-/// Converts a list in `items` to `prefixItems`. Returns whether there was one.
+/// Converts a list in `items` to `prefixItems`. Returns whether `items` was a list.
 pub fn rewrite_item_list(schema: &mut Map<String, Value>) -> bool {
     if !schema.get("items").is_some_and(Value::is_array) {
         return false;
@@ -37,7 +37,7 @@ pub fn rewrite_item_list(schema: &mut Map<String, Value>) -> bool {
     true
 }
 
-/// Converts `required: true` of properties (draft-03). Returns these.
+/// Converts `required: true` inside properties (draft-03). Returns the names of those properties.
 pub fn rewrite_required_flags(schema: &mut Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return Vec::new();

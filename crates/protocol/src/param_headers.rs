@@ -1,4 +1,4 @@
-//! `Mcp-Param-*` headers, by `x-mcp-header` (2026-07-28, SEP-2243).
+//! Mirrors a tool's arguments in `Mcp-Param-*` headers, as its schema's `x-mcp-header` asks (2026-07-28, SEP-2243).
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use crate::headers::{EXCERPT, HeaderMismatch, MCP_PARAM_PREFIX, decode_value, en
 use crate::shown;
 
 const ANNOTATION: &str = "x-mcp-header";
-/// 2^53 − 1.
+/// 2^53 − 1, the largest integer that JavaScript represents exactly.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// One annotated property.
+/// A property whose value a header mirrors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamHeader {
-    /// The part after `Mcp-Param-`, lower case.
+    /// The header's name after `Mcp-Param-`, in lower case.
     pub name: String,
     /// Property names from the root to the value.
     pub path: Vec<String>,
@@ -22,13 +22,13 @@ pub struct ParamHeader {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParamHeaders(Vec<ParamHeader>);
 
-/// An invalid annotation. Clients drop such a tool.
+/// An invalid `x-mcp-header`. Clients ignore a tool that has one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid x-mcp-header: {0}")]
 pub struct InvalidParamHeader(pub String);
 
 impl ParamHeaders {
-    /// Collects the annotations of an `inputSchema`.
+    /// Collects the `x-mcp-header` annotations of an `inputSchema`.
     ///
     /// # Errors
     /// If a name is empty, invalid or repeated, the type is not string, integer or boolean, or the property is not
@@ -60,7 +60,7 @@ impl ParamHeaders {
         self.0.iter()
     }
 
-    /// The headers of a call, values encoded.
+    /// Returns the headers for a call, with encoded values.
     pub fn of_call<'a>(
         &'a self,
         arguments: &'a Value,
@@ -77,7 +77,7 @@ impl ParamHeaders {
         })
     }
 
-    /// Checks a call's headers.
+    /// Checks a call's headers against its arguments.
     ///
     /// # Errors
     /// If a header is missing, malformed, unexpected, or differs from its argument.
@@ -160,7 +160,7 @@ fn collect(
                     path.pop();
                 }
             }
-            // Their values are data.
+            // The values of these keywords are data, not schemas.
             (ANNOTATION | "default" | "const" | "enum" | "examples", _) => {}
             (_, nested) => collect(nested, path, false, found)?,
         }

@@ -1,20 +1,20 @@
-//! Property names that model APIs accept, in place of those they refuse.
+//! Replaces property names that model APIs refuse by names that they accept.
 
 use sha2::{Digest as _, Sha256};
 
-/// As in Claude's API: `^[a-zA-Z0-9_.-]{1,64}$`.
+/// Maximum length of a name in Claude's API, which requires `^[a-zA-Z0-9_.-]{1,64}$`.
 const LONGEST: usize = 64;
 const DIGEST: usize = 8;
 const NAMELESS: &str = "property";
 const WORDS: [(&str, &str); 4] = [("<=", "lte"), (">=", "gte"), ("<", "lt"), (">", "gt")];
 
-/// Whether every client accepts the name.
+/// Whether every client accepts the property name.
 pub fn is_legal_name(name: &str) -> bool {
     let fits = |c: u8| c.is_ascii_alphanumeric() || b"_.-".contains(&c);
     (1..=LONGEST).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// A legal name for a property, by itself.
+/// Returns a legal name for a property, without regard to other properties.
 pub fn legal_name(name: &str) -> String {
     if is_legal_name(name) {
         return name.to_owned();
@@ -51,7 +51,7 @@ pub fn legal_name(name: &str) -> String {
     }
 }
 
-/// Shortens a name, with a digest of `whole`.
+/// Shortens a name and appends a digest of `whole`.
 ///
 /// # Panics
 /// If a long name is not ASCII.
@@ -63,15 +63,15 @@ pub fn shortened_name(name: &str, whole: &str) -> String {
     format!("{}_{}", &name[..LONGEST - DIGEST - 1], name_digest(whole))
 }
 
-/// Whether the name has letters that its legal name cannot show.
+/// Whether the name has letters that a legal name cannot contain.
 pub fn is_opaque_name(name: &str) -> bool {
     name.chars().any(|c| !c.is_ascii() && c.is_alphanumeric())
 }
 
-/// Adds a number if the name is taken.
+/// Returns the name, with a number if it is taken.
 ///
 /// # Panics
-/// If the name is too long for a number and not ASCII.
+/// If the name leaves no room for a number and is not ASCII.
 pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(name) {
         return name.to_owned();
@@ -87,7 +87,7 @@ pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     numbered.next().expect("there are more numbers than names")
 }
 
-/// Whether `listed` may stand for the illegal name `own`.
+/// Whether the legal name `listed` may stand for the illegal name `own`.
 pub fn may_be_listed_as(own: &str, listed: &str) -> bool {
     if is_legal_name(own) {
         return false;
@@ -97,7 +97,7 @@ pub fn may_be_listed_as(own: &str, listed: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// A short stable digest of a name.
+/// Returns a short digest of a name, stable across releases.
 pub fn name_digest(name: &str) -> String {
     let digest = Sha256::digest(name);
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

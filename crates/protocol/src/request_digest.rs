@@ -1,4 +1,4 @@
-//! Digests a request to recognise its retry.
+//! Digests a request, so that its retry is recognised.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::{Method, RawJson, RawObject, nesting_within};
 
 const DEEPEST: usize = 128;
 
-/// Identifies a request by method and parameters. Equal for a faithful retry.
+/// A digest of a request's method and parameters. A faithful retry has the same digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestDigest(String);
 
@@ -58,7 +58,7 @@ impl<'a> Node<'a> {
                     let Some(value) = tokens.next() else { break };
                     members.push((canonical(name), Self::from(value, tokens)));
                 }
-                // Compare without quotes, which would sort as letters.
+                // Compare the names without their quotes, because a quote would count as a letter.
                 let end = |name: &Cow<'_, [u8]>| name.len().saturating_sub(1);
                 members.sort_by(|(one, _), (other, _)| one[..end(one)].cmp(&other[..end(other)]));
                 Self::Object(members)
@@ -100,7 +100,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The string with the fewest escapes, if it is Unicode.
+/// Spells the string with the fewest escapes, if it is valid Unicode.
 fn canonical(written: &[u8]) -> Cow<'_, [u8]> {
     if !written.contains(&b'\\') {
         return written.into();
@@ -174,7 +174,7 @@ mod tests {
         assert_ne!(of(&deep("1")), of(&deep("2")));
     }
 
-    /// Nodes of different releases must agree during a rollout.
+    /// Nodes of different releases must compute equal digests during a rollout.
     #[test]
     fn ordinary_requests_have_the_digest_that_they_had() {
         let digest = of(r#"{"to":"b\u00f6b","amount":100,"rate":0.5,"tags":["x",null,true]}"#);

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use crate::RawJson;
 use crate::tokens::utf16_of;
 
-/// A JSON-RPC id: a string or an integer, echoed as received, except that `7.0` becomes `7`.
+/// A JSON-RPC id: a string or an integer. It is echoed as received, except that `7.0` becomes `7`.
 ///
 /// Ids are equal if their values are: `"a"` equals `"\u0061"`, but `1` differs from `"1"`.
 #[derive(Clone)]
 pub struct RequestId {
     raw: Arc<str>,
-    /// The canonical spelling if `raw` has escapes.
+    /// The canonical spelling, if `raw` has escapes.
     canonical: Option<Box<str>>,
 }
 
@@ -21,7 +21,7 @@ impl RequestId {
     /// Reads an id.
     ///
     /// # Errors
-    /// If it is null, a fraction, or of another type.
+    /// If the id is null, a fraction, or of another type.
     pub fn from_json(json: &RawJson) -> Result<Self, &'static str> {
         let text = json.as_str();
         match text.as_bytes().first() {
@@ -50,7 +50,7 @@ impl RequestId {
         }
     }
 
-    /// The null id, for answers to unreadable messages (JSON-RPC 2.0, 5).
+    /// Makes the null id, for answers to unreadable messages (JSON-RPC 2.0, 5).
     pub(crate) fn of_unreadable() -> Self {
         Self {
             raw: "null".into(),
@@ -63,7 +63,7 @@ impl RequestId {
         &*self.raw == "null"
     }
 
-    /// An integer id.
+    /// Makes an id that is an integer.
     pub fn from_number(number: u64) -> Self {
         Self {
             raw: number.to_string().into(),
@@ -71,7 +71,7 @@ impl RequestId {
         }
     }
 
-    /// A string id.
+    /// Makes an id that is a string.
     pub fn from_string(text: &str) -> Self {
         Self {
             raw: RawJson::of(text).as_str().into(),
@@ -79,22 +79,22 @@ impl RequestId {
         }
     }
 
-    /// The id as JSON, as received.
+    /// Returns the id as JSON, as it was received.
     pub fn to_json(&self) -> RawJson {
         RawJson::from_valid(Bytes::copy_from_slice(self.as_bytes()))
     }
 
-    /// The JSON text as bytes.
+    /// Returns the id's JSON text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.raw.as_bytes()
     }
 
-    /// The number, if it fits.
+    /// Returns the id's number, if it is one and fits.
     pub fn number(&self) -> Option<u64> {
         self.raw.parse().ok()
     }
 
-    /// The number, also from a string, which some servers return.
+    /// Returns the id's number, even from a string, because some servers answer with a string.
     pub fn number_as_answered(&self) -> Option<u64> {
         let text = self
             .raw
@@ -108,7 +108,7 @@ impl RequestId {
     }
 }
 
-/// The string with the fewest escapes. Keeps unpaired surrogates.
+/// Spells the string with the fewest escapes. Keeps unpaired surrogates.
 fn canonical(written: &str) -> Box<str> {
     let mut text = String::from("\"");
     for read in char::decode_utf16(utf16_of(written.as_bytes())) {

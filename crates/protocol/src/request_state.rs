@@ -1,7 +1,7 @@
 //! Sealed `requestState`, which the client carries between requests.
 //!
 //! The client counts as an attacker (2026-07-28, MRTR, Server Requirements), so the state is encrypted, authenticated,
-//! and bound to its principal and request. A backend's state also expires.
+//! and bound to its principal and request. A state that continues a backend also expires.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +15,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{RawJson, RequestDigest};
 
-/// The format's version, as the first byte.
+/// The version of the sealed format, which is the first byte.
 const FORMAT: u8 = 1;
 const KEY_ID_BYTES: usize = 4;
 const NONCE_BYTES: usize = 24;
 const MAX_SEALED_BYTES: usize = 1 << 20;
 
-/// The sealed content.
+/// The content of a sealed state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestState {
-    /// The principal that received it.
+    /// The principal whose client received the state.
     pub principal: String,
-    /// The expiry, in seconds since 1970 by the sealing node's clock.
+    /// When the state expires, in seconds since 1970 by the clock of the node that sealed it.
     pub expires_at: u64,
-    /// The digest of the request.
+    /// The digest of the request that the state belongs to.
     pub digest: RequestDigest,
-    /// How to continue.
+    /// How the client's next request continues.
     pub continuation: Continuation,
 }
 
@@ -41,26 +41,27 @@ pub enum Continuation {
     Parked {
         /// The call.
         call: String,
-        /// Digests of its questions by key, because a rerun call may ask others. Empty from older releases.
+        /// Digests of the call's questions by key, because a call that is rerun may ask others. Empty in states from
+        /// older releases.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         asked: BTreeMap<String, RequestDigest>,
     },
-    /// The backend keeps its own state and is called again.
+    /// The backend has its own state and is called again.
     Backend {
         /// The backend's `requestState`, if any.
         state: Option<String>,
-        /// The call that ended with the question; `None` from older releases.
+        /// The id of the call that ended with a question; `None` in states from older releases.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
     },
     /// A person must agree before the call starts.
     Approval {
-        /// The call to start.
+        /// The id of the call to start.
         call: String,
-        /// The bound worker, if any.
+        /// The worker that the call is bound to, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         worker: Option<String>,
-        /// The incarnation and number of the worker's ledger.
+        /// The incarnation and number of that worker's ledger.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ledger: Option<(u64, u64)>,
     },
@@ -78,7 +79,7 @@ pub enum StateKind {
 }
 
 impl Continuation {
-    /// The kind.
+    /// Returns the kind of the continuation.
     pub fn kind(&self) -> StateKind {
         match self {
             Self::Parked { .. } => StateKind::Parked,
@@ -88,7 +89,7 @@ impl Continuation {
     }
 }
 
-/// One sealing key.
+/// A key that seals and opens states.
 #[derive(Clone)]
 pub struct SealKey {
     id: [u8; KEY_ID_BYTES],
@@ -96,7 +97,7 @@ pub struct SealKey {
 }
 
 impl SealKey {
-    /// Derives a key from a secret with at least 16 random bytes.
+    /// Derives the key from a secret with at least 16 random bytes.
     pub fn from_secret(secret: &[u8]) -> Self {
         let key = Sha256::new()
             .chain_update(b"shoal request state v1")
@@ -114,7 +115,7 @@ impl SealKey {
         }
     }
 
-    /// Draws a key for this process.
+    /// Draws a random key, for this process only.
     pub fn random() -> Self {
         let mut secret = [0u8; 32];
         rand::rng().fill_bytes(&mut secret);
@@ -128,30 +129,30 @@ impl std::fmt::Debug for SealKey {
     }
 }
 
-/// The cluster's keys. The first one seals, and all open. To rotate, add the new key last on all nodes, move it first,
-/// then drop the old one after its states expire.
+/// The keys of the cluster. The first key seals; each can open. To rotate, add the new key last on all nodes, move it
+/// to the first place, and drop the old key after its states have expired.
 #[derive(Clone, Debug)]
 pub struct KeyRing(Vec<SealKey>);
 
 /// Why a state was refused, for logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedState {
-    /// The state was altered, or is foreign.
+    /// The state was altered, or other keys sealed it.
     #[error("it does not verify")]
     Forged,
     /// The state has expired.
     #[error("it has expired")]
     Expired,
-    /// Another principal sent it.
+    /// The state was sealed for another principal.
     #[error("it belongs to another principal")]
     OtherPrincipal,
-    /// The state came with another request.
+    /// The state was sealed for another request.
     #[error("it belongs to another request")]
     OtherRequest,
 }
 
 impl RefusedState {
-    /// The name in logs.
+    /// Returns the reason's name in logs.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -191,10 +192,10 @@ impl KeyRing {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Opens and checks a state. `now_unix` is the earliest time on the sealing node.
+    /// Opens a state and checks it. `now_unix` is the earliest time that the sealing node's clock may show.
     ///
     /// # Errors
-    /// [`RefusedState`].
+    /// [`RefusedState`], the reason.
     pub fn open(
         &self,
         sealed: &str,

@@ -15,7 +15,7 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a client connects.
+/// How clients of a revision connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// 2025-11-25 and earlier.
@@ -24,13 +24,13 @@ pub enum Era {
     Modern,
 }
 
-/// An unsupported version.
+/// A protocol version that Shoal does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("protocol version {0:?} is not supported")]
 pub struct UnsupportedRevision(pub String);
 
 impl Revision {
-    /// Every revision, oldest first.
+    /// Every revision, the oldest first.
     pub const ALL: [Self; 5] = [
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -43,7 +43,7 @@ impl Revision {
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// The name on the wire.
+    /// Returns the revision's name in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -54,7 +54,7 @@ impl Revision {
         }
     }
 
-    /// The era.
+    /// Returns the revision's era.
     pub const fn era(self) -> Era {
         match self {
             Self::V2026_07_28 => Era::Modern,
@@ -67,12 +67,12 @@ impl Revision {
         matches!(self, Self::V2025_11_25)
     }
 
-    /// Whether it has tasks itself (2025-11-25, Tasks). 2026-07-28 has an extension.
+    /// Whether the revision itself has tasks (2025-11-25, Tasks). For 2026-07-28, they are an extension.
     pub const fn has_tasks(self) -> bool {
         matches!(self, Self::V2025_11_25)
     }
 
-    /// The error code for an unknown resource.
+    /// Returns the error code for an unknown resource.
     pub const fn resource_not_found(self) -> i64 {
         match self.era() {
             Era::Legacy => crate::code::RESOURCE_NOT_FOUND,
@@ -80,7 +80,7 @@ impl Revision {
         }
     }
 
-    /// Negotiates for `initialize`: the requested legacy revision, or the newest.
+    /// Chooses the revision for `initialize`: the requested one if it is legacy, or the newest legacy one.
     pub fn negotiate(requested: &str) -> Self {
         requested
             .parse()

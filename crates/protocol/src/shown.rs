@@ -1,4 +1,4 @@
-//! Shows texts from untrusted sources.
+//! Makes texts from untrusted sources safe to show.
 
 use crate::is_unseen;
 
@@ -10,7 +10,7 @@ pub fn shown(text: &str, longest: usize) -> String {
     }
     let mut left = text.chars().filter_map(|c| match is_unseen(c) {
         false => Some(c),
-        // Keep words apart.
+        // A space keeps words apart.
         true => (c.is_whitespace() && !c.is_control()).then_some(' '),
     });
     let mut kept: String = left.by_ref().take(longest).collect();

@@ -4,31 +4,31 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-/// An event, perhaps without data.
+/// A server-sent event, with or without data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// The id from which to resume.
+    /// The event's id, from which the client can resume.
     pub id: Option<String>,
-    /// The reconnection time.
+    /// The time after which to reconnect.
     pub retry: Option<Duration>,
-    /// The type, unless it is `message`.
+    /// The event's type, unless it is `message`.
     pub name: Option<Bytes>,
     /// The data, if any.
     pub data: Option<Bytes>,
 }
 
-/// An event that exceeds the limit, in bytes.
+/// An event that is larger than this limit, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event is larger than {0} bytes")]
 pub struct EventTooLarge(pub usize);
 
-/// An incremental parser.
+/// Parses events from bytes as they arrive.
 pub struct SseParser {
     limit: usize,
     buffer: BytesMut,
-    /// How much of the buffer has no line end.
+    /// How many bytes of the buffer are known to have no line end.
     searched: usize,
-    /// A following line feed belongs to the last line.
+    /// Whether the last line ended with a carriage return, so that a line feed now belongs to that line.
     after_return: bool,
     event: SseEvent,
     data: BytesMut,
@@ -56,13 +56,13 @@ impl SseParser {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next complete event.
+    /// Returns the next complete event; `None` if more bytes are needed.
     ///
     /// # Errors
     /// If the event is too large.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
         while let Some(line) = self.line() {
-            // Checked per line, so that the result does not depend on how bytes arrive.
+            // Checked for each line, so that the result does not depend on how the bytes arrive.
             self.expect_room_for(line.len())?;
             let line = if std::mem::replace(&mut self.begun, true) {
                 &line[..]

@@ -54,7 +54,7 @@ pub fn without_tasks(capabilities: &RawJson) -> RawJson {
     declared.to_json()
 }
 
-/// `MissingRequiredClientCapabilityError` for the extension.
+/// Returns the error `MissingRequiredClientCapabilityError` for the tasks extension.
 pub fn missing_tasks() -> RpcError {
     let data = format!(r#"{{"requiredCapabilities":{{"extensions":{DECLARED}}}}}"#);
     let message =
@@ -63,12 +63,12 @@ pub fn missing_tasks() -> RpcError {
         .with_data(RawJson::from_valid(data.into()))
 }
 
-/// The error for a task that does not exist for this principal.
+/// Returns the error for a task that does not exist for this principal.
 pub fn no_such_task() -> RpcError {
     RpcError::invalid_params("task not found: it has expired, or never existed")
 }
 
-/// A tool's `_meta` member for `execution.taskSupport`.
+/// The member of a tool's `_meta` that replaces `execution.taskSupport`.
 pub const TASK_SUPPORT: &str = "shoal/taskSupport";
 
 /// Whether a tool's calls may be tasks (`execution.taskSupport` of 2025-11-25, or [`TASK_SUPPORT`]).
@@ -84,7 +84,7 @@ pub enum TaskSupport {
 }
 
 impl TaskSupport {
-    /// The setting of a `Tool` object, if present and known.
+    /// Reads the setting of a `Tool` object. `None` if it is missing or unknown.
     pub fn said(tool: &RawObject) -> Option<Self> {
         let said = |object: &str, name: &str| tool.get(object)?.member(name)?.string();
         let said = said("execution", "taskSupport").or_else(|| said("_meta", TASK_SUPPORT));
@@ -96,7 +96,7 @@ impl TaskSupport {
         }
     }
 
-    /// The setting's name.
+    /// Returns the setting's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Optional => "optional",
@@ -106,22 +106,22 @@ impl TaskSupport {
     }
 }
 
-/// A request to the client that a task waits for.
+/// A request to the client whose answer a task needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputRequest {
     /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
     pub method: Method,
-    /// The parameters.
+    /// The request's parameters.
     pub params: Option<RawJson>,
 }
 
-/// The end of a task.
+/// How a task ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
     /// A result, which may report a tool failure.
     Completed(RawJson),
-    /// An error object.
+    /// A JSON-RPC error object.
     Failed(RawJson),
     /// The task was cancelled.
     Cancelled,
@@ -132,7 +132,7 @@ pub enum TaskEnd {
 pub enum TaskState<'a> {
     /// The call runs.
     Working,
-    /// The call waits for answers, by key.
+    /// The call waits for the client's answers to these requests, by key.
     InputRequired(&'a BTreeMap<String, InputRequest>),
     /// The call has ended.
     Ended(&'a TaskEnd),
@@ -141,21 +141,21 @@ pub enum TaskState<'a> {
 /// A task as its client sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// The id.
+    /// The task's id.
     pub id: &'a str,
-    /// The state.
+    /// The task's state.
     pub state: TaskState<'a>,
-    /// Creation time, in milliseconds since 1970.
+    /// When the task was created, in milliseconds since 1970.
     pub created_at: u64,
-    /// Last change, in milliseconds since 1970.
+    /// When the task last changed, in milliseconds since 1970.
     pub updated_at: u64,
     /// How long the task is kept, in milliseconds.
     pub ttl_ms: u64,
-    /// The suggested polling interval, in milliseconds.
+    /// How often the client should poll, in milliseconds.
     pub poll_interval_ms: u64,
 }
 
-/// Whether a `GetTaskResult` shows an ended task.
+/// Whether the `GetTaskResult` is of a task that has ended.
 pub fn is_over(task: &RawJson) -> bool {
     let status = task.member("status").and_then(|status| status.string());
     matches!(
@@ -164,7 +164,7 @@ pub fn is_over(task: &RawJson) -> bool {
     )
 }
 
-/// Converts `GetTaskResult` to `CreateTaskResult`.
+/// Converts a `GetTaskResult` to a `CreateTaskResult`.
 pub fn created(task: &RawJson) -> RawJson {
     let mut created = RawObject::of(task).unwrap_or_default();
     for of_state in ["result", "error", "inputRequests"] {
@@ -197,7 +197,7 @@ impl Task<'_> {
         task
     }
 
-    /// `GetTaskResult`.
+    /// Writes the task as `GetTaskResult`.
     pub fn to_result(&self) -> RawJson {
         let mut task = self.header();
         match self.state {
@@ -221,7 +221,7 @@ impl Task<'_> {
     }
 }
 
-/// Adds `resultType`, which 2026-07-28 requires.
+/// Adds `resultType` to a result, as 2026-07-28 requires.
 fn complete(result: &RawJson) -> RawJson {
     match RawObject::of(result) {
         Some(mut members) if !members.has("resultType") => {
@@ -232,7 +232,7 @@ fn complete(result: &RawJson) -> RawJson {
     }
 }
 
-/// ISO 8601 in UTC.
+/// Writes a time in milliseconds since 1970 in ISO 8601, in UTC.
 fn timestamp(millis: u64) -> String {
     const DAY: u64 = 24 * 60 * 60;
     let (seconds, millis) = (millis / 1000, millis % 1000);
@@ -241,7 +241,7 @@ fn timestamp(millis: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Years begin in March here, so that a leap day ends its year.
+/// Returns year, month and day. In this calculation, years begin in March, so that a leap day ends its year.
 fn date_of(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097;
     let days = days + 719_468;

@@ -1,9 +1,9 @@
-//! Tokens of JSON text, as written.
+//! Splits JSON text into tokens, as they are written.
 
 use crate::depth::end_of_string;
 use crate::object::skip_space;
 
-/// A token of valid JSON. Names and strings keep quotes and escapes.
+/// A token of valid JSON. Names and strings keep their quotes and escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
     /// `{`
@@ -24,7 +24,7 @@ pub enum Token<'a> {
     Literal(&'a [u8]),
 }
 
-/// Iterates over the tokens of valid JSON. Also ends on invalid text.
+/// Iterates over the tokens of valid JSON. Stops at the first fault in invalid text.
 #[derive(Clone, Debug)]
 pub struct Tokens<'a> {
     text: &'a [u8],
@@ -32,7 +32,7 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// The tokens of a text.
+    /// Starts at the beginning of a text.
     pub fn of(text: &'a [u8]) -> Self {
         Self { text, at: 0 }
     }
@@ -56,7 +56,7 @@ impl<'a> Iterator for Tokens<'a> {
                     let end = (end_of_string(text, start) + 1).min(text.len());
                     let written = &text[start..end];
                     self.at = skip_space(text, end);
-                    // Only names are followed by a colon.
+                    // A string that a colon follows is a name.
                     if text.get(self.at) == Some(&b':') {
                         self.at += 1;
                         Token::Name(written)
@@ -87,7 +87,7 @@ fn ends_scalar(byte: u8) -> bool {
     )
 }
 
-/// The UTF-16 code units of a JSON string, unpaired surrogates included.
+/// Returns the UTF-16 code units of a JSON string, including unpaired surrogates.
 pub fn utf16_of(written: &[u8]) -> Vec<u16> {
     let inner = written.strip_prefix(b"\"").unwrap_or(written);
     let inner = inner.strip_suffix(b"\"").unwrap_or(inner);

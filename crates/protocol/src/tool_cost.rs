@@ -1,16 +1,16 @@
-//! Estimates a tool's share of a model's context.
+//! Estimates how much of a model's context a tool takes.
 
 use crate::{RawJson, RawObject};
 
 const BYTES_OF_A_TOKEN: usize = 4;
 const SHOWN: [&str; 3] = ["name", "description", "inputSchema"];
 
-/// A tool's estimated tokens.
+/// The estimated tokens of a tool's definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolCost {
-    /// The part that clients show to models.
+    /// Tokens of the part that clients show to models.
     pub shown: usize,
-    /// The result schema, which few clients show.
+    /// Tokens of the result's schema, which few clients show.
     pub output: usize,
 }
 

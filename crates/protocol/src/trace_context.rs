@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// W3C asks to pass on at least this.
+/// Maximum bytes of `tracestate`: the least that W3C asks to pass on.
 const LONGEST_STATE: usize = 512;
 const MOST_MEMBERS: usize = 32;
 const SAMPLED: u8 = 1;
 
-/// A span's identity, as parent of others. Cheap to clone.
+/// The identity of a span, which becomes the parent of other spans. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: u128,
@@ -52,7 +52,7 @@ impl TraceContext {
         })
     }
 
-    /// Like [`parse`](Self::parse), for another Shoal process.
+    /// Like [`parse`](Self::parse), for a context from another Shoal process.
     #[must_use]
     pub fn parse_trusted(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         Self::parse(traceparent, tracestate).map(|context| Self {
@@ -61,7 +61,7 @@ impl TraceContext {
         })
     }
 
-    /// The value of `traceparent`.
+    /// Returns the value of `traceparent`.
     #[must_use]
     pub fn to_traceparent(&self) -> String {
         let mut text = String::with_capacity(55);
@@ -76,7 +76,7 @@ impl TraceContext {
         text
     }
 
-    /// The value of `tracestate`, if any.
+    /// Returns the value of `tracestate`, if any.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.state.as_deref()
@@ -88,19 +88,19 @@ impl TraceContext {
         self.is_sampled
     }
 
-    /// The trace id as 32 hexadecimal digits.
+    /// Returns the trace id as 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace_id)
     }
 
-    /// The span id as 16 hexadecimal digits.
+    /// Returns the span id as 16 hexadecimal digits.
     #[must_use]
     pub fn span_id(&self) -> String {
         format!("{:016x}", self.span_id)
     }
 
-    /// Makes a span of this process.
+    /// Makes the identity of a span of this process.
     #[must_use]
     pub fn new(trace_id: u128, span_id: u64, is_sampled: bool) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl TraceContext {
         }
     }
 
-    /// Makes a child span of this process.
+    /// Makes the identity of a child span of this process.
     #[must_use]
     pub fn child(&self, span_id: u64, is_sampled: bool) -> Self {
         Self {
@@ -121,19 +121,19 @@ impl TraceContext {
         }
     }
 
-    /// The same span with Shoal's own sampling decision.
+    /// Returns the same span with Shoal's own sampling decision.
     #[must_use]
     pub fn decided(&self, is_sampled: bool) -> Self {
         self.child(self.span_id, is_sampled)
     }
 
-    /// The trace id and span id.
+    /// Returns the trace id and the span id.
     #[must_use]
     pub fn ids(&self) -> (u128, u64) {
         (self.trace_id, self.span_id)
     }
 
-    /// Whether a client sent it, so that Shoal may decide on sampling.
+    /// Whether a client sent the context, so that Shoal may decide on sampling.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.is_foreign

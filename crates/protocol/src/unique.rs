@@ -1,4 +1,4 @@
-//! Requires unique member names, because parsers disagree on which of two equal members counts.
+//! Checks that member names are unique, because parsers disagree on which of two equal members counts.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use crate::json::has_backslash;
 use crate::tokens::{Token, Tokens, utf16_of};
 use crate::{InvalidMessage, Message, Outcome, RawJson, RpcError, shown};
 
-/// Objects up to this size are cheaper to compare pairwise than to sort.
+/// Maximum number of names that are cheaper to compare pairwise than to sort.
 const FEW: usize = 16;
 const INLINE: usize = 32;
-/// Marks the beginning of an object. Names have quotes.
+/// Marks the beginning of an object in the list of names. Names are longer, because they include quotes.
 const OBJECT: &[u8] = b"";
 const QUOTED: usize = 64;
 
@@ -19,7 +19,7 @@ const QUOTED: usize = 64;
 pub(crate) enum Ambiguous {
     #[error("an object must not repeat a member: {0:?} is there twice; send it once")]
     Repeated(String),
-    /// Replacing invalid characters could make two names equal.
+    /// A name is not valid Unicode. Replacing its invalid characters could make two names equal.
     #[error("the name of a member must be Unicode text: {0:?} has half of a surrogate pair")]
     NotText(String),
 }
@@ -28,7 +28,7 @@ impl Message {
     /// Refuses a message with repeated members. Unknown envelope members are ignored.
     ///
     /// # Errors
-    /// -32602 for parameters, -32600 for a response; with the id.
+    /// -32602 for a repeated member of parameters, -32600 for one of a response. The error has the message's id.
     pub(crate) fn check_unique(&self) -> Result<(), InvalidMessage> {
         let (id, read) = match self {
             Self::Request(request) => (Some(&request.id), request.params.as_ref()),
@@ -53,25 +53,25 @@ impl Message {
 }
 
 impl RawJson {
-    /// Whether member names are unique and valid Unicode.
+    /// Whether member names are unique in each object and valid Unicode.
     pub fn names_members_once(&self) -> bool {
         check(self.as_bytes()).is_ok()
     }
 }
 
-/// Takes one pass and linear time.
+/// Checks all names in one pass and linear time.
 ///
 /// # Errors
-/// The first fault.
+/// The first fault that was found.
 pub(crate) fn check(text: &[u8]) -> Result<(), Ambiguous> {
     let mut names = SmallVec::<[&[u8]; INLINE]>::new();
-    // Most messages have no escapes.
+    // Most messages have no escapes, so their names are compared as written.
     let has_escapes = memchr::memchr(b'\\', text).is_some();
     for token in Tokens::of(text) {
         match token {
             Token::ObjectBegins => names.push(OBJECT),
             Token::Name(name) => {
-                // A longer object is checked at its end.
+                // The names of a longer object are checked at its end.
                 let before = names.iter().rev().take(FEW);
                 if before.take_while(|it| !it.is_empty()).any(|it| *it == name) {
                     return Err(repeated(name));

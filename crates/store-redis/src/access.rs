@@ -1,4 +1,4 @@
-//! Logins and certificates, read for each connection.
+//! Logins and certificates for Redis, read again for each connection.
 
 use std::path::Path;
 
@@ -21,15 +21,15 @@ pub(crate) struct Credentials {
 
 pub(crate) struct Access {
     pub(crate) login: RedisConnectionInfo,
-    /// The login at sentinels with a password of their own.
+    /// The login at the sentinels, if they have a password of their own.
     pub(crate) at_sentinels: Option<RedisConnectionInfo>,
-    /// Set if any server uses TLS.
+    /// The certificates, if any server uses TLS.
     pub(crate) certificates: Option<TlsCertificates>,
     pub(crate) sentinels_tls: bool,
 }
 
 impl Credentials {
-    /// Fails if settings conflict with the URL or each other.
+    /// Reads the logins and certificates. Fails if settings conflict with the URL or each other.
     pub(crate) fn new(target: &Target, config: &RedisConfig) -> Result<Self, String> {
         let RedisConfig {
             user,
@@ -71,7 +71,7 @@ impl Credentials {
         let user = target.user.clone().or(user);
         let in_url = target.password.clone().map(Secret::new);
         let password = in_url.map(Password::Value).or(password);
-        // Redis' client would log in as `default`.
+        // Refuse, because the Redis client library would log in as `default`.
         if user.is_some() && password.is_none() {
             let reason = "a user needs a password: set redis.password. Redis takes any password for a user with nopass";
             return Err(reason.to_owned());

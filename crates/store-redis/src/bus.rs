@@ -1,4 +1,4 @@
-//! The cluster's bus, with one listening connection.
+//! The cluster bus in Redis, with one connection that listens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ const BACKLOG: usize = 1024;
 const ASKED_EVERY: Duration = Duration::from_secs(3);
 
 impl RedisBus {
-    /// Call within a runtime.
+    /// Starts to listen with the connection `first`. Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
@@ -71,7 +71,7 @@ impl ClusterBus for RedisStore {
             let channel = &self.inner.bus.channel;
             let mut command = redis::cmd("PUBLISH");
             command.arg(channel).arg(payload);
-            // The same cluster node keeps a publisher's order.
+            // Publish at the same node of the Redis Cluster each time, which keeps the events' order.
             self.inner.connections.ask(channel, command).await?;
             Ok(())
         })
@@ -101,7 +101,7 @@ impl Listener {
             let began = Instant::now();
             self.listen(connection).await;
             self.listening.store(false, Ordering::Relaxed);
-            // Only this connection notices a loss at once.
+            // Tell the command connection, because only this one notices a loss at once.
             self.suspicion.raise();
             if began.elapsed() > ASKED_EVERY {
                 self.backoff.reset();
@@ -127,8 +127,8 @@ impl Listener {
                 message = messages.next() => match message {
                     Some(message) => match serde_json::from_slice(message.get_payload_bytes()) {
                         Ok(event) => self.tell(Ok(event)),
-                        // A newer release sent it.
-                        Err(error) => tracing::debug!(%error, "received a notification that this release does not understand"),
+                        // A newer release of Shoal sent it.
+                        Err(error) => tracing::debug!(%error, "news that is not understood"),
                     },
                     None => return,
                 },
@@ -143,7 +143,7 @@ impl Listener {
     }
 
     fn tell(&self, news: Result<ClusterEvent, Lagged>) {
-        // Fails without subscribers.
+        // Sending fails only if there are no subscribers.
         let _ = self.subscribers.send(news);
     }
 }

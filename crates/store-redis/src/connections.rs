@@ -1,4 +1,4 @@
-//! Maintains one connection.
+//! Maintains one connection to Redis.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,14 @@ use crate::meter::Meter;
 use crate::outage::Outage;
 use crate::scripts::Script;
 
-/// Reconnects in its own task. Commands wait for the first attempt and then fail at once.
+/// A connection for commands, which a task of its own renews. Commands wait for the first attempt to connect. After
+/// that, they fail at once while there is no connection.
 pub(crate) struct Connections {
     shared: Arc<ConnectionsInner>,
     _keeper: AbortOnDropHandle<()>,
 }
 
-/// Asks to check the connection, because another to the server has ended.
+/// Asks to check the command connection, because another connection to the server has ended.
 #[derive(Clone, Default)]
 pub(crate) struct Suspicion(Arc<Notify>);
 
@@ -53,19 +54,19 @@ enum State {
         link: Link,
         number: u64,
     },
-    /// The first attempt is in progress.
+    /// The first attempt to connect is in progress.
     Dialling,
-    /// The first attempt failed, and others follow.
+    /// The first attempt to connect failed, and others follow.
     Down(Arc<str>),
 }
 
-/// If a connection lasts shorter, the next attempt waits.
+/// The least life of a connection after which the next attempt to connect does not wait.
 const LASTING: Duration = Duration::from_secs(1);
 
 const CONNECTING: &str = "connecting to Redis";
 
 impl Connections {
-    /// Call within a runtime.
+    /// Starts to connect. Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
@@ -90,8 +91,8 @@ impl Connections {
         }
     }
 
-    /// Fails with `Full` if Redis is full, `Away` if the command was not sent, or `Unavailable` if the step may have
-    /// been done.
+    /// Runs a script. Fails with `Full` if Redis is full, `Away` if the command was not sent, or `Unavailable` if the
+    /// script may have run.
     pub(crate) async fn run(
         &self,
         script: &Arc<Script>,
@@ -101,7 +102,7 @@ impl Connections {
         self.shared.ask(key, command, Some(script.clone())).await
     }
 
-    /// Errors as for [`Connections::run`].
+    /// Sends a plain command. Errors as for [`Connections::run`].
     pub(crate) async fn ask(&self, key: &str, command: Cmd) -> Result<Value, StoreError> {
         self.shared.ask(key, command, None).await
     }
@@ -160,7 +161,7 @@ impl ConnectionsInner {
             }
             Err(_) => {
                 self.meter.failed();
-                // A slow server still answers others; a silent one is gone.
+                // A slow server still answers other commands. A silent server is gone.
                 if link.silent_since(asked) {
                     self.leave(number);
                 }
@@ -211,7 +212,7 @@ impl ConnectionsInner {
             tokio::select! {
                 () = self.broken.notified() => {}
                 () = self.suspicion.0.notified() => {
-                    // A failure is noticed above.
+                    // `ask` reports a failure itself.
                     let _ = self.ask("", redis::cmd("PING"), None).await;
                     continue;
                 }

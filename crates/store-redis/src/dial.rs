@@ -26,11 +26,11 @@ pub(crate) struct Dialler {
 }
 
 const CLUSTER_RETRIES: u32 = 4;
-/// The wait before a redirection, in milliseconds.
+/// How long to wait before following a cluster's redirection, in milliseconds.
 const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
 
 impl Dialler {
-    /// Fails with [`ConnectError::Config`] for an unusable URL or certificate.
+    /// Checks the settings. Fails with [`ConnectError::Config`] for a URL or certificate that cannot be used.
     pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConnectError> {
         let target = Target::parse(&config.url).map_err(ConnectError::Config)?;
         let credentials = Credentials::new(&target, config).map_err(ConnectError::Config)?;
@@ -40,11 +40,11 @@ impl Dialler {
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
         };
-        // A wrong file must not look like an unreachable server.
+        // Read the files now, because a wrong file must not look like an unreachable server.
         let access = dialler.access().map_err(ConnectError::Config)?;
         if access.certificates.is_some() && rustls::crypto::CryptoProvider::get_default().is_none()
         {
-            // Another thread may be first.
+            // This fails if another thread was faster.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let anywhere = Host {
@@ -60,7 +60,7 @@ impl Dialler {
         self.target.to_string()
     }
 
-    /// Connects to the current master, within the connect time-out.
+    /// Connects to the current master within the connect time-out.
     pub(crate) async fn dial(&self) -> Result<Link, String> {
         self.in_time(async {
             let access = self.access()?;
@@ -84,7 +84,8 @@ impl Dialler {
         .await
     }
 
-    /// `attempt` selects a cluster node: all forward events.
+    /// Connects and subscribes to `channel`. `attempt` selects a node of a Redis Cluster, where every node forwards
+    /// events.
     pub(crate) async fn dial_news(&self, channel: &str, attempt: usize) -> Result<PubSub, String> {
         self.in_time(async {
             let access = self.access()?;
@@ -138,7 +139,7 @@ impl Dialler {
             .map_err(|error| text(&error))
     }
 
-    /// The server, or the master behind the sentinels.
+    /// Returns the server to connect to, which is the master if sentinels know it.
     async fn server(&self, access: &Access) -> Result<Client, String> {
         let client = match &self.target.place {
             Place::Server(host) => self.client(host, access),
@@ -156,7 +157,7 @@ impl Dialler {
         client.map_err(|error| text(&error))
     }
 
-    /// Asks the sentinels in turn; each gets a share of the time.
+    /// Asks the sentinels for the master, one after the other. Each gets a share of the time.
     async fn master(
         &self,
         sentinels: &[Host],
@@ -199,7 +200,7 @@ async fn ask_sentinel(sentinel: &Host, name: &str, access: &Access) -> Result<Ho
     };
     let answer = match &access.at_sentinels {
         Some(login) => ask(login.clone()).await,
-        // The user belongs to the servers, so try without it first.
+        // The configured user belongs to the servers, so try the sentinel without it first.
         None => match ask(RedisConnectionInfo::default()).await {
             Err(error) if error.code() == Some("NOAUTH") => {
                 ask(access.login.clone().set_db(0)).await
@@ -240,7 +241,7 @@ fn info(host: &Host, login: RedisConnectionInfo, tls: bool) -> ConnectionInfo {
         .set_redis_settings(login)
 }
 
-/// A reset keeps unsent commands from arriving late.
+/// Returns the TCP settings. A connection is closed with a reset, so that unsent commands do not arrive late.
 fn tcp() -> TcpSettings {
     TcpSettings::default()
         .set_nodelay(true)

@@ -1,15 +1,15 @@
-//! Judges Redis failures for the caller and the connection.
+//! Decides what a Redis failure means for the caller and the connection.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 use shoal_ports::StoreError;
 
-/// Why the store cannot be used.
+/// Why the store cannot be used. The texts contain no passwords.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// The configuration is wrong. Excludes passwords.
+    /// The configuration is wrong.
     #[error("{0}")]
     Config(String),
-    /// Redis is unreachable or refuses the login. Excludes passwords.
+    /// Redis is unreachable or refuses the login.
     #[error("{0}")]
     Unreachable(String),
 }
@@ -24,13 +24,13 @@ pub(crate) struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
     None,
-    /// A server may be gone: check whether any answers.
+    /// A server may be gone: check whether any server answers.
     Suspect,
     /// The connection must be replaced now.
     Broken,
 }
 
-/// A `cluster` connection maintains its servers itself.
+/// Decides what a failure means for the connection. A `cluster` connection maintains its servers itself.
 pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     let unavailable = |connection| Failure {
         error: StoreError::Unavailable(text(error)),
@@ -46,7 +46,7 @@ pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
         ErrorKind::ClusterConnectionNotFound => unavailable(Damage::Broken),
         ErrorKind::Io if cluster => unavailable(Damage::Suspect),
         _ if cluster => unavailable(Damage::None),
-        // A former master: look for the new one.
+        // The server is a former master, so look for the new one.
         ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown) => {
             unavailable(Damage::Broken)
         }
@@ -63,7 +63,7 @@ pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     }
 }
 
-/// Excludes passwords, as Redis and its client do.
+/// Returns the error's text. Redis and its client library keep passwords out of it.
 pub(crate) fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),

@@ -1,4 +1,4 @@
-//! Streams in Redis.
+//! The event log in Redis.
 
 use async_trait::async_trait;
 use redis::Cmd;
@@ -15,7 +15,7 @@ use crate::store::RedisStore;
 
 #[async_trait]
 impl EventLog for RedisStore {
-    /// Works even above `maxmemory`, because calls must end.
+    /// Appends events, even above `maxmemory`, because calls must end.
     async fn append(
         &self,
         session: &SessionId,
@@ -49,7 +49,7 @@ impl EventLog for RedisStore {
             let stands: u64 = appended.number()?;
             let sequence = append.after.sequence + append.events.len() as u64;
             let last = match appended.is_empty() {
-                // All have the same nonce.
+                // The append crossed no claim, so the nonce is the same.
                 true => EventId {
                     sequence,
                     ..append.after
@@ -135,14 +135,16 @@ impl EventLog for RedisStore {
     }
 }
 
-/// Whether to settle accounts: for the standalone stream, and one in eight calls' ends.
+/// Whether an append also settles the accounts of stored bytes: on the standalone stream, and at the end of one in
+/// eight calls.
 fn settles(append: &Append) -> bool {
     let ends = append.progress.filter(|progress| progress.ended);
     append.after.stream == StreamId::STANDALONE
         || ends.is_some_and(|progress| progress.call.as_bytes()[15].is_multiple_of(8))
 }
 
-/// The nonces in event ids: the log's own, and a claim's after each place (`lua/common.lua`).
+/// The nonces in event ids: the one of the log, and those of later claims with the positions from which they count
+/// (`lua/common.lua`).
 pub(crate) struct Nonces {
     log: u32,
     after: Vec<(u64, u32)>,

@@ -1,14 +1,14 @@
-//! Checks a server before use.
+//! Checks a Redis server before its use.
 
 use redis::Value;
 
 use crate::error::text;
 use crate::link::Link;
 
-/// The first release with script flags.
+/// The first Redis release with script flags.
 const OLDEST: (u32, u32) = (7, 0);
 
-/// Fails for a server that is not a master or lacks scripts.
+/// Checks a server. Fails if it is not a master or does not run scripts.
 pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     let hello = link.ask(None, redis::cmd("HELLO"), None).await;
     let said = facts(hello.map_err(|error| text(&error))?);
@@ -22,18 +22,18 @@ pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     if release < OLDEST {
         return Err(format!("Redis {version} is too old: 7.0 is needed"));
     }
-    // The cluster client finds masters itself.
+    // The client library finds the masters of a cluster itself.
     if !link.is_cluster() && fact("role") != "master" {
         return Err(format!("the server is a {}, not a master", fact("role")));
     }
     Ok(())
 }
 
-/// Warns of eviction, which would remove sessions.
+/// Logs a warning if Redis may evict keys, which would remove sessions.
 pub(crate) async fn warn_of_eviction(link: &mut Link) {
     let mut asking = redis::cmd("CONFIG");
     asking.arg("GET").arg("maxmemory-policy");
-    // The user may lack the right to ask.
+    // The Redis user may lack the right to read the configuration.
     let Ok(reply) = link.ask(None, asking, None).await else {
         return;
     };
@@ -44,7 +44,7 @@ pub(crate) async fn warn_of_eviction(link: &mut Link) {
     }
 }
 
-/// Reads a map in RESP2 or RESP3.
+/// Reads a reply that is a map, in RESP2 or RESP3.
 fn facts(reply: Value) -> Vec<(String, String)> {
     let flat = match reply {
         Value::Map(pairs) => pairs.into_iter().flat_map(|(k, v)| [k, v]).collect(),

@@ -1,4 +1,4 @@
-//! Running calls in Redis.
+//! The journal of running calls in Redis.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +30,7 @@ impl Journal for RedisStore {
             let key = self.inner.keys.session(session)?;
             let first = begin.entries.first().map(|entry| entry.call);
             let opens = begin.stream.is_none();
-            // Random, so that a Redis that lost writes does not reissue it.
+            // The number is random, so that a Redis that lost writes does not assign it again.
             let stream = begin.stream.or(first.map(CallId::stream));
             let mut stream = stream.unwrap_or(StreamId(1));
             let entries = begin.entries.iter().map(written);
@@ -57,7 +57,7 @@ impl Journal for RedisStore {
                 };
                 let begun = self.inner.run_with_room(script, &key, false, args);
                 let begun = match (begun.await, first) {
-                    // A full Redis refuses, even if the step was done before.
+                    // A full Redis refuses the script, even if an earlier attempt succeeded.
                     (Err(LogError::Store(StoreError::Full(why))), Some(first)) => {
                         let before = self.inner.begun(&key, epoch, first).await?;
                         let before = before.map(Begun::Now);
@@ -250,7 +250,7 @@ pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStr
         }
         let (stream, entry) = split_entry(value)?;
         let mut entry: JournalEntry = serde_json::from_slice(entry).map_err(|_| unexpected())?;
-        // Older releases always write the worker here.
+        // Older releases of Shoal always store the worker here.
         if let Some(worker) = find(format!("w{}", entry.call)) {
             let worker = std::str::from_utf8(worker).map_err(|_| unexpected())?;
             entry.worker = Some(WorkerId::new(worker));
@@ -263,7 +263,7 @@ pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStr
         calls.push(JournaledCall { entry, seen });
     }
     let running = streams.into_iter().map(|(stream, mut calls)| {
-        // Ids sort by creation time.
+        // Call ids sort by creation time.
         calls.sort_by_key(|call| call.entry.call);
         let stands = find(field::stream(stream)).ok_or_else(unexpected)?;
         let marks = find(field::nonces(stream)).map(|marks| &**marks);

@@ -1,6 +1,6 @@
-//! Names all keys and channels.
+//! Makes the names of all keys and channels.
 //!
-//! A session's keys share a hash tag, as do the nodes', for Redis Cluster.
+//! For Redis Cluster, the keys of a session share a hash tag, as do the keys of the nodes.
 
 use sha2::{Digest as _, Sha256};
 use shoal_ports::{CallId, DeliveryId, NodeId, QuotaKey, QuotaSubject, SessionId, StoreError};
@@ -11,14 +11,14 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// `prefix` must have passed [`is_prefix`].
+    /// Takes the prefix of all keys, which must have passed [`is_prefix`].
     pub(crate) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.to_owned(),
         }
     }
 
-    /// Scripts derive the keys of streams from it (`lua/common.lua`).
+    /// Returns a session's key. Scripts derive the keys of its streams from it (`lua/common.lua`).
     ///
     /// # Errors
     /// `NotFound` for an id that would break the hash tag.
@@ -58,7 +58,7 @@ impl Keys {
         format!("{}:{{nodes}}:names", self.prefix)
     }
 
-    /// Hashes the subject, which is private and may hold any text.
+    /// Returns the key of a bucket. Hashes the quota's subject, because it is private and may be any text.
     pub(crate) fn quota(&self, key: &QuotaKey) -> String {
         let subject = match &key.subject {
             QuotaSubject::Everybody => "all".to_owned(),
@@ -75,12 +75,12 @@ impl Keys {
     }
 }
 
-/// A brace would move the hash tag.
+/// Whether the prefix is allowed. A brace in it would move the hash tag.
 pub(crate) fn is_prefix(prefix: &str) -> bool {
     !prefix.is_empty() && !prefix.contains(['{', '}'])
 }
 
-/// `lua/common.lua` lists all fields.
+/// The names of a session's fields; `lua/common.lua` lists all.
 pub(crate) mod field {
     use super::{CallId, DeliveryId};
 

@@ -1,7 +1,7 @@
 //! The storage ports of `shoal-ports` in Redis, so that sessions outlive nodes.
 //!
-//! Every step of a session is one script on its keys (`src/lua`), fenced by its epoch. Requires Redis 7.0 or Valkey:
-//! one server, a Redis Cluster, or masters behind Sentinel.
+//! Every step of a session is one script on its keys (`src/lua`), fenced by the session's epoch. Requires Redis 7.0 or
+//! Valkey: one server, a Redis Cluster, or masters behind Sentinel.
 //!
 //! Start reading at `store.rs`, then `lua/common.lua`.
 
@@ -39,16 +39,16 @@ pub use store::{RedisStatus, RedisStore};
 /// Checks a configuration without connecting.
 ///
 /// # Errors
-/// The fault, without the password.
+/// The fault, described without the password.
 pub fn check(config: &RedisConfig) -> Result<(), String> {
     let target = target::Target::parse(&config.url)?;
     access::Credentials::new(&target, config).map(drop)
 }
 
-/// Reads passwords and certificates without connecting.
+/// Reads the files with passwords and certificates, without connecting.
 ///
 /// # Errors
-/// As [`check`], or the unusable file.
+/// As for [`check`], or a file that cannot be used.
 pub fn open_files(config: &RedisConfig) -> Result<(), String> {
     let target = target::Target::parse(&config.url)?;
     let credentials = access::Credentials::new(&target, config)?;

@@ -15,12 +15,12 @@ pub(crate) use self::gather::Gathering;
 
 use crate::scripts::Script;
 
-/// Sends concurrent commands together.
+/// A connection that sends concurrent commands together.
 #[derive(Clone)]
 pub(crate) struct Link {
     wire: Wire,
     born: Instant,
-    /// The last reply, in microseconds after `born`.
+    /// When the last reply came, in microseconds after `born`.
     heard: Arc<AtomicU64>,
 }
 
@@ -39,7 +39,7 @@ impl Link {
         }
     }
 
-    /// A cluster connection maintains its servers itself.
+    /// Whether this connects to a cluster. Such a connection maintains its servers itself.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.wire, Wire::Cluster(_))
     }
@@ -53,8 +53,8 @@ impl Link {
         self.heard.load(Ordering::Relaxed) < asked
     }
 
-    /// Sends a command to the node of `key`, or to any. Unknown scripts are sent in full. If the future is dropped, the
-    /// command may have been executed.
+    /// Sends a command to the node that has `key`, or to any node. Sends a script in full if the server does not know
+    /// it. If the future is dropped, the command may have been executed.
     pub(crate) async fn ask(
         &mut self,
         key: Option<&str>,

@@ -1,4 +1,4 @@
-//! Each node's list of sessions for its successor.
+//! Each node's list of sessions, for a node that takes them over.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::reply::{parts, unexpected};
 use crate::store::{Inner, millis};
 
 impl Inner {
-    /// The node first, so that its list can be found.
+    /// Adds sessions to a node's list. Enters the node first, so that its list can be found.
     pub(crate) async fn enlist(
         &self,
         node: &NodeId,
@@ -72,7 +72,7 @@ impl Inner {
         let Value::Array(found) = found else {
             return Err(unexpected());
         };
-        // RESP2 replies are flat; RESP3 replies are pairs.
+        // In RESP2, the reply is a flat list. In RESP3, it consists of pairs.
         let flat = found.into_iter().flat_map(|part| match part {
             Value::Array(pair) => pair,
             one => vec![one],

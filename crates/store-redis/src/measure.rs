@@ -1,4 +1,4 @@
-//! Metrics and traces of the ports' operations.
+//! Records metrics and traces of the store's operations.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use shoal_telemetry::trace::{self, attributes, names};
 
 pub(crate) const LATE: &str = "no reply in time";
 
-/// Adds a span if the trace is sampled. Dropped operations are not counted.
+/// Runs an operation and measures it. Adds a span if the trace is sampled. Dropped operations are not counted.
 pub(crate) async fn measured<T, E: Ending>(
     operation: &'static str,
     work: impl Future<Output = Result<T, E>>,

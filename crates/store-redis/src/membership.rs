@@ -1,4 +1,4 @@
-//! The nodes in Redis.
+//! Membership in Redis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,8 +46,8 @@ impl Membership for RedisStore {
             for what in parts(said.await?)?.rest() {
                 match serde_json::from_slice(&what?) {
                     Ok(node) => nodes.push(node),
-                    // Another release's announcement.
-                    Err(error) => tracing::debug!(%error, "a node's announcement cannot be read"),
+                    // A node of another release announced itself.
+                    Err(error) => tracing::debug!(%error, "a node says what is not understood"),
                 }
             }
             Ok(nodes)

@@ -1,9 +1,9 @@
-//! Counts commands for the status page.
+//! Counts Redis commands for the status page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Latencies up to 1 µs, 2 µs, 4 µs, … and above 33 s.
+/// Number of latency classes: up to 1 µs, 2 µs, 4 µs, … and above 33 s.
 const CLASSES: usize = 26;
 
 #[derive(Default)]
@@ -19,9 +19,9 @@ pub(crate) struct Meter {
 pub struct Latency {
     /// The median in microseconds, at most twice too large.
     pub p50_us: u64,
-    /// The 99th percentile.
+    /// The 99th percentile in microseconds.
     pub p99_us: u64,
-    /// The maximum.
+    /// The maximum in microseconds.
     pub max_us: u64,
 }
 

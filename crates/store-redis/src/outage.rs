@@ -1,11 +1,11 @@
-//! Logs outages.
+//! Logs outages of the store.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 const REMINDER: Duration = Duration::from_secs(30);
-/// How long Redis must answer until an outage is over.
+/// How long Redis must answer before an outage counts as over.
 const LASTING: Duration = Duration::from_secs(1);
 
 /// The outage log of one store.
@@ -15,7 +15,7 @@ pub struct Outage {
     present: Option<Present>,
 }
 
-/// An outage, remembered briefly after its end.
+/// The current outage, or one that ended shortly ago.
 #[derive(Debug)]
 struct Present {
     since: Instant,
@@ -32,7 +32,7 @@ enum Told {
 }
 
 impl Outage {
-    /// Makes the log of a store at `place`.
+    /// Makes the log for the store at `place`.
     pub fn new(place: impl Into<String>) -> Self {
         Self {
             place: place.into(),
@@ -40,7 +40,7 @@ impl Outage {
         }
     }
 
-    /// Notes a failure.
+    /// Notes that an operation failed.
     pub fn failed(&mut self, why: &str) {
         let now = Instant::now();
         match self.failed_at(now) {
@@ -53,7 +53,7 @@ impl Outage {
         }
     }
 
-    /// Notes that the store answers.
+    /// Notes that the store answers again.
     pub fn over(&mut self) {
         let now = Instant::now();
         let lasted = self.lasted(now);

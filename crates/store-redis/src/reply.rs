@@ -1,4 +1,4 @@
-//! Parses replies.
+//! Parses replies of Redis.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest eve
 pub(crate) const RESTARTED: &str = "the log has been restarted since";
 const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
 
-/// `lua/common.lua` defines the refusal numbers.
+/// Reads a script's reply. `lua/common.lua` defines the numbers of its refusals.
 pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     let refusal = match reply {
         Value::Int(code @ ..0) => code,
@@ -31,7 +31,7 @@ pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     })
 }
 
-/// Like [`step`], for steps without histories.
+/// Like [`step`], for scripts that do not read the log.
 pub(crate) fn plain_step(reply: Value) -> Result<Parts, StoreError> {
     step(reply).map_err(|error| match error {
         LogError::Store(error) => error,
@@ -46,7 +46,7 @@ pub(crate) fn parts(reply: Value) -> Result<Parts, StoreError> {
     }
 }
 
-/// A hash's fields, in RESP2 or RESP3.
+/// Reads the fields of a hash, in RESP2 or RESP3.
 pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> {
     let mut fields = HashMap::new();
     match reply {
@@ -66,7 +66,7 @@ pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> 
     Ok(fields)
 }
 
-/// The error if another program writes these keys.
+/// Returns the error for a reply that only another program's write can explain.
 pub(crate) fn unexpected() -> StoreError {
     StoreError::Unavailable("Redis answered something unexpected".to_owned())
 }

@@ -19,7 +19,7 @@ impl Script {
         command
     }
 
-    /// The server then knows the script.
+    /// Returns the command with the script's text, after which the server knows the script.
     pub(crate) fn in_full(&self, command: &Cmd) -> Cmd {
         let mut full = redis::cmd("EVAL");
         full.arg(&self.source);
@@ -47,7 +47,7 @@ pub(crate) struct Scripts {
     pub(crate) read: Arc<Script>,
     pub(crate) oldest: Arc<Script>,
     pub(crate) begin: RoomScript,
-    /// For calls that already run.
+    /// Journals calls that already run.
     pub(crate) begin_running: RoomScript,
     pub(crate) rebind: Arc<Script>,
     pub(crate) restore_stream: Arc<Script>,
@@ -60,9 +60,9 @@ pub(crate) struct Scripts {
     pub(crate) give_cells_back: Arc<Script>,
 }
 
-/// New work, refused when Redis is full.
+/// The first line of scripts for new work, which Redis refuses when it is full.
 const ADMITS: &str = "#!lua";
-/// Admitted work, allowed when Redis is full.
+/// The first line of scripts for admitted work, which Redis runs even when it is full.
 const SERVES: &str = "#!lua flags=allow-oom";
 const READS: &str = "#!lua flags=no-writes";
 
@@ -71,7 +71,7 @@ const STREAMS: &str = include_str!("lua/streams.lua");
 const IDLE: &str = include_str!("lua/idle.lua");
 const SETTLE: &str = include_str!("lua/settle.lua");
 
-/// A `begin` needs one byte for its answer.
+/// Computes the room that an append needs, in bytes.
 const MORE_OF_APPEND: &str = "local MORE = 0\nfor i = 6, #ARGV do\n  MORE = MORE + #ARGV[i]\nend";
 const MORE_OF_BEGIN: &str = "local MORE = 1";
 
@@ -88,8 +88,8 @@ macro_rules! lua {
 }
 
 impl Scripts {
-    /// Limits are part of the script, because arguments cost as much as fields. Redis accepts strings faster than
-    /// numbers.
+    /// Builds the scripts. They contain the limits, because arguments cost as much as fields. Limits are written as
+    /// strings, which Redis accepts faster than numbers.
     pub(crate) fn new(config: &RedisConfig) -> Self {
         let limits = format!(
             "local MOST_BYTES, MOST_EVENTS, RETENTION = {}, {}, '{}'",

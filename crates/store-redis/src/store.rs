@@ -1,4 +1,4 @@
-//! The store: connecting and status.
+//! Connects the store and reports its status.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     pub(crate) bus: RedisBus,
     pub(crate) keys: Keys,
     pub(crate) scripts: Scripts,
-    /// When each lease renewed here began, and how often it was contested.
+    /// When each lease that this node renews began, and how often it was contested.
     pub(crate) leases: Mutex<HashMap<NodeId, Bytes>>,
     place: String,
 }
@@ -41,15 +41,15 @@ pub(crate) struct Inner {
 /// The store's status.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RedisStatus {
-    /// The servers, without user and password.
+    /// The addresses of the servers, without user and password.
     pub place: String,
-    /// Whether the command connection is up.
+    /// Whether the connection for commands is open.
     pub connected: bool,
-    /// Why it is down.
+    /// Why the connection for commands is down.
     pub outage: Option<String>,
-    /// Whether the bus receives events.
+    /// Whether the cluster bus receives events.
     pub news: bool,
-    /// Commands in flight.
+    /// Commands that wait for replies.
     pub in_flight: usize,
     /// Commands sent.
     pub commands: u64,
@@ -62,9 +62,10 @@ pub struct RedisStatus {
 }
 
 impl RedisStore {
-    /// Connects. Call within a Tokio runtime with timer and I/O. Tasks end with the last clone.
+    /// Connects to Redis. Call within a Tokio runtime with timer and I/O. The store's tasks end when its last clone is
+    /// dropped.
     ///
-    /// Takes at most two connect time-outs and a response time-out. Cancellation safe.
+    /// Takes at most two connect time-outs and one response time-out. Cancellation safe.
     ///
     /// # Errors
     /// [`ConnectError::Config`] if the settings are wrong; [`ConnectError::Unreachable`] if retrying may help.
@@ -99,7 +100,7 @@ impl RedisStore {
         })
     }
 
-    /// Returns all storage seams.
+    /// Returns the store as the engine of all storage seams.
     pub fn into_store(self) -> Store {
         let store = Arc::new(self);
         Store {
@@ -111,7 +112,7 @@ impl RedisStore {
         }
     }
 
-    /// Reports to metrics until the registrations are dropped.
+    /// Reports the store's metrics until the registrations are dropped.
     pub fn observe(&self) -> [Registration; 2] {
         let store = &metrics().store;
         let inner = Arc::downgrade(&self.inner);
@@ -127,7 +128,7 @@ impl RedisStore {
         [connected, in_flight]
     }
 
-    /// The current status, from local knowledge.
+    /// Returns the current status, without asking Redis.
     pub fn status(&self) -> RedisStatus {
         let connections = &self.inner.connections;
         let meter = connections.meter();
@@ -158,7 +159,8 @@ impl Inner {
         self.connections.run(script, key, command).await
     }
 
-    /// Runs a step that needs room. Settles accounts first, if `due` or full.
+    /// Runs a script that needs room in the store. Settles the accounts of stored bytes first, if `due` or if the store
+    /// is full.
     pub(crate) async fn run_with_room(
         &self,
         script: &RoomScript,
@@ -182,7 +184,7 @@ impl Inner {
     }
 }
 
-/// Converts to milliseconds, at least one.
+/// Converts a time to milliseconds, at least one.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis())
         .unwrap_or(u64::MAX)

@@ -16,9 +16,9 @@ pub(crate) enum Place {
     Server(Host),
     /// A Unix socket.
     Socket(PathBuf),
-    /// A Redis Cluster, with some of its nodes.
+    /// A Redis Cluster, by some of its nodes.
     Cluster(Vec<Host>),
-    /// The named master, as known to these sentinels.
+    /// A master's name and the sentinels that know its address.
     Sentinel {
         sentinels: Vec<Host>,
         master: String,
@@ -40,7 +40,7 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// Without user and password.
+/// Writes the target without user and password.
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let hosts = |hosts: &[Host]| {
@@ -59,14 +59,14 @@ impl std::fmt::Display for Target {
 }
 
 const FORMS: &str = "redis://, rediss://, redis+unix://, redis+cluster://, redis+sentinel://";
-/// Reported for an `@` after the host's end.
+/// The error for an `@` after the end of the host.
 const LOGIN_IS_RAW: &str = "the user or password in the Redis URL has a character that must be percent-encoded \
      (/ as %2F, ? as %3F, # as %23, % as %25); or set redis.user and redis.password";
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 impl Target {
-    /// Errors exclude the URL, which may contain a password.
+    /// Parses a URL. Errors do not contain it, because it may contain a password.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         Self::read(url).map_err(|why| {
             if hides_login(url) {
@@ -98,7 +98,7 @@ impl Target {
         if rest.contains('#') || query.is_some_and(|query| query.contains('#')) {
             return Err("the Redis URL has a fragment (encode # as %23)".to_owned());
         }
-        // A path may contain @, but a password must encode /.
+        // A path may contain @, while a / in a password must be percent-encoded.
         let slash = rest.find('/').unwrap_or(rest.len());
         let (authority, path) = rest.split_at(slash);
         let (login, hosts) = match authority.rsplit_once('@') {
@@ -161,7 +161,7 @@ impl Target {
     }
 }
 
-/// Whether an `@` comes too late to end a login.
+/// Whether the URL has an `@` that is too late to end a login.
 fn hides_login(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let end = rest.find(['/', '?', '#']);

@@ -8,7 +8,7 @@ use crate::{
     Revision, RpcError, code, declares, error_response, request, response, shown,
 };
 
-/// The `_meta` member that names a message's task.
+/// The `_meta` member with the id of the task that a message belongs to.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 const DECLARED: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
@@ -23,7 +23,7 @@ pub fn with_tasks(capabilities: &RawJson) -> RawJson {
     declared.to_json()
 }
 
-/// Whether a request asks to run as a task.
+/// Whether the request asks to run as a task.
 ///
 /// # Errors
 /// If the task parameters are malformed.
@@ -34,7 +34,7 @@ pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
     };
     let task = RawObject::of(&task)
         .ok_or_else(|| RpcError::invalid_params("params.task must be an object"))?;
-    // SDKs send null for an unlimited task.
+    // SDKs send null for a task that is kept without limit.
     let ttl = task.get("ttl").filter(|ttl| !ttl.is_null());
     match ttl.is_none_or(|ttl| ttl.read().is_ok_and(|ttl: f64| ttl >= 0.0)) {
         true => Ok(true),
@@ -44,7 +44,7 @@ pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
     }
 }
 
-/// The parameters of a task request in this revision's form.
+/// Makes the parameters of a request about a task that wants the answer in the form of 2025-11-25.
 #[must_use]
 pub fn params_of(task: &str) -> RawJson {
     let mut meta = RawObject::default();
@@ -56,7 +56,7 @@ pub fn params_of(task: &str) -> RawJson {
     params.to_json()
 }
 
-/// Whether a task request wants this revision's form.
+/// Whether a request about a task wants the form of 2025-11-25.
 pub fn is_asked(request: &Request) -> bool {
     let params = request.params.as_ref();
     let meta = params.and_then(|params| params.member("_meta"));
@@ -64,13 +64,13 @@ pub fn is_asked(request: &Request) -> bool {
     version.is_some_and(|version| version == Revision::LATEST_LEGACY.as_str())
 }
 
-/// The error for cancelling a task that has ended.
+/// Returns the error for cancelling a task that has ended.
 pub fn is_over_already(status: &str) -> RpcError {
     let message = format!("cannot cancel the task: it is in the terminal status {status:?}");
     RpcError::invalid_params(message)
 }
 
-/// The response to `tasks/result`, from `GetTaskResult` of 2026-07-28.
+/// Makes the response to `tasks/result` from a `GetTaskResult` of 2026-07-28.
 pub fn response_of(id: &RequestId, task_id: &str, task: &RawJson) -> Bytes {
     match outcome_of(task_id, task) {
         Outcome::Result(result) => response(id, &result),
@@ -87,7 +87,7 @@ fn outcome_of(task_id: &str, task: &RawJson) -> Outcome {
         return Outcome::Error(cancelled);
     };
     let mut result = RawObject::of(&result).unwrap_or_default();
-    // Only 2026-07-28 has it.
+    // Only 2026-07-28 has this member.
     result.remove("resultType");
     relate(&mut result, task_id);
     Outcome::Result(result.to_json())
@@ -102,16 +102,16 @@ fn relate(message: &mut RawObject, task_id: &str) {
     message.set("_meta", meta.to_json());
 }
 
-/// A request to the client that a task waits for.
+/// A request to the client whose answer a task needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// The key within the task.
+    /// The question's key within the task.
     pub key: String,
-    /// The request message.
+    /// The question as a JSON-RPC request.
     pub message: Bytes,
 }
 
-/// The open questions for a client with these `capabilities`, from `GetTaskResult` of 2026-07-28.
+/// Reads the open questions from a `GetTaskResult` of 2026-07-28, for a client with these `capabilities`.
 pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Vec<Question> {
     let open = task.member("inputRequests");
     let open = open.as_ref().and_then(RawObject::of).unwrap_or_default();
@@ -131,15 +131,15 @@ pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Ve
     open.iter().filter_map(question).collect()
 }
 
-/// Absent from ids of sessions' own questions.
+/// Marks the id of a task's question. Ids of a session's own questions do not contain it.
 const OF_TASK: char = '/';
 
-/// The task routes an answer from any session.
+/// Makes the id of a question. The edge finds the task by this id, whichever session answers.
 fn question_id(task_id: &str, key: &str) -> RequestId {
     RequestId::from_string(&format!("{task_id}{OF_TASK}{key}"))
 }
 
-/// The task and key in a question's id.
+/// Returns the task and the key that a question's id contains.
 pub fn question_of(id: &RequestId) -> Option<(String, RequestId)> {
     let id = id.to_json().string()?;
     let (task_id, key) = id.rsplit_once(OF_TASK)?;
@@ -147,7 +147,7 @@ pub fn question_of(id: &RequestId) -> Option<(String, RequestId)> {
 }
 
 impl Task<'_> {
-    /// The status. A tool that reports an error has failed.
+    /// Returns the task's status. A tool that reports an error makes its task fail.
     pub fn legacy_status(&self) -> &'static str {
         match self.state {
             TaskState::Working => "working",
@@ -159,7 +159,7 @@ impl Task<'_> {
         }
     }
 
-    /// `Task`, also used as `GetTaskResult` and `CancelTaskResult`.
+    /// Writes the task as `Task`, also used as `GetTaskResult` and `CancelTaskResult`.
     pub fn to_legacy(&self) -> RawJson {
         let message = match self.state {
             TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => None,
@@ -186,7 +186,7 @@ impl Task<'_> {
         task.to_json()
     }
 
-    /// `CreateTaskResult`.
+    /// Writes the task as `CreateTaskResult`.
     pub fn to_legacy_created(&self) -> RawJson {
         let mut created = RawObject::default();
         created.set("task", self.to_legacy());

@@ -1,4 +1,4 @@
-//! Sends concurrent commands together.
+//! Sends concurrent commands to Redis together.
 //!
 //! The client library would write each command at once. Waiting until all ready tasks have run saves most system calls
 //! under load.
@@ -13,12 +13,12 @@ use tokio::task::yield_now;
 
 use crate::scripts::Script;
 
-/// Their replies arrive together too.
+/// Maximum number of commands sent together, because their replies arrive together too.
 const MOST: usize = 64;
-/// Further commands wait in their callers.
+/// Maximum number of commands that wait to be sent. Further commands wait in their callers.
 const WAITING: usize = 256;
 
-/// A connection to one server, closed with its last clone.
+/// A connection to one server. It closes when its last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Gathering {
     asking: mpsc::Sender<Asked>,
@@ -31,15 +31,15 @@ struct Asked {
 }
 
 impl Gathering {
-    /// Call within a runtime.
+    /// Takes over a connection. Call within a runtime.
     pub(crate) fn over(connection: MultiplexedConnection) -> Self {
         let (asking, asked) = mpsc::channel(WAITING);
         tokio::spawn(send(connection, asked));
         Self { asking }
     }
 
-    /// Sends a command, whose reply may be a server error. Unknown scripts are sent in full. If the future is dropped,
-    /// the command may have been executed.
+    /// Sends a command and returns the reply, which may be a server's error. Sends a script in full if the server does
+    /// not know it. If the future is dropped, the command may have been executed.
     pub(super) async fn ask(
         &self,
         command: Cmd,
@@ -60,7 +60,7 @@ fn closed() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()
 }
 
-/// Ends, with the connection, when all senders are gone.
+/// Sends the waiting commands. Ends, with the connection, when all senders are dropped.
 async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Asked>) {
     let mut under_way = FuturesUnordered::new();
     let mut due = Vec::with_capacity(MOST);
@@ -74,7 +74,7 @@ async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Aske
                 while due.len() < MOST && let Ok(asked) = asking.try_recv() {
                     due.push(asked);
                 }
-                // The caller has left.
+                // Drop commands whose callers have left.
                 due.retain(|asked| !asked.reply.is_closed());
                 if !due.is_empty() {
                     let together = std::mem::replace(&mut due, Vec::with_capacity(MOST));
@@ -100,7 +100,7 @@ async fn exchange(mut connection: MultiplexedConnection, together: Vec<Asked>) {
             let asked = pipeline.cmd_iter().zip(waiting);
             for ((command, (script, waiting)), reply) in asked.zip(replies) {
                 match script {
-                    // After a restart, or on first use.
+                    // The server has restarted, or has not seen the script.
                     Some(script) if is_no_script(&reply) => in_full.push(Asked {
                         command: script.in_full(command),
                         script: None,
