@@ -1,4 +1,4 @@
-//! Remembers session owners, to save lookups.
+//! Remembers the owners of sessions, to save lookups.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ struct Remembered {
 }
 
 impl OwnerCache {
-    /// Owners are trusted for `believed_for`, and kept for `kept_for` more.
+    /// Makes a cache that trusts an owner for `believed_for`, and keeps it for `kept_for` more.
     pub(crate) fn new(capacity: usize, believed_for: Duration, kept_for: Duration) -> Self {
         let kept_for = believed_for.saturating_add(kept_for);
         Self {
@@ -41,7 +41,7 @@ impl OwnerCache {
         (since.elapsed() < self.believed_for).then_some(owner)
     }
 
-    /// Includes outdated entries, as a guess while the store is away.
+    /// Returns the remembered owner, even an outdated one, as a guess while the store is away.
     pub(crate) fn any(&self, session: &SessionId) -> Option<NodeId> {
         self.owners.get(session).map(|remembered| remembered.owner)
     }
@@ -53,7 +53,7 @@ impl OwnerCache {
         self.forget_old(since);
     }
 
-    /// Runs on insert, because only inserts make the cache grow.
+    /// Removes old entries. Called on insert, because only inserts make the cache grow.
     fn forget_old(&self, now: Instant) {
         if let Some(mut next_look) = self.next_look.try_lock()
             && *next_look <= now

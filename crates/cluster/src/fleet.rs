@@ -1,4 +1,4 @@
-//! Collects what operators see from all nodes at once.
+//! Collects reports for operators from all nodes at once.
 
 mod history;
 mod merge;
@@ -27,17 +27,17 @@ use crate::members::Members;
 
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const AT_ONCE: usize = 32;
-/// Each node follows this many others, so that a lost node's rates survive.
+/// Number of other nodes whose rates each node follows, so that a lost node's rates survive.
 const FOLLOWED: usize = 2;
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
-/// The most-called tools are known only after merging.
+/// Maximum tools to request of each node. Only merging shows which are called most.
 const MOST_TOOLS: usize = 1_000;
 
-/// All nodes, as seen from this one. Nodes that do not answer in time are reported as unseen.
+/// Inspects all nodes from this one. Lists the nodes that do not answer in time.
 pub struct Fleet {
     me: NodeId,
     local: Arc<dyn Inspector>,
-    /// `None` for a process that is not a node.
+    /// The cluster's nodes. `None` in a process that is not a node.
     members: Option<Members>,
     config: LinkConfig,
     remotes: Mutex<HashMap<NodeId, Arc<RemoteInspector>>>,
@@ -50,8 +50,7 @@ struct NodeAnswer<T> {
 }
 
 impl Fleet {
-    /// Covers `members`, including this node, which `local` inspects. `history` keeps the nodes'
-    /// rates.
+    /// Inspects the nodes in `members`, of which `local` inspects this one. `history` keeps the nodes' rates.
     pub fn new(
         me: NodeId,
         local: Arc<dyn Inspector>,
@@ -69,7 +68,7 @@ impl Fleet {
         }
     }
 
-    /// The nodes with their pools, workers and rates.
+    /// Returns the nodes with their pools, workers and rates.
     pub async fn overview(&self) -> Overview {
         let answers = self.ask(|node| Box::pin(async move { node.node().await }));
         let answers = answers.await;
@@ -78,8 +77,8 @@ impl Fleet {
         merge::overview(&self.me, self.listed(), answers, lost)
     }
 
-    /// Reads some other nodes' rates regularly. Each node follows its successors by ID, so every
-    /// node has followers.
+    /// Reads the rates of some other nodes regularly. Each node follows the next ones by ID, so every node has
+    /// followers.
     pub async fn follow(fleet: Weak<Self>) {
         loop {
             tokio::time::sleep(FOLLOWED_EVERY).await;
@@ -100,7 +99,7 @@ impl Fleet {
         nodes
     }
 
-    /// Tools of all nodes, by name; beyond `limit`, only the most-called. See [`Inspector::tools`].
+    /// Lists the tools of all nodes, by name; beyond `limit`, only those called most. See [`Inspector::tools`].
     pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {
@@ -110,7 +109,7 @@ impl Fleet {
         merge::tools(answers.await, limit)
     }
 
-    /// A tool, as this or another node knows it.
+    /// Returns a tool that this or another node knows.
     pub async fn tool(&self, name: &str) -> Option<ToolDetail> {
         if let Ok(Some(tool)) = self.local.tool(name).await {
             return Some(tool);
@@ -124,7 +123,7 @@ impl Fleet {
         answers.find_map(|answer| answer.said.ok().flatten())
     }
 
-    /// Sessions of all nodes, most recently used first; see [`Inspector::sessions`].
+    /// Lists the sessions of all nodes, the last used first; see [`Inspector::sessions`].
     pub async fn sessions(&self, filter: &str, limit: usize) -> Gathered<SessionReport> {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {
@@ -134,19 +133,19 @@ impl Fleet {
         merge::gathered(answers.await, limit, |session| session.idle_ms)
     }
 
-    /// Calls in flight on all nodes, oldest first.
+    /// Lists the calls in flight on all nodes, the oldest first.
     pub async fn calls(&self, limit: usize) -> Gathered<CallReport> {
         let answers = self.ask(move |node| Box::pin(async move { node.calls(limit).await }));
         merge::gathered(answers.await, limit, |call| u64::MAX - call.age_ms)
     }
 
-    /// Failed requests of all nodes, newest first.
+    /// Lists the failed requests of all nodes, the newest first.
     pub async fn errors(&self, limit: usize) -> Gathered<ErrorReport> {
         let answers = self.ask(move |node| Box::pin(async move { node.errors(limit).await }));
         merge::gathered(answers.await, limit, |error| u64::MAX - error.at_ms)
     }
 
-    /// A session with its owner; `None` if no node that answers owns it.
+    /// Returns a session and its owner; `None` if no node that answers owns the session.
     pub async fn session(&self, session: &SessionId) -> Option<Located<SessionDetail>> {
         let session = session.clone();
         let answers = self.ask(move |node| {
@@ -160,7 +159,7 @@ impl Fleet {
         })
     }
 
-    /// Ends a session. Returns its owner, if there is one.
+    /// Ends a session. Returns the node that owned it, if any.
     ///
     /// # Errors
     /// Fails if the owner may be among the nodes that did not answer.
@@ -173,7 +172,7 @@ impl Fleet {
         who_did(answers.await)
     }
 
-    /// Cancels a call. Returns its node, if there is one.
+    /// Cancels a call. Returns the node that runs it, if any.
     ///
     /// # Errors
     /// Fails if the call may run on a node that did not answer.
@@ -252,7 +251,7 @@ impl Fleet {
     }
 }
 
-/// The nodes after `me` in the order of IDs, wrapping around.
+/// Returns the nodes after `me` in the order of IDs, beginning again after the last.
 fn following(me: &NodeId, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
     nodes.retain(|id| id != me);
     nodes.sort_by_cached_key(|id| (id < me, id.clone()));

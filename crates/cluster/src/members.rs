@@ -30,15 +30,15 @@ use crate::peers::Peers;
 use crate::status::LeaseStatus;
 use crate::view::{Node, View};
 
-/// Two renewals may fail before the lease lapses.
+/// Number of heartbeats in one lease. Two renewals may fail before the lease lapses.
 pub(crate) const BEATS: u32 = 3;
 
-/// The owner of the sessions under this node's lease.
+/// Owns the sessions under this node's lease.
 #[async_trait]
 pub trait Ownership: Send + Sync + 'static {
-    /// Checks by [`Directory::held`] which sessions this node still owns, after its lease lapsed or
-    /// another node took it for dead. Calls do not overlap, but a new reason causes another call.
-    /// The future is dropped when the node leaves.
+    /// Checks with [`Directory::held`] which sessions this node still owns, after its lease lapsed or another node
+    /// thought it dead. Calls do not overlap. A new reason meanwhile causes another call. The future is dropped when
+    /// the node leaves.
     ///
     /// # Errors
     /// When the store does not answer; the call is then repeated.
@@ -48,9 +48,9 @@ pub trait Ownership: Send + Sync + 'static {
 /// The load of this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeLoad {
-    /// Sessions on the node.
+    /// Number of sessions on the node.
     pub sessions: u64,
-    /// Requests in flight.
+    /// Number of requests in flight.
     pub in_flight: u64,
 }
 
@@ -84,11 +84,11 @@ struct MembersInner {
     lease: Mutex<LeaseClock>,
     failing: Mutex<Option<String>>,
     certainty: Certainty,
-    /// Other nodes may have claimed sessions.
+    /// Wakes the check of ownership, because other nodes may have claimed sessions.
     doubted: Notify,
     refresh_now: Notify,
     waiting: AtomicUsize,
-    /// Locked while announcing, so that the newest announcement stays.
+    /// Locked while announcing, so that the newest announcement is the last one stored.
     announcing: tokio::sync::Mutex<()>,
     leaving: AtomicBool,
     stop: CancellationToken,
@@ -97,11 +97,11 @@ struct MembersInner {
 }
 
 impl Members {
-    /// Takes this node's lease (when `me.session`), announces the node, reads the others, and keeps
-    /// this up in the background. After later store failures it keeps the last view and retries.
+    /// Takes this node's lease (if `me.session`), announces the node and reads the other nodes. Background tasks repeat
+    /// this. After later store failures, they keep the last view and retry.
     ///
     /// # Errors
-    /// When the store fails now: without a lease the node cannot own sessions.
+    /// If the store fails now, because the node cannot own sessions without a lease.
     pub async fn join(
         config: MembersConfig,
         me: NodeInfo,
@@ -132,7 +132,7 @@ impl Members {
             tasks: TaskTracker::new(),
             counted: Mutex::default(),
         });
-        // Before the nodes are read, so that a node that leaves in between is noticed.
+        // Subscribe before reading the nodes, so that a node that leaves in between is noticed.
         let news = shared.bus.subscribe();
         shared.renew().await?;
         shared.announce().await?;
@@ -146,12 +146,12 @@ impl Members {
         Ok(Self { shared })
     }
 
-    /// This node's ID.
+    /// Returns this node's ID.
     pub fn me(&self) -> &NodeId {
         &self.shared.id
     }
 
-    /// The nodes, now and after each change.
+    /// Returns a receiver of the nodes, which each change wakes.
     pub fn watch(&self) -> watch::Receiver<Arc<View>> {
         self.shared.view.subscribe()
     }
@@ -165,24 +165,24 @@ impl Members {
         WaitGuard(&self.shared.waiting)
     }
 
-    /// The announcements of present nodes, for workers. Changes when nodes come, go or drain, but
-    /// not with their load.
+    /// Returns a receiver of the present nodes' announcements, for workers. It changes when nodes come, go or drain,
+    /// but not with their load.
     pub fn announced(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.shared.announced.subscribe()
     }
 
-    /// The nodes now.
+    /// Returns the nodes now.
     pub fn view(&self) -> Arc<View> {
         self.shared.view.borrow().clone()
     }
 
-    /// Calls `load` for each announcement. Only the first call counts.
+    /// Sets the source of this node's load, which is called for each announcement. Only the first call has an effect.
     pub fn report_load(&self, load: impl Fn() -> NodeLoad + Send + Sync + 'static) {
         let _ = self.shared.load.set(Box::new(load));
     }
 
-    /// Calls `ownership` whenever others may have claimed this node's sessions, including before
-    /// this call.
+    /// Has `ownership` check its sessions whenever other nodes may have claimed some, even if that was before this
+    /// call.
     pub fn guard(&self, ownership: Arc<dyn Ownership>) {
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
@@ -200,7 +200,7 @@ impl Members {
         });
     }
 
-    /// The state of nodes for session owners. Does not keep the membership alive.
+    /// Returns the evidence about leases and nodes for session owners. Does not keep the membership alive.
     pub fn liveness(&self) -> Arc<dyn Liveness> {
         Arc::new(liveness::Watched(Arc::downgrade(&self.shared)))
     }
@@ -209,7 +209,7 @@ impl Members {
         self.shared.is_gone(node).await
     }
 
-    /// The lease by this node's clock.
+    /// Returns the state of this node's lease, by its own clock.
     pub fn lease(&self) -> LeaseStatus {
         let lease = self.shared.lease.lock();
         let remaining = lease.remaining(Instant::now());
@@ -224,14 +224,12 @@ impl Members {
         self.shared.me.lock().session
     }
 
-    /// Why the store refused the last heartbeat, if it did. A store that answers only reads refuses
-    /// heartbeats.
+    /// Returns why the store refused the last heartbeat, if it did. A store that is read-only refuses heartbeats.
     pub fn heartbeat_failure(&self) -> Option<String> {
         self.shared.failing.lock().clone()
     }
 
-    /// Announces that this node, joined as draining, accepts sessions. Retries if the store is
-    /// away.
+    /// Announces that this node, which joined as draining, now accepts sessions. Retries if the store is away.
     pub async fn open(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -252,8 +250,8 @@ impl Members {
         !self.shared.me.lock().draining
     }
 
-    /// Announces that this node is leaving: others place no sessions here, and waiting requests
-    /// search again. Sessions stay until they are released. Retries if the store is away.
+    /// Announces that this node is leaving. Other nodes then place no sessions here, and waiting requests search again.
+    /// Sessions stay until they are released. Retries if the store is away.
     pub async fn drain(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -268,13 +266,13 @@ impl Members {
         self.shared.tell_left().await;
     }
 
-    /// Ends the background tasks, the lease and the announcement. The latter two lapse if the store
-    /// is away.
+    /// Ends the background tasks, the lease and the announcement. If the store is away, lease and announcement lapse by
+    /// themselves.
     pub async fn leave(&self) {
         let shared = &self.shared;
         shared.stop.cancel();
         shared.tasks.close();
-        // A late renewal would start a new lease.
+        // Wait for the tasks first, because a late renewal would begin a new lease.
         shared.tasks.wait().await;
         if shared.me.lock().session {
             let ended = shared.in_time(shared.directory.end_lease(&shared.id)).await;
@@ -291,7 +289,7 @@ impl Members {
         shared.tell_left().await;
     }
 
-    /// Has the nodes read after a request named an unknown one.
+    /// Has the nodes read soon, because a request named an unknown node.
     pub(crate) fn refresh_soon(&self) {
         self.shared.refresh_now.notify_one();
     }
@@ -306,12 +304,12 @@ impl Members {
 }
 
 impl MembersInner {
-    /// Interval of heartbeats, and time for the store to answer.
+    /// Returns the interval of heartbeats, which is also the time that the store has to answer.
     fn beat(&self) -> Duration {
         self.config.lease / BEATS
     }
 
-    /// A store that hangs counts as away.
+    /// Waits for the store. A store that does not answer in time counts as away.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, StoreError>>,

@@ -1,4 +1,4 @@
-//! Gateways to other nodes, and how well they worked lately.
+//! Gateways to other nodes, and whether they worked lately.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ use tokio::time::Instant;
 /// Makes gateways to other nodes.
 #[async_trait]
 pub trait Peers: Send + Sync + 'static {
-    /// The gateways to a node. Called when a node appears, so it must be quick and connect later. A
-    /// drop closes connections.
+    /// Returns the gateways to a node. Called when the node appears, so it must be quick and connect later. Dropping
+    /// the gateways closes their connections.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
 
     /// Probes briefly whether a node's process is alive. It is gone if its address refuses
@@ -22,10 +22,9 @@ pub trait Peers: Send + Sync + 'static {
     async fn look_for(&self, node: &NodeInfo) -> Sight;
 }
 
-/// The two gateways to another node. Over a broken link, both fail with
-/// [`Unreachable`](shoal_ports::GatewayError::Unreachable), or
-/// [`Unsent`](shoal_ports::GatewayError::Unsent) if the request did not leave, and their streams
-/// end with [`Moved`](shoal_ports::StreamItem::Moved).
+/// The two gateways to another node. If the link breaks, requests over both fail with
+/// [`Unreachable`](shoal_ports::GatewayError::Unreachable), or with [`Unsent`](shoal_ports::GatewayError::Unsent) if
+/// they did not leave. Streams end with [`Moved`](shoal_ports::StreamItem::Moved).
 #[derive(Clone)]
 pub struct PeerGateways {
     /// Leads to the node's own sessions; answers `Moved` for others.
@@ -36,20 +35,20 @@ pub struct PeerGateways {
 }
 
 pub(crate) struct Peer {
-    /// `None` for this node itself.
+    /// The gateways to the node. `None` for this node itself.
     pub(crate) gateways: Option<PeerGateways>,
-    /// Sessions placed by this node since the last announcement.
+    /// Sessions that this node placed there since the last announcement.
     pub(crate) placed: AtomicU64,
-    /// Time of the last failure in microseconds since `known_since`, plus one; 0 if the link works.
+    /// When the link last failed, in microseconds since `known_since`, plus one; 0 if the link works.
     failed: AtomicU64,
-    /// Time when the process was last found gone, encoded like `failed`.
+    /// When a probe last found the process gone, encoded like `failed`.
     gone: AtomicU64,
-    /// Time of the last probe; locked during a probe.
+    /// When the process was last probed; locked during a probe.
     looked: tokio::sync::Mutex<Option<Instant>>,
     known_since: Instant,
 }
 
-/// Many callers ask at once when a link breaks, so they share a probe.
+/// How long the result of a probe is shared, because many callers ask at once when a link breaks.
 const LOOKED_FOR: Duration = Duration::from_millis(100);
 
 impl Peer {
@@ -65,7 +64,7 @@ impl Peer {
     }
 
     pub(crate) fn worked(&self) {
-        // Usually 0, and a read leaves the cache line to other cores.
+        // These are usually 0. Reading them first leaves the cache line to other cores.
         for failure in [&self.failed, &self.gone] {
             if failure.load(Ordering::Relaxed) != 0 {
                 failure.store(0, Ordering::Relaxed);
@@ -81,7 +80,7 @@ impl Peer {
         self.failed.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether other nodes are a better choice after a recent failure.
+    /// Whether the node failed so recently that other nodes are a better choice.
     pub(crate) fn is_suspect(&self, suspicion: Duration) -> bool {
         self.is_recent(&self.failed, suspicion)
     }
@@ -90,9 +89,9 @@ impl Peer {
         self.is_recent(&self.gone, recently)
     }
 
-    /// Whether `look` finds the process gone. Callers share a probe. Inconclusive probes do not
-    /// change a positive result for `remembered`, because connections to an ended container soon
-    /// time out instead of being refused.
+    /// Probes with `look` whether the node's process is gone. Concurrent callers share a probe. An inconclusive probe
+    /// does not change "gone" for `remembered`, because connections to an ended container soon time out instead of
+    /// being refused.
     pub(crate) async fn is_gone(
         &self,
         look: impl Future<Output = Sight>,

@@ -1,18 +1,17 @@
 //! Chooses the node of a new session.
 //!
-//! A node keeps the sessions that it opens, which saves a hop for each request. An overloaded node,
-//! one that accepts no sessions, and an edge choose the less loaded of two random session nodes.
-//! That is nearly as good as the least loaded one, and outdated numbers do not send everyone to the
-//! same node.
+//! A node keeps the sessions that it opens, which saves a hop for each request. An overloaded node, a node that accepts
+//! no sessions, and an edge choose the less loaded of two random session nodes. That choice is nearly as good as the
+//! least loaded node, and outdated numbers do not send all new sessions to one node.
 
 use rand::Rng;
 use rand::seq::IteratorRandom as _;
 
 use crate::view::{Node, View};
 
-/// A node is overloaded if its load is this multiple of the others' average ...
+/// A node is overloaded if its load is this multiple of the other nodes' average …
 const TIMES_THE_OTHERS: u64 = 2;
-/// ... and this much more: about as many sessions may arrive between updates.
+/// … and exceeds it by this much: about as many sessions may arrive between updates.
 const AND_MORE: u64 = 1_000;
 
 pub(crate) fn choose<'a>(
@@ -27,15 +26,15 @@ pub(crate) fn choose<'a>(
     }
     let takers = view.nodes().filter(|node| may(node));
     let mut drawn = takers.choose_multiple(rng, 2);
-    // In the order of the list, which is the same everywhere.
+    // Keep the order of the list, which is the same at all nodes.
     if rng.random() {
         drawn.reverse();
     }
     drawn.into_iter().min_by_key(|node| node.load())
 }
 
-/// Whether moving new sessions away is worth a hop for each request. Placed sessions stay, so
-/// placement cannot oscillate.
+/// Whether this node is so loaded that placing new sessions elsewhere is worth a hop for each request. Placed sessions
+/// stay, so placement cannot oscillate.
 fn is_overloaded(view: &View, node: &Node) -> bool {
     let others = view
         .nodes()

@@ -17,7 +17,7 @@ use crate::testing::Nowhere;
 use crate::view::{Rules, View};
 use crate::{placement, rendezvous};
 
-/// An edge that places sessions by announcements, on the caller's clock.
+/// An edge that places sessions as a real one does, on the caller's clock.
 pub struct Placer {
     me: NodeInfo,
     view: View,
@@ -26,7 +26,7 @@ pub struct Placer {
 }
 
 impl Placer {
-    /// An edge that knows no nodes.
+    /// Makes an edge that knows no nodes.
     pub fn new(name: &str) -> Self {
         let me = node(name, false, 0);
         Self {
@@ -37,7 +37,7 @@ impl Placer {
         }
     }
 
-    /// Reads the list of nodes at this time after the start; times must not decrease.
+    /// Takes the list of nodes `at` this time after the start. Times must not decrease.
     pub fn hear(&mut self, listed: Vec<NodeInfo>, at: Duration) {
         let rules = Rules {
             now: self.begun + at,
@@ -48,7 +48,7 @@ impl Placer {
         self.view = self.view.refreshed(listed, self.me.clone(), &rules);
     }
 
-    /// Places a session now.
+    /// Chooses the node for a new session.
     pub fn place(&self, rng: &mut impl Rng) -> Option<NodeId> {
         let node = placement::choose(&self.view, |_| true, rng)?;
         node.peer.placed.fetch_add(1, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Peers for NoPeers {
     }
 }
 
-/// The announcement of a session node or an edge.
+/// Makes the announcement of a session node or an edge.
 pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
     NodeInfo {
         id: NodeId::new(name),
@@ -88,17 +88,17 @@ pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
     }
 }
 
-/// Interval of reads of a list of this length.
+/// Returns how often an edge reads a list of so many nodes.
 pub fn look_every(nodes: usize) -> Duration {
     look(MembersConfig::default().refresh, nodes)
 }
 
-/// Interval of reads while a request waits for nodes.
+/// Returns how often an edge reads the list while a request waits for nodes.
 pub fn look_closely_every(nodes: usize) -> Duration {
     look(CLOSELY, nodes)
 }
 
-/// Index of the node that takes a session without owner.
+/// Returns the index of the node that takes a session without an owner.
 pub fn taker(session: &SessionId, nodes: &[NodeId]) -> Option<usize> {
     (0..nodes.len()).max_by_key(|at| rendezvous::weight(session, &nodes[*at]))
 }
@@ -106,7 +106,7 @@ pub fn taker(session: &SessionId, nodes: &[NodeId]) -> Option<usize> {
 /// Time over which waiting requests spread their retries.
 pub const SPREAD: Duration = crate::routed::SPREAD;
 
-/// The successive pauses of a search for an owner.
+/// The pauses in a search for an owner.
 pub struct Pauses(Backoff);
 
 impl Default for Pauses {
@@ -117,7 +117,7 @@ impl Default for Pauses {
 }
 
 impl Pauses {
-    /// The next pause.
+    /// Returns the next pause.
     pub fn next(&mut self, rng: &mut impl Rng) -> Duration {
         self.0.pause_by(rng)
     }

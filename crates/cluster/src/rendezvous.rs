@@ -1,15 +1,14 @@
-//! Chooses the node that takes a session without an owner, equally for all observers of the same
-//! nodes. By rendezvous hashing the node with the greatest weight wins, so a node that comes or
-//! goes affects only its own sessions.
+//! Chooses the node that takes a session without an owner, so that all observers of the same nodes agree. By rendezvous
+//! hashing, the node with the greatest weight wins. A node that comes or goes affects only its own sessions.
 
 use shoal_ports::{NodeId, SessionId, stable_hash};
 
-/// The node's weight for the session. It must not change, because nodes of different releases must
+/// Returns a node's weight for a session. The function must stay the same, because nodes of different releases must
 /// agree.
 pub(crate) fn weight(session: &SessionId, node: &NodeId) -> u64 {
     let node = node.as_str().bytes();
     let session = session.as_str().bytes();
-    // UTF-8 text does not contain 0xff.
+    // The byte separates the two IDs: UTF-8 text does not contain 0xff.
     stable_hash(node.chain([0xff]).chain(session))
 }
 

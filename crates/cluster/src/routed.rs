@@ -51,8 +51,7 @@ pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 /// handled here. When patience runs out, a delivery that may have been carried out and must not
 /// repeat gets `Unreachable`, others get `Unavailable` with a retry time.
 ///
-/// # Cancel safety
-/// Dropping a future drops the current attempt, under the gateway's contract.
+/// If a future is dropped, the current attempt is dropped with it, as the gateway's contract describes.
 #[derive(Clone)]
 pub struct RoutedGateway {
     routes: Arc<Routes>,
@@ -69,7 +68,7 @@ pub(crate) struct Routes {
 }
 
 impl RoutedGateway {
-    /// Routes from this node; `local` serves its own sessions.
+    /// Routes requests from this node, whose own sessions `local` serves.
     pub fn new(
         config: RoutingConfig,
         members: Members,
@@ -90,12 +89,12 @@ impl RoutedGateway {
         }
     }
 
-    /// Serves nodes that cannot reach an owner: one attempt, without another relay.
+    /// Returns a gateway for nodes that cannot reach an owner. It makes one attempt, without another relay.
     pub fn relay(&self) -> Arc<dyn SessionGateway> {
         Arc::new(Relay::new(Arc::clone(&self.routes)))
     }
 
-    /// The cluster as this node sees it.
+    /// Returns the cluster's state as this node sees it.
     pub fn status(&self) -> ClusterStatus {
         let routing: RoutingStatus = self.routes.counters.status(self.routes.cache.len());
         ClusterStatus::of(&self.routes.members, routing)
@@ -104,9 +103,9 @@ impl RoutedGateway {
 
 #[async_trait]
 impl SessionGateway for RoutedGateway {
-    /// Opens a session here unless this node is overloaded or does not accept sessions, else on
-    /// another node. Waits up to [`open_within`](RoutingConfig::open_within) for a node. A broken
-    /// connection may leave an unused session until its idle timeout.
+    /// Opens a session on this node, or on another one if this node is overloaded or accepts no sessions. Waits up to
+    /// [`open_within`](RoutingConfig::open_within) for a node. A broken connection may leave an unused session behind
+    /// until its idle timeout.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         self.routes.open(open).await
     }
@@ -129,7 +128,7 @@ impl SessionGateway for RoutedGateway {
         Ok(self.routes.outlive(to, stream))
     }
 
-    /// Ends the session. If it is gone at a repeated attempt, the first one ended it.
+    /// Ends the session. If a repeated attempt finds no session, the first attempt ended it.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.routes.carry(to, &Close, false).await?;
         self.routes.cache.remove(&to.session);
@@ -138,7 +137,7 @@ impl SessionGateway for RoutedGateway {
 }
 
 impl Routes {
-    /// Asks the remembered owner, then searches.
+    /// Sends a request to the remembered owner, and searches for the owner if that fails.
     pub(crate) async fn carry<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -171,7 +170,8 @@ impl Routes {
         .await
     }
 
-    /// Only a repeated request also watches the owner's announcement.
+    /// Sends the request once to the remembered owner. For a repeated request, stops waiting when the owner's
+    /// announcement lapses.
     async fn first_attempt<E: GatewayRequest>(
         &self,
         route: &owner_route::OwnerRoute,

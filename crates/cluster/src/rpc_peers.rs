@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 use crate::peers::{PeerGateways, Peers};
 
-/// Clients wait for the result, and a refusal comes at once.
+/// Time limit of a probe, because clients wait for its result. A refusal comes at once.
 const LOOKED_FOR_WITHIN: Duration = Duration::from_millis(250);
 
 /// Links to other nodes, dialled on first use.
 ///
-/// Other nodes serve them with [`Gateways`](shoal_rpc::Gateways): their own sessions as `local`,
-/// and [`RoutedGateway::relay`](crate::RoutedGateway::relay) as `routing`.
+/// The other nodes serve the links with [`Gateways`](shoal_rpc::Gateways): their own sessions as `local`, and
+/// [`RoutedGateway::relay`](crate::RoutedGateway::relay) as `routing`.
 #[derive(Clone, Debug)]
 pub struct RpcPeers {
     me: NodeId,

@@ -22,42 +22,42 @@ pub struct ClusterStatus {
 /// A node with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeStatus {
-    /// The announcement. A starting node does not count as draining.
+    /// The node's announcement. Here, a starting node does not count as draining.
     #[serde(flatten)]
     pub info: NodeInfo,
-    /// Whether the announcement is valid.
+    /// Whether the node's announcement is valid.
     pub present: bool,
-    /// Whether the last attempt succeeded.
+    /// Whether the last attempt to reach the node succeeded. True before the first attempt.
     pub reachable: bool,
 }
 
 /// This node's lease, by its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LeaseStatus {
-    /// Whether the lease is valid.
+    /// Whether the lease is valid now.
     pub held: bool,
     /// Milliseconds until the lease lapses.
     pub remaining_ms: u64,
-    /// Lapses since the start.
+    /// How often the lease has lapsed since the start.
     pub lapses: u64,
 }
 
-/// Routing to session owners, counted since the start.
+/// Counts of routing to session owners since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoutingStatus {
     /// Entries in the cache of owners.
     pub cached_owners: usize,
-    /// Messages sent again.
+    /// Messages that were sent again.
     pub redelivered: u64,
     /// Streams resumed at another node or link.
     pub reattached: u64,
     /// Streams that could not be resumed.
     pub lost_streams: u64,
-    /// Messages and streams through a relay.
+    /// Messages and streams that went through a relay.
     pub relayed: u64,
-    /// Messages and streams without an owner in time.
+    /// Messages and streams that found no owner in time.
     pub given_up: u64,
-    /// Waits of requests whose session found an owner again.
+    /// How long requests waited until their session had an owner again.
     pub takeovers: PauseStatus,
 }
 
@@ -66,11 +66,11 @@ pub struct RoutingStatus {
 pub struct PauseStatus {
     /// Number of pauses.
     pub count: u64,
-    /// Median, to within a half.
+    /// Median in milliseconds, up to half too large or small.
     pub p50_ms: u64,
-    /// 99th percentile, to within a half.
+    /// 99th percentile, as exact as the median.
     pub p99_ms: u64,
-    /// Maximum.
+    /// Maximum in milliseconds.
     pub max_ms: u64,
 }
 

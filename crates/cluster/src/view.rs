@@ -31,7 +31,7 @@ pub struct Node {
 
 pub(crate) struct Rules<'a> {
     pub(crate) now: Instant,
-    /// How long an unlisted node stays.
+    /// How long a node that is no longer listed stays in the view.
     pub(crate) keep_missing: Duration,
     pub(crate) announced_every: Duration,
     pub(crate) peers: &'a dyn Peers,
@@ -48,17 +48,17 @@ impl Node {
         }
     }
 
-    /// The node's last announcement.
+    /// Returns the node's last announcement.
     pub fn info(&self) -> &NodeInfo {
         &self.info
     }
 
-    /// Whether the announcement is valid. A missing node may still own sessions.
+    /// Whether the node's announcement is valid. A missing node may still own sessions.
     pub fn is_present(&self) -> bool {
         self.missing_since.is_none()
     }
 
-    /// Whether the last attempt, if any, succeeded.
+    /// Whether the last attempt to reach the node succeeded. True before the first attempt.
     pub fn is_reachable(&self) -> bool {
         !self.peer.is_broken()
     }
@@ -73,8 +73,8 @@ impl Node {
         said.saturating_add(placed)
     }
 
-    /// Placements by this node count until the announced numbers include them, for at most one
-    /// interval.
+    /// Takes over a new announcement. Sessions that this node placed there count until the announced numbers include
+    /// them, for at most one interval.
     fn announced(&self, info: NodeInfo, rules: &Rules<'_>) -> Self {
         let told = info != self.info;
         let counted = rules.now.duration_since(self.counted_since) >= rules.announced_every;
@@ -113,35 +113,35 @@ impl View {
         }
     }
 
-    /// This node's ID.
+    /// Returns this node's ID.
     pub fn me(&self) -> &NodeId {
         &self.me
     }
 
-    /// The nodes, by ID.
+    /// Returns the nodes, by ID.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter()
     }
 
-    /// A node by its ID.
+    /// Returns a node by its ID.
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
         let at = self.nodes.binary_search_by(|node| node.info.id.cmp(id));
         at.ok().map(|at| &self.nodes[at])
     }
 
-    /// The present node with this tag of its session IDs.
+    /// Returns the present node whose session IDs have this tag.
     pub(crate) fn tagged(&self, tag: NodeTag) -> Option<&Node> {
         self.nodes
             .iter()
             .find(|node| node.tag == tag && node.is_present())
     }
 
-    /// Changes when nodes come, go or drain, but not with their load.
+    /// Returns a number that changes when nodes come, go or drain, but not with their load.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The node that takes a session without owner. Equal views agree.
+    /// Returns the node that takes a session without an owner. Equal views give the same node.
     pub(crate) fn taker(&self, session: &SessionId, may: impl Fn(&Node) -> bool) -> Option<&Node> {
         self.nodes
             .iter()
@@ -149,7 +149,7 @@ impl View {
             .max_by_key(|node| rendezvous::weight(session, &node.info.id))
     }
 
-    /// `me` replaces the store's entry of this node.
+    /// Returns the next view. `me` replaces this node's entry in the store's list.
     pub(crate) fn refreshed(&self, listed: Vec<NodeInfo>, me: NodeInfo, rules: &Rules<'_>) -> Self {
         let mut before: HashMap<&NodeId, &Node> = self
             .nodes
@@ -181,7 +181,7 @@ impl View {
         Arc::new(Peer::new(gateways))
     }
 
-    /// Whether `nodes` equal this view, apart from their load.
+    /// Whether `nodes` are the same as in this view, apart from their load.
     fn places(&self, nodes: &[Node]) -> bool {
         let place = |node: &Node| (node.is_present(), node.info.session, node.info.draining);
         self.nodes.len() == nodes.len()

@@ -35,8 +35,8 @@ settings! {
     }
 }
 
-/// Keeps one link per worker and node. Nodes report one another; in a process that is a node,
-/// [`Members`] does too. A drop ends the links without a goodbye.
+/// Links each worker of this process to every node. Nodes report other nodes; in a process that is a node, [`Members`]
+/// does too. Dropping this ends the links without a goodbye.
 pub struct WorkerJoins {
     config: JoinConfig,
     link: LinkConfig,
@@ -51,26 +51,26 @@ struct Kept {
     stop: CancellationToken,
 }
 
-/// Names an [added](WorkerJoins::add) worker, without keeping it joined.
+/// A handle to an [added](WorkerJoins::add) worker, which does not keep the worker linked.
 #[derive(Clone)]
 pub struct JoinedWorker(Weak<Round>);
 
 /// A worker's link to a node, for `/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JoinStatus {
-    /// The dialled address.
+    /// The address that is dialled.
     pub address: String,
-    /// The node, once it has been reached.
+    /// The id of the node, once it has been reached.
     pub node: Option<String>,
     /// Whether the link is up.
     pub connected: bool,
-    /// Why the last attempt or link failed.
+    /// Why the last dial or link failed.
     pub last_error: Option<String>,
 }
 
 impl WorkerJoins {
-    /// Creates joins without workers; [`add`](Self::add) joins one. A node passes its `members`,
-    /// and calls its own workers directly.
+    /// Makes joins without workers; [`add`](Self::add) adds a worker. A node passes its `members`, and calls its own
+    /// workers directly.
     pub fn new(config: JoinConfig, link: LinkConfig, members: Option<Members>) -> Self {
         Self {
             config,
@@ -82,7 +82,7 @@ impl WorkerJoins {
         }
     }
 
-    /// Joins a worker to every node.
+    /// Links a worker to every node.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -103,7 +103,7 @@ impl WorkerJoins {
         JoinedWorker(joined)
     }
 
-    /// Makes one worker leave every node, like [`leave`](Self::leave), for good.
+    /// Makes one worker leave every node for good, like [`leave`](Self::leave).
     pub async fn remove(&self, worker: &JoinedWorker, deadline: Instant) {
         let Some(leaver) = worker.0.upgrade() else {
             return;
@@ -123,13 +123,13 @@ impl WorkerJoins {
         kept.iter().map(|kept| kept.round.clone()).collect()
     }
 
-    /// The links of each worker, in the order of addition.
+    /// Returns the links of each worker, in the order in which workers were added.
     pub fn status(&self) -> Vec<Vec<JoinStatus>> {
         let rounds = self.rounds();
         rounds.iter().map(|round| round.status()).collect()
     }
 
-    /// Whether each worker is linked to every known node; `None` if one has no link.
+    /// Whether each worker has a link to every known node; `None` if a worker has no link.
     pub fn is_complete(&self) -> Option<bool> {
         let mut complete = true;
         for links in self.status() {
@@ -141,12 +141,12 @@ impl WorkerJoins {
         Some(complete)
     }
 
-    /// Leaves every node: no new calls start, and calls may end until `deadline`. Joins nodes that
-    /// come meanwhile, because sessions with running calls may move to them. Returns whether all
-    /// calls had ended.
+    /// Makes all workers leave every node: no new calls start, and running calls may end until `deadline`. Nodes that
+    /// appear meanwhile get links too, because sessions with running calls may move to them. Returns whether all calls
+    /// ended in time.
     ///
     /// # Cancel safety
-    /// Dropping the future keeps the links until these joins are dropped.
+    /// If the future is dropped, the links stay until this is dropped.
     pub async fn leave(&self, deadline: Instant) -> bool {
         let rounds = self.rounds();
         let leaving = rounds.iter().map(|round| round.leave(deadline));

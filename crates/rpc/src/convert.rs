@@ -19,10 +19,10 @@ use shoal_protocol::RawJson;
 
 use crate::error::Malformed;
 
-/// Longer times count as unlimited, so that adding one to a clock cannot overflow.
+/// Longer times are cut to this, so that adding one to a clock cannot overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// Rounded up, so that a remaining time does not become zero.
+/// Converts to milliseconds. Rounds up, so that a remaining time does not become zero.
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -23,7 +23,7 @@ pub(crate) enum LinkError {
     Silent,
     #[error("the connection failed: {0}")]
     Transport(String),
-    /// The peer's machine refuses connections.
+    /// The peer's machine refuses connections to the address.
     #[error("the connection failed: {0}")]
     NobodyListens(String),
 }
@@ -37,7 +37,7 @@ impl LinkError {
             }
             Code::OutOfRange | Code::Internal => Self::Protocol(text.to_owned()),
             code => Self::Transport(match last_cause(status) {
-                // The system's or TLS's text, because gRPC's is the same for all causes.
+                // Show the system's or TLS's text, because gRPC's text is the same for all causes.
                 Some(cause) => format!("{code:?} {text}: {cause}"),
                 None => format!("{code:?} {text}"),
             }),

@@ -55,7 +55,7 @@ struct RemoteGatewayInner {
     address: String,
     config: LinkConfig,
     link: Mutex<Option<Arc<Link>>>,
-    /// Locked while dialling, so that all callers share one attempt.
+    /// Locked while dialling, so that concurrent requests share one attempt.
     dialling: tokio::sync::Mutex<Dialling>,
 }
 
@@ -65,8 +65,8 @@ struct Dialling {
 }
 
 impl RemoteGateway {
-    /// Reaches the node at `address` (`host:port`); refuses a node other than `node`, if given.
-    /// `from` names this node in logs.
+    /// Makes a gateway to the node at `address` (`host:port`), which must be `node`, if given. `from` names this node
+    /// in logs.
     pub fn new(from: NodeId, node: Option<NodeId>, address: &str, config: LinkConfig) -> Self {
         let dialling = Dialling {
             backoff: Backoff::new(config.backoff, config.backoff_max),
@@ -85,7 +85,7 @@ impl RemoteGateway {
         }
     }
 
-    /// The same link for requests that another node has relayed, which the far end must not relay
+    /// Returns a gateway over the same link for requests that another node has relayed. The far end must not relay them
     /// again.
     pub fn relayed(&self) -> Self {
         Self {

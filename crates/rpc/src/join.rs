@@ -33,8 +33,8 @@ use crate::presence::PresencePorts;
 use run::Runner;
 use subscriptions::Subscriptions;
 
-/// A worker with the state that its links share; a cheap handle. Make one for each worker: nodes
-/// treat another one as a restarted worker.
+/// A worker with the state that its links share; a cheap handle. Make one for each worker, because nodes treat a second
+/// one as a restart of the worker.
 #[derive(Clone)]
 pub struct JoiningWorker {
     joining: Arc<Joining>,
@@ -42,7 +42,7 @@ pub struct JoiningWorker {
 
 struct Joining {
     worker: Arc<dyn Worker>,
-    /// Distinguishes this runtime from an earlier one of the same name.
+    /// A number that distinguishes this process's worker from an earlier one of the same name.
     incarnation: u64,
     subscriptions: Subscriptions,
     presence: PresencePorts,
@@ -55,12 +55,12 @@ impl Joining {
 }
 
 impl JoiningWorker {
-    /// Prepares a worker for linking.
+    /// Prepares a worker for links to nodes.
     pub fn new(worker: Arc<dyn Worker>) -> Self {
         Self::with_presence(worker, PresencePorts::default())
     }
 
-    /// Like [`new`](Self::new), with the presence ports of the worker's process.
+    /// Like [`new`](Self::new), with the presence ports of this process.
     pub fn with_presence(worker: Arc<dyn Worker>, presence: PresencePorts) -> Self {
         let ledger = worker.ledger();
         Self {
@@ -79,20 +79,20 @@ impl JoiningWorker {
 pub struct JoinState {
     /// Whether the link is up.
     pub connected: bool,
-    /// The node at the address, once it has been reached.
+    /// The node at the dialled address, once it has been reached.
     pub node: Option<NodeId>,
-    /// Why the last attempt or link failed; kept until the next success.
+    /// Why the last dial or link failed, until a dial succeeds.
     pub last_error: Option<String>,
 }
 
-/// A worker's link to one node address, redialled until it is stopped or dropped.
+/// A worker's link to one node address. A broken link is dialled again until this is stopped or dropped.
 ///
-/// Calls outlive the link; their readers attach again through the next link or another node.
+/// Calls outlive the link: their readers attach again through the next link or another node.
 pub struct WorkerJoin {
     state: watch::Sender<JoinState>,
     nodes: watch::Sender<Vec<NodeInfo>>,
     leave: watch::Sender<Option<Instant>>,
-    /// Set when the join has ended: whether all calls had ended.
+    /// Set when the worker has left or was stopped: whether no call was open then.
     over: watch::Receiver<Option<bool>>,
     stop: CancellationToken,
 }
@@ -127,22 +127,22 @@ impl WorkerJoin {
         join
     }
 
-    /// Watches the state of the link.
+    /// Returns a receiver of the link's state.
     pub fn state(&self) -> watch::Receiver<JoinState> {
         self.state.subscribe()
     }
 
-    /// The nodes that this node has reported; empty before its first report.
+    /// Returns a receiver of the nodes that the linked node reports. Empty before the first report.
     pub fn nodes(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.nodes.subscribe()
     }
 
-    /// Leaves the node: announces it, lets calls end until `deadline`, says goodbye, and stops.
-    /// Returns whether all calls had ended, including those of other nodes, because their sessions
-    /// may move to this node.
+    /// Announces to the node that the worker leaves, keeps the link until all calls have ended or until `deadline`,
+    /// says goodbye and stops. Returns whether all calls ended in time, including other nodes' calls, because their
+    /// sessions may move to this node.
     ///
     /// # Cancel safety
-    /// Cancellation safe: after a drop, leaving continues until the join is dropped.
+    /// Cancellation safe: if the future is dropped, the worker still leaves, unless this join is dropped too.
     pub async fn leave(&self, deadline: Instant) -> bool {
         self.leave.send_replace(Some(deadline));
         let mut over = self.over.clone();
@@ -150,7 +150,7 @@ impl WorkerJoin {
         idle.is_ok_and(|idle| *idle == Some(true))
     }
 
-    /// Stops without a goodbye; the node waits a while for the worker to return.
+    /// Closes the link without a goodbye. The node waits a while for the worker to return.
     pub fn stop(&self) {
         self.stop.cancel();
     }

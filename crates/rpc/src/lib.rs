@@ -1,4 +1,4 @@
-//! The ports between processes as long-lived gRPC links, transparent to users of the traits.
+//! Implements the ports between processes by long-lived gRPC links, which users of the traits do not notice.
 //!
 //! | trait | used here | implemented there |
 //! |---|---|---|

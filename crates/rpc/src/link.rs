@@ -37,15 +37,15 @@ pub(crate) mod ready;
 mod tests;
 pub(crate) mod versions;
 
-/// Longer frames go in fragments.
+/// Maximum bytes of a frame that is sent whole. Longer frames are sent in fragments.
 pub(crate) const LONGEST_WHOLE: usize = 64 * 1024;
 pub(crate) const FRAGMENT: usize = 32 * 1024;
-/// Frames per direction that may be in fragments at a time.
+/// Maximum number of frames in each direction that may be in fragments at the same time.
 pub(crate) const LANES: usize = 8;
 pub(crate) const BATCH_BYTES: usize = 32 * 1024;
 pub(crate) const BATCH_FRAMES: usize = 128;
-/// A whole frame, a batch or a fragment, with its envelope.
+/// Maximum bytes of a message: a whole frame, a batch or a fragment, with its envelope.
 pub(crate) const LONGEST_MESSAGE: usize = 128 * 1024;
 
-/// Calls look up their flights often, so hashing must be fast.
+/// A map of flights by number, with fast hashing, because every frame looks up its flight.
 pub(crate) type ByFlight<T> = HashMap<u64, T, RandomState>;

@@ -19,9 +19,9 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::Sight;
 use crate::proto::worker::v1::Presence;
 
-/// Accepting may fail for want of file descriptors.
+/// Pause after a failure to accept, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The first pause, short because an exiting process may close its link before its port.
+/// The first pause between dials. It is short, because an exiting process may close its link before its port.
 const DIAL_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_DIAL_PAUSE: Duration = Duration::from_millis(500);
 
@@ -37,15 +37,15 @@ struct Inner {
 }
 
 impl PresencePorts {
-    /// Opens the port `number` on demand; 0 means free ports.
+    /// Opens the port `number` when it is first needed; 0 means free ports.
     #[must_use]
     pub fn new(number: u16) -> Self {
         let open = Mutex::default();
         Self(Arc::new(Inner { number, open }))
     }
 
-    /// The presence to report to the node at `address`. Without a port, the node notices the death
-    /// later.
+    /// Returns the presence to report to the node at `address`. If no port can be opened, the node notices the worker's
+    /// death later.
     pub(crate) async fn towards(&self, address: &str) -> Option<Presence> {
         let here = match local_address(address).await {
             Ok(here) => here,
@@ -94,7 +94,7 @@ impl PresencePort {
 async fn accept(listener: TcpListener, id: u64) {
     loop {
         match listener.accept().await {
-            // A new connection has room for these few bytes.
+            // A new connection always has room for these few bytes.
             Ok((stream, _)) => {
                 let told = stream.into_std();
                 let _ = told.and_then(|mut stream| stream.write_all(&id.to_be_bytes()));
@@ -104,7 +104,7 @@ async fn accept(listener: TcpListener, id: u64) {
     }
 }
 
-/// Sends no packets.
+/// Returns the local address of a connection to `address`. Sends no packets.
 async fn local_address(address: &str) -> io::Result<IpAddr> {
     let mut found = lookup_host(address).await?;
     let node = found.next().ok_or(io::ErrorKind::NotFound)?;
@@ -117,11 +117,11 @@ async fn local_address(address: &str) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// A node's probe of a worker's presence port.
+/// A node's probe of the presence port of one worker.
 ///
-/// The node dials only the source address of the worker's link, so a worker cannot direct it to
-/// others. A refusal proves the death only if the worker's number answered while the link was up,
-/// because address translation or a firewall may refuse too.
+/// The node dials only the source address of the worker's link, so a worker cannot make it dial others. A refusal
+/// proves the death only if the worker's process answered while the link was up, because address translation or a
+/// firewall may refuse too.
 pub(crate) struct PresenceProbe {
     seen: Option<AbortOnDropHandle<Option<Dial>>>,
 }
@@ -146,8 +146,8 @@ impl PresenceProbe {
         }
     }
 
-    /// Returns when the port is refused or another process answers. Pends if that cannot be
-    /// determined. Cancellation safe.
+    /// Returns when the port refuses connections or another process answers. Pends if the probe is inconclusive.
+    /// Cancellation safe.
     pub(crate) async fn gone(self) {
         let seen = match self.seen {
             Some(seen) => seen.await.ok().flatten(),

@@ -57,12 +57,12 @@ struct GatewayLinksInner {
 }
 
 impl GatewayLinks {
-    /// Number of links.
+    /// Returns the number of links.
     pub fn connected(&self) -> usize {
         self.shared.connected.load(Ordering::Relaxed)
     }
 
-    /// Ends every link and accepts no more. Running calls continue.
+    /// Ends every link and accepts no more links. Running calls continue.
     pub fn close(&self) {
         self.shared.closing.cancel();
     }

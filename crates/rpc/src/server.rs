@@ -11,7 +11,7 @@ use tonic::transport::server::TcpIncoming;
 
 use crate::{ConsoleService, GatewayLinks, LinkConfig, WorkerLinks, tls};
 
-/// Wide enough to keep a link busy. Credit limits each call.
+/// Bytes in flight on a connection: enough to keep a link busy. Credit limits each call.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 const LAST_WORDS: Duration = Duration::from_millis(500);

@@ -65,15 +65,15 @@ pub struct TlsFiles {
     pub authority: PathBuf,
     /// The name that every certificate of the cluster carries, including this process's own.
     pub name: String,
-    /// Also accepts and dials peers in plaintext. Only for rollouts: an attacker on the network can
-    /// suppress TLS.
+    /// Also accepts and dials peers in plaintext. Use this only during a rollout, because an attacker on the network
+    /// can suppress TLS.
     pub allow_plaintext: bool,
-    /// Whether the process is a node. Other processes reject a node with a worker's certificate.
+    /// Whether this process is a node. Other processes reject a node that has a worker's certificate.
     pub for_node: bool,
 }
 
-/// The TLS of a process, from the last valid contents of its files; a cheap handle. Reloads do not
-/// affect open connections.
+/// The TLS of a process, from the last valid contents of its files; a cheap handle. Reloads affect only new
+/// connections.
 #[derive(Clone)]
 pub struct Tls {
     shared: Arc<Renewed<Link>>,
@@ -119,8 +119,8 @@ impl Tls {
         Ok(Self { shared, trust })
     }
 
-    /// Reloads the files at this interval for new connections, until the last handle is dropped.
-    /// Keeps the former certificate, and logs the reason, if the files cannot be used.
+    /// Rereads the files at this interval, until the last handle is dropped. If they cannot be used, keeps the former
+    /// certificate and logs the reason.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -128,18 +128,18 @@ impl Tls {
         tokio::spawn(renewal::renew(Arc::downgrade(&self.shared), every));
     }
 
-    /// The validity of the certificate in use.
+    /// Returns the validity of the certificate in use.
     pub fn validity(&self) -> Validity {
         self.material().validity
     }
 
-    /// Returns the trust shown by the last dials of `addresses` (`host:port`) and by open
+    /// Returns whether TLS worked with peers: at the last dial of each of `addresses` (`host:port`), and on open
     /// connections.
     pub fn trust_of<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> PeerTrust {
         self.trust.with_peers(addresses)
     }
 
-    /// Whether a connection with accepted certificates is open.
+    /// Whether a connection is open on which both certificates were accepted.
     pub fn has_connections(&self) -> bool {
         self.trust.has_open()
     }

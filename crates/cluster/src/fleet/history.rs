@@ -8,17 +8,17 @@ use shoal_ports::{NodeId, NodeReport, Remembered, Step};
 
 use super::NodeAnswer;
 
-/// The range that is displayed, in seconds.
+/// How long rates are kept, in seconds, because operators see that much.
 const SHOWN_S: u64 = 15 * 60;
 const NODES: usize = 256;
 const TOLD: usize = 8;
 
-/// The latest steps of each node. A cheap handle.
+/// The latest rates of each node. A cheap handle.
 #[derive(Clone, Default)]
 pub struct History(Arc<Mutex<HashMap<NodeId, Vec<Step>>>>);
 
 impl History {
-    /// The nodes that are not `present`, most recently lost first.
+    /// Returns the rates of nodes that are not `present`, the last lost first.
     pub fn lost(&self, present: impl Fn(&NodeId) -> bool) -> Vec<Remembered> {
         let known = self.0.lock();
         let lost = known.iter().filter(|(node, _)| !present(node));
@@ -65,7 +65,7 @@ fn told(answers: &[NodeAnswer<NodeReport>]) -> impl Iterator<Item = (&NodeId, &N
     reports.filter_map(|answer| Some((&answer.node, answer.said.as_ref().ok()?)))
 }
 
-/// Drops outdated steps, then the oldest nodes.
+/// Drops outdated rates, then the nodes that were lost longest ago.
 fn forget(known: &mut HashMap<NodeId, Vec<Step>>) {
     let newest = known.values().map(|steps| last(steps)).max();
     let oldest = newest.unwrap_or_default().saturating_sub(SHOWN_S);

@@ -1,4 +1,4 @@
-//! Merges the answers of nodes.
+//! Merges the reports of nodes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,9 +14,9 @@ use super::report::{
     WorkerSeen,
 };
 
-/// 15 minutes of 5 seconds each; differing clocks may add more.
+/// Maximum steps of merged rates: 15 minutes of 5 seconds each. Clocks that differ may add more.
 const STEPS: usize = 180;
-/// Seconds that the sum waits for a lagging node.
+/// How many seconds the merged rates wait for a node that lags.
 const MOST_BEHIND_S: u64 = 10;
 
 pub(super) fn gathered<T>(
@@ -123,7 +123,7 @@ fn rate(recent: &RecentCalls) -> Option<f64> {
     (recent.seconds > 0).then(|| calls / recent.seconds as f64)
 }
 
-/// Includes the steps of `lost` nodes.
+/// Merges the nodes' reports, with the rates of `lost` nodes.
 pub(super) fn overview(
     me: &NodeId,
     listed: Vec<(NodeInfo, bool)>,
@@ -201,8 +201,8 @@ fn add(steps: &mut BTreeMap<u64, Step>, whole: u64, step: &Step) {
     sum.add(step);
 }
 
-/// The newest step that every node has reported, because partial sums would look like a dip.
-/// Ignores nodes that lag far behind.
+/// Returns the newest step that every node has reported, because a partial sum would look like a dip. Ignores nodes
+/// that lag far behind.
 fn last_whole_step(answers: &[NodeAnswer<NodeReport>]) -> u64 {
     let reports = answers
         .iter()

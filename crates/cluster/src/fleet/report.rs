@@ -1,4 +1,4 @@
-//! The merged reports of all nodes.
+//! Reports for operators, merged from all nodes.
 
 use serde::Serialize;
 use shoal_ports::{NodeReport, Outcomes, PoolReport, ToolAnnotations};
@@ -8,13 +8,13 @@ use shoal_ports::{NodeReport, Outcomes, PoolReport, ToolAnnotations};
 pub struct Gathered<T> {
     /// The items within the limit.
     pub items: Vec<Located<T>>,
-    /// Number on all nodes that answered.
+    /// Number of items on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
 }
 
-/// An item with the node that reported it.
+/// An item, and the node that reported it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Located<T> {
     /// ID of the node.
@@ -33,18 +33,18 @@ pub struct Unseen {
     pub reason: String,
 }
 
-/// The nodes with their pools, workers and rates.
+/// All nodes with their pools, workers and rates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overview {
-    /// The node that collected the answers.
+    /// ID of the node that collected the reports.
     pub me: String,
     /// All nodes, by ID.
     pub nodes: Vec<NodeSeen>,
-    /// All pools, by name; ready if any node says so.
+    /// All pools, by name. A pool is ready if any node says so.
     pub pools: Vec<PoolReport<WorkerSeen>>,
-    /// Rates of all nodes, oldest first.
+    /// Rates of all nodes, the oldest first.
     pub rates: Vec<RatePoint>,
-    /// Nodes whose rates end early, by ID.
+    /// Nodes that are lost, whose rates end early, by ID.
     pub lost: Vec<LostNode>,
 }
 
@@ -53,16 +53,16 @@ pub struct Overview {
 pub struct LostNode {
     /// ID of the node.
     pub node: String,
-    /// Beginning of the last known step, in seconds since 1970.
+    /// Beginning of the node's last known step, in seconds since 1970.
     pub until: Option<u64>,
 }
 
-/// Tools with their calls on all nodes.
+/// The tools, and their calls on all nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolsSeen {
     /// The tools within the limit, by name.
     pub items: Vec<ToolSeen>,
-    /// Number on all nodes that answered.
+    /// Number of tools on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
@@ -73,79 +73,79 @@ pub struct ToolsSeen {
 pub struct ToolSeen {
     /// The name that clients call.
     pub name: String,
-    /// The display name.
+    /// The tool's display name.
     pub title: Option<String>,
-    /// Short description.
+    /// The tool's short description.
     pub description: Option<String>,
     /// The pool that serves the tool.
     pub pool: String,
     /// The tool's annotations.
     pub annotations: ToolAnnotations,
-    /// How the calls ended.
+    /// The tool's recent calls, by outcome.
     pub outcomes: Outcomes,
     /// Calls per second; `None` if some node does not count them.
     pub rate: Option<f64>,
-    /// Median in milliseconds, if any call was answered.
+    /// Median latency in milliseconds, if any call was answered.
     pub p50_ms: Option<f64>,
-    /// 95th percentile.
+    /// 95th percentile of the latency.
     pub p95_ms: Option<f64>,
 }
 
 /// A node with its report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NodeSeen {
-    /// Address for other nodes, or empty.
+    /// The node's address for other nodes, or empty.
     pub address: String,
     /// Whether the node does not know all pools yet.
     pub starting: bool,
-    /// Whether the announcement is valid.
+    /// Whether the node's announcement is valid.
     pub present: bool,
-    /// Why the node did not answer. `report` then has only its announcement.
+    /// Why the node did not answer. `report` then has only the facts of its announcement.
     pub trouble: Option<String>,
-    /// The report without its pools and rates, which the [`Overview`] merges.
+    /// The node's report, without its pools and rates, which the [`Overview`] merges.
     #[serde(flatten)]
     pub report: NodeReport,
 }
 
-/// A worker, as the nodes that answered see it.
+/// A worker, merged from the reports of the nodes that answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WorkerSeen {
     /// ID of the worker.
     pub id: String,
     /// Whether the worker accepts calls.
     pub ready: bool,
-    /// Nodes linked to the worker.
+    /// Number of nodes that have a link to the worker.
     pub reached_by: usize,
-    /// Nodes that avoid the worker after failures.
+    /// Number of nodes that avoid the worker after failures.
     pub avoided_by: usize,
-    /// Running calls of all nodes.
+    /// Number of calls that run at the worker, from all nodes.
     pub running: usize,
-    /// Queued calls of all nodes.
+    /// Number of calls that wait at the worker, from all nodes.
     pub queued: usize,
-    /// Maximum number of concurrent calls.
+    /// Number of calls that can run at once.
     pub capacity: usize,
-    /// Why the worker is not ready, or what is degraded.
+    /// Why the worker is not ready, or which part of it is degraded.
     pub detail: Option<String>,
 }
 
-/// The requests of one step of time.
+/// The rates of one time step, of all nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RatePoint {
     /// Beginning of the step, in seconds since 1970.
     pub at: u64,
-    /// How requests ended.
+    /// Requests that ended within the step, by outcome.
     #[serde(flatten)]
     pub outcomes: Outcomes,
-    /// Median in milliseconds, if any request was answered.
+    /// Median latency in milliseconds, if any request was answered.
     pub p50_ms: Option<f64>,
-    /// 95th percentile.
+    /// 95th percentile of the latency.
     pub p95_ms: Option<f64>,
-    /// 99th percentile.
+    /// 99th percentile of the latency.
     pub p99_ms: Option<f64>,
-    /// Sessions at its end.
+    /// Sessions at the step's end.
     pub sessions: u64,
-    /// Streams at its end.
+    /// Streams at the step's end.
     pub streams: u64,
-    /// Calls in flight at its end.
+    /// Calls in flight at the step's end.
     pub calls: u64,
 }

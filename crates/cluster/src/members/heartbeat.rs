@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{MembersInner, NodeLoad, Ownership};
 
-/// Renews and announces until the node leaves; retries sooner after a failure.
+/// Sends heartbeats until the node leaves. After a failure, sends the next one sooner.
 pub(super) async fn beat(shared: Arc<MembersInner>) {
     let every = shared.beat();
     let mut backoff = Backoff::new(every / 8, every);
@@ -42,7 +42,7 @@ pub(super) async fn beat(shared: Arc<MembersInner>) {
 }
 
 impl MembersInner {
-    /// Renews the lease, if this node has one, and notes when others may have claimed sessions.
+    /// Renews the lease, if this node has one. Notes when other nodes may have claimed sessions.
     pub(super) async fn renew(&self) -> Result<(), StoreError> {
         if !self.me.lock().session {
             return Ok(());
@@ -84,9 +84,8 @@ impl MembersInner {
         self.doubted.notify_one();
     }
 
-    /// Revalidates ownership after each doubt until it succeeds, and again one lease later. A
-    /// claimer reads the lease first and claims afterwards, so claims that were under way have
-    /// ended by then.
+    /// Has `ownership` check its sessions after each doubt, until that succeeds, and again one lease later. A node that
+    /// claims reads the lease before it claims, so claims that were under way have ended by then.
     pub(super) async fn revalidate(&self, ownership: &dyn Ownership) {
         let every = self.beat();
         let mut backoff = Backoff::new(every / 8, every);

@@ -1,4 +1,4 @@
-//! The node's own lease, by its own clock.
+//! This node's lease, by its own clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,9 +24,9 @@ impl LeaseClock {
         }
     }
 
-    /// Records a renewal that started at `asked`, and returns its effect: the first lease is kept;
-    /// one that lapsed by this node's clock counts as begun anew. The store's result alone does not
-    /// show that, because an abandoned renewal may arrive after the lapse.
+    /// Records a renewal that started at `asked`, and returns its effect. The first lease counts as kept. A lease that
+    /// lapsed by this node's clock counts as begun anew, because the store's result alone does not show that: an
+    /// abandoned renewal may arrive after the lapse.
     pub(crate) fn renewed(&mut self, asked: Instant, found: Renewal) -> Renewal {
         let first = self.renewed.is_none();
         let found = match found {
@@ -54,15 +54,15 @@ impl LeaseClock {
     }
 }
 
-/// Whether the node may rely on its lease, checked for every message.
+/// Whether the node may rely on its lease. Checked for every message.
 #[derive(Debug)]
 pub(crate) struct Certainty {
     since: Instant,
-    /// End of the lease, in microseconds since `since`.
+    /// When the lease ends, in microseconds since `since`.
     until: AtomicU64,
-    /// Number of times that others may have claimed sessions.
+    /// How often other nodes may have claimed sessions.
     doubts: AtomicU64,
-    /// Number of revalidated doubts.
+    /// Number of doubts after which ownership was checked.
     settled: AtomicU64,
 }
 
@@ -86,7 +86,7 @@ impl Certainty {
         self.until.store(0, Ordering::Release);
     }
 
-    /// Must precede the record of the renewal that raised the doubt.
+    /// Notes a doubt. Call this before recording the renewal that raised it.
     pub(crate) fn doubted(&self) {
         self.doubts.fetch_add(1, Ordering::AcqRel);
     }

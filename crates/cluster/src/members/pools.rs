@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::{Members, MembersInner, warn_of};
 
-/// After a longer outage the cluster starts afresh.
+/// How long the store remembers pools. After a longer outage, the cluster starts afresh.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 /// Interval at which unchanged pools are written.
 const REMIND: Duration = Duration::from_secs(600);
@@ -25,7 +25,7 @@ pub struct PoolsHere {
     pub known: BTreeSet<String>,
     /// Whether these are all pools that others know.
     pub is_whole: bool,
-    /// Names that several pools offer, with the pool that keeps each here.
+    /// Names that several pools offer, with the pool that gets each according to this node.
     pub contested: Names,
 }
 
@@ -34,7 +34,7 @@ pub struct PoolsHere {
 pub struct PoolsElsewhere {
     /// Pools of other nodes, or from before this node started.
     pub known: BTreeSet<String>,
-    /// Names that several pools offer, with the agreed pool.
+    /// Names that several pools offer, with the pool on which the nodes agreed.
     pub settled: Names,
 }
 
@@ -46,19 +46,19 @@ type Elsewhere = dyn Fn(&PoolsElsewhere) + Send + Sync;
 pub(super) struct Memory {
     here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
     elsewhere: OnceLock<Box<Elsewhere>>,
-    /// The pools in the store when this node started.
+    /// The pools that the store remembered when this node started.
     recalled: OnceLock<BTreeSet<String>>,
     told: Mutex<BTreeSet<String>>,
-    /// The pools last written, and when.
+    /// The pools that this node last wrote, and when.
     written: Mutex<Option<(BTreeSet<String>, Instant)>>,
-    /// The names last submitted for agreement, and when.
+    /// The names that this node last submitted for agreement, and when.
     named: Mutex<Option<(Names, Instant)>>,
     settled: Mutex<Names>,
 }
 
 impl Members {
-    /// Asks `here` for this node's pools at each announcement. Passes the others' pools to
-    /// `elsewhere` now and at each read. Only the first call counts.
+    /// Shares pools with other nodes. Asks `here` for this node's pools at each announcement, and gives the others'
+    /// pools to `elsewhere`, now and at each read. Only the first call has an effect.
     pub fn share_pools(
         &self,
         here: impl Fn() -> PoolsHere + Send + Sync + 'static,
@@ -68,7 +68,7 @@ impl Members {
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
-        // First, because a node that waits for a pool does not know all pools.
+        // Give the pools before asking, because a node that waits for a pool does not know all pools.
         self.shared.tell_elsewhere();
         let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);
@@ -111,8 +111,7 @@ impl MembersInner {
         }
     }
 
-    /// Announces changed pools early, for nodes that start now. The next announcement makes up for
-    /// a failure.
+    /// Announces changed pools early, for nodes that are starting. After a failure, the next announcement has them.
     async fn tell_pools(&self) {
         let known = self.pools_here().known;
         if *self.pools.told.lock() == known {
@@ -124,7 +123,8 @@ impl MembersInner {
         }
     }
 
-    /// A failure is harmless: other nodes know better, and the read is retried.
+    /// Reads the remembered pools from the store. A failure is harmless, because other nodes know better, and the read
+    /// is retried.
     pub(super) async fn recall_pools(&self) {
         let recalled = async {
             let pools = self.membership.remembered_pools().await?;
@@ -141,7 +141,7 @@ impl MembersInner {
         }
     }
 
-    /// Writes the pools once this node knows all of them; drops remembered pools that are gone.
+    /// Stores the pools once this node knows all of them. Drops remembered pools that are gone.
     pub(super) async fn remember_pools(&self) {
         if self.pools.recalled.get().is_none() {
             self.recall_pools().await;

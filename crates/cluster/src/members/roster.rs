@@ -12,8 +12,8 @@ use crate::view::Rules;
 
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Beyond this number, nodes read less often than `refresh`: the store's work grows with its square
-/// (docs/scaling.md).
+/// Number of nodes above which each node reads them less often than `refresh`, because the store's work grows with the
+/// square of their number (docs/scaling.md).
 const CLOSE: usize = 100;
 
 pub(crate) const CLOSELY: Duration = Duration::from_millis(100);

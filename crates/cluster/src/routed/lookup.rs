@@ -7,11 +7,11 @@ use shoal_ports::{GatewayError, NodeId, Placement, SessionRef, StoreError};
 use super::Routes;
 
 impl Routes {
-    /// Reads the owner from the store. Limits lookups, because many requests ask at once when a
-    /// node dies.
+    /// Reads a session's owner from the store. Limits concurrent lookups, because many requests ask at once when a node
+    /// dies.
     ///
     /// # Errors
-    /// `NotFound`, also for other principals' sessions; `Unavailable` when the store is away.
+    /// `NotFound`, also for another principal's session; `Unavailable` if the store is away.
     pub(super) async fn look_up(&self, to: &SessionRef) -> Result<Option<NodeId>, GatewayError> {
         let limit = self.config.lookup_within;
         let found = tokio::time::timeout(limit, self.ask(to)).await;
@@ -25,7 +25,7 @@ impl Routes {
     }
 
     async fn ask(&self, to: &SessionRef) -> Result<Option<Placement>, StoreError> {
-        // The semaphore stays open.
+        // This cannot fail, because the semaphore stays open.
         let _permit = self.lookups.acquire().await;
         self.directory.lookup(&to.session).await
     }

@@ -15,11 +15,11 @@ use crate::placement;
 use crate::view::Node;
 
 impl Routes {
-    /// Opens a session; waits while no node that accepts sessions can be reached.
+    /// Opens a session on a node that accepts sessions. Waits while no such node can be reached.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let within = match open.transport {
-            // A call that cannot become a task continues as a call.
+            // Do not wait: a call that cannot become a task runs as a plain call.
             SessionTransport::Task => Duration::ZERO,
             _ => self.config.open_within,
         };
@@ -50,7 +50,7 @@ impl Routes {
             let Some(route) = self.room(&tried) else {
                 break;
             };
-            // Before the answer, because a burst would otherwise choose one node.
+            // Count the session before the answer comes, or a burst of sessions would choose one node.
             route.placed();
             let error = match route.gateway.open(open.clone()).await {
                 Ok(opened) => {
@@ -77,7 +77,7 @@ impl Routes {
         Err(last)
     }
 
-    /// Prefers nodes that have not failed recently.
+    /// Chooses a node for a session, if possible one that has not failed recently.
     fn room(&self, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let rng = &mut rand::rng();
@@ -93,7 +93,7 @@ impl Routes {
             NotOpened::Refused(GatewayError::Moved { .. }) => {
                 "the session nodes are leaving, or are not ready yet".to_owned()
             }
-            // A session opened after all ends by its idle timeout.
+            // If the node opened the session after all, that session ends by its idle timeout.
             NotOpened::Refused(
                 GatewayError::Unreachable { reason } | GatewayError::Unsent { reason },
             ) => format!("no session node can be reached to open a session ({reason})"),
@@ -109,7 +109,7 @@ enum NotOpened {
 }
 
 impl NotOpened {
-    /// Whether new nodes may help. A node without room is a definite answer.
+    /// Whether waiting for other nodes may help. That all nodes are full is a final answer.
     fn passes(&self) -> bool {
         match self {
             Self::NoNode => true,

@@ -9,10 +9,10 @@ use super::Routes;
 use crate::peers::Peer;
 use crate::view::{Node, View};
 
-/// A route to the current or future owner of a session.
+/// A route to the node that owns a session, or will own it.
 pub(crate) struct OwnerRoute {
     pub(crate) owner: NodeId,
-    /// The node to ask: the owner or a relay.
+    /// The node to send requests to: the owner or a relay.
     pub(crate) asked: NodeId,
     pub(crate) gateway: Arc<dyn SessionGateway>,
     /// Whether only the hint in the session ID leads there.
@@ -29,14 +29,15 @@ impl OwnerRoute {
         self.peer.worked();
     }
 
-    /// Ignores relayed messages, because either side of the relay may be at fault.
+    /// Notes that the link to the node broke. Ignores relayed messages, because either side of the relay may be at
+    /// fault.
     pub(crate) fn broke(&self) {
         if !self.is_relayed() {
             self.peer.broke();
         }
     }
 
-    /// Whether the last attempt to reach the asked node failed.
+    /// Whether the last attempt to reach this node failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.peer.is_broken()
     }
@@ -49,8 +50,8 @@ impl OwnerRoute {
 }
 
 impl Routes {
-    /// The route to the remembered owner, if present. With `insists`, only a direct one: a stream
-    /// would stay on a relay, and relays must not chain.
+    /// Returns the route to the remembered owner, if that node is present. With `insists`, only a direct route counts:
+    /// a stream would stay on a relay, and relays must not chain.
     pub(crate) fn remembered_route(
         &self,
         session: &SessionId,
@@ -66,7 +67,7 @@ impl Routes {
         self.toward(&view, node, &[])
     }
 
-    /// The route to the owner, directly or through a node not in `tried`.
+    /// Returns the route to the owner, directly or through a relay that is not in `tried`.
     pub(crate) fn route_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         if let Some(node) = view.node(owner) {
@@ -99,7 +100,7 @@ impl Routes {
         })
     }
 
-    /// A direct route by the session ID's hint, because a relay would ask the store.
+    /// Returns a direct route to the node that the session ID hints at. A relay would ask the store.
     pub(crate) fn hinted_route(&self, session: &SessionId) -> Option<OwnerRoute> {
         let tag = session.hint()?;
         let view = self.members.view();
@@ -126,8 +127,8 @@ impl Routes {
         })
     }
 
-    /// The route to the node that takes a session without owner, among those not in `tried`.
-    /// Prefers nodes that have not failed recently.
+    /// Returns the route to the node that takes a session without an owner, among those not in `tried`. Prefers nodes
+    /// that have not failed recently.
     pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);
@@ -145,7 +146,7 @@ impl Routes {
         }
     }
 
-    /// Waits at most until the owner's announcement lapses, because dialling a vanished node takes
+    /// Waits for `answer`, but not beyond the end of the owner's announcement, because dialling a vanished node takes
     /// longer.
     pub(crate) async fn while_it_owns<T>(
         &self,
@@ -162,8 +163,8 @@ impl Routes {
         }
     }
 
-    /// Returns when the owner's announcement has lapsed. If it lapsed before, an unreachable node
-    /// gets a short time to answer, because the store may soon know the next owner.
+    /// Returns when the owner's announcement has lapsed. If it has lapsed already, gives the node a short time to
+    /// answer, because the store may soon know the next owner.
     async fn goes(&self, route: &OwnerRoute) {
         let mut views = self.members.watch();
         let mut seen = false;

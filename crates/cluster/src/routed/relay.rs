@@ -13,7 +13,7 @@ use super::Routes;
 use super::owner_route::OwnerRoute;
 use super::request::{Close, Deliver, GatewayRequest, Listen};
 
-/// The sessions of the cluster, without waiting: the asking node waits.
+/// Relays requests to owners without waiting, because the asking node waits.
 pub(super) struct Relay {
     routes: Arc<Routes>,
 }
@@ -23,7 +23,7 @@ impl Relay {
         Self { routes }
     }
 
-    /// Sends a request to the owner; follows one redirect.
+    /// Sends a request to the session's owner. Follows one redirect.
     async fn pass<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -60,7 +60,7 @@ impl Relay {
         request: &E,
         route: OwnerRoute,
     ) -> Result<E::Answer, GatewayError> {
-        // The request itself says whether it is repeated.
+        // Pass `false`, because the request itself contains whether it is repeated.
         let answer = request.attempt(&*route.gateway, to, false).await;
         let cache = &self.routes.cache;
         match &answer {

@@ -14,7 +14,7 @@ pub(crate) trait GatewayRequest: Send + Sync {
 
     const OPERATION: Operation;
 
-    /// `repeated`: an earlier attempt may have been carried out.
+    /// Sends the request once. `repeated` means that an earlier attempt may have been carried out.
     fn attempt<'a>(
         &'a self,
         gateway: &'a dyn SessionGateway,
@@ -27,7 +27,7 @@ pub(crate) trait GatewayRequest: Send + Sync {
         false
     }
 
-    /// The answer to a request that is done already.
+    /// Returns the answer if an earlier attempt was carried out.
     fn done(&self) -> Option<Self::Answer> {
         None
     }

@@ -23,31 +23,31 @@ impl Operation {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AttemptContext {
-    /// An earlier attempt may have been carried out, or a client's stream depends on this one. A
-    /// refusal may then be wrong.
+    /// Whether an earlier attempt may have been carried out, or a client's stream depends on this one. If so, a refusal
+    /// may be wrong.
     pub(crate) committed: bool,
-    /// The relay may have answered for itself.
+    /// Whether the request went through a relay, which may have answered for itself.
     pub(crate) relayed: bool,
-    /// Only the session ID's hint led there. A node of an earlier release answers from the store,
-    /// so its refusal means: ask the store.
+    /// Whether only the session ID's hint led to the node. A node of an earlier release then answers from the store, so
+    /// its refusal means: ask the store.
     pub(crate) hinted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryDecision {
-    /// Return the error.
+    /// Return the error to the caller.
     Final,
-    /// The request is done already.
+    /// Return success: an earlier attempt was carried out.
     Done,
-    /// Not carried out: search again, at once if promising.
+    /// The request was not carried out: search again, at once if there is a better route.
     Elsewhere,
-    /// Perhaps carried out: send it again, as repeated, to the current owner.
+    /// The request may have been carried out: send it to the current owner, as repeated.
     Repeat,
-    /// Not carried out: pause, then search again.
+    /// The request was not carried out: pause, then search again.
     Later,
 }
 
-/// Decides what follows from `error`. An [`Operation::Open`] may simply try another node.
+/// Decides what follows from `error`. An [`Operation::Open`] may simply use another node.
 pub(crate) fn decide(
     operation: Operation,
     asked: AttemptContext,
@@ -68,7 +68,7 @@ pub(crate) fn decide(
         | GatewayError::HistoryGone(_)
         | GatewayError::TooManySessionsOfPrincipal { .. }
         | GatewayError::TooManyBytesOfPrincipal { .. }
-        // The owner that bound the call decides what follows.
+        // The edge that bound the call decides what follows.
         | GatewayError::WorkerAway { .. }
         | GatewayError::Internal(_) => RetryDecision::Final,
         GatewayError::Moved { .. } => RetryDecision::Elsewhere,

@@ -11,10 +11,10 @@ use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
-/// Attempts without a pause, for example an outdated entry, a redirect and a relay.
+/// Maximum attempts without a pause: for example an outdated entry, a redirect and a relay.
 const EAGER: u32 = 3;
 
-/// The whole cluster counts as full after this many nodes.
+/// Number of full nodes after which the whole cluster counts as full.
 pub(super) const FULL_NODES: u32 = 2;
 
 struct Search<'a> {
@@ -25,18 +25,18 @@ struct Search<'a> {
     failures: u32,
     full: u32,
     waited: bool,
-    /// Whether the caller measures the wait.
+    /// Whether the search's caller measures the wait.
     measured: bool,
     counted: bool,
     patience: Patience,
-    /// The owner according to the last node that was asked.
+    /// The owner that the last node named.
     redirect: Option<NodeId>,
     /// Whether a redirect was followed since the last lookup in the store.
     redirected: bool,
     tried: Vec<NodeId>,
-    /// The node that was asked to take the session from a dead owner.
+    /// The node asked to take the session over from a dead owner.
     successor: Option<NodeId>,
-    /// Whether a successor declined, because the owner lives or its lease still runs.
+    /// Whether such a node declined, because the owner is alive or its lease still runs.
     is_owned: bool,
     refusal: Option<GatewayError>,
 }
@@ -82,7 +82,8 @@ impl Routes {
     }
 }
 
-/// A later owner cannot know whether an earlier one carried the message out.
+/// Returns the error for a message that a later owner refused. That owner cannot know whether an earlier one carried
+/// the message out.
 fn refused_later(error: &GatewayError) -> GatewayError {
     GatewayError::Unreachable {
         reason: format!("and then: {error}"),
@@ -136,10 +137,10 @@ impl<'a> Search<'a> {
             }
             let succeeds = self.successor.take().as_ref() == Some(&route.asked);
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
-                // Still a possible route to the owner.
+                // The node may still be a relay to the owner.
                 self.is_owned = true;
             } else if !route.is_hinted {
-                // A hinted node has not declined the session.
+                // A node that only a hint named has not declined the session.
                 self.tried.push(route.asked.clone());
             }
         }
@@ -157,8 +158,8 @@ impl<'a> Search<'a> {
         route.is_some() && self.failures <= EAGER
     }
 
-    /// Tries the session ID's hint if no owner is remembered, then one redirect, then the store.
-    /// Replaces a dead owner by its successor, which probes for itself.
+    /// Chooses the next route: the node in the session ID's hint if no owner is remembered, then one redirect, then the
+    /// store. Replaces a dead owner by its successor, which itself probes the owner.
     async fn route(&mut self) -> Result<OwnerRoute, GatewayError> {
         if self.failures == 0 && self.remembered().is_none() {
             let hinted = self.routes.hinted_route(&self.to.session);
@@ -180,9 +181,9 @@ impl<'a> Search<'a> {
             None => self.routes.taker(&self.to.session, &self.tried),
         };
         route.ok_or_else(|| match (&owner, &self.refusal) {
-            // No other node can take the session.
+            // No node is left that could take the session.
             (None, Some(refusal)) => refusal.clone(),
-            // Treated like a node that does not know the owner.
+            // Treat this like a node that does not know the owner.
             _ => GatewayError::Moved { owner: None },
         })
     }
@@ -201,7 +202,7 @@ impl<'a> Search<'a> {
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
         match self.routes.look_up(self.to).await {
-            // An old entry is better than an error.
+            // An outdated entry is better than an error.
             Err(GatewayError::Unavailable { .. })
                 if self.failures == 0 && self.remembered().is_some() =>
             {

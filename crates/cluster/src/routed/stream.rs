@@ -1,5 +1,5 @@
-//! Streams that outlive the owner of their session. After a change of owner or a broken connection,
-//! a stream continues from the client's position in the log. It works in the task that reads it.
+//! Streams that outlive the owner of their session. When the owner changes or a connection breaks, a stream continues
+//! after the last event that its client has. This runs in the task that reads the stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::request::Listen;
 struct Outliving {
     routes: Arc<Routes>,
     to: SessionRef,
-    /// The client's last event ID, or the stream's beginning.
+    /// The last event ID that the client has, or the stream's beginning.
     cursor: EventId,
     /// Whether the client has an ID to resume from.
     primed: bool,
     from: Source,
-    /// Time and position at which this owner was found.
+    /// When this owner was found, and the client's position then.
     found: (Instant, EventId),
-    /// Boxed, because few of the many streams move.
+    /// The state of a move. Boxed, because few streams move.
     moves: Option<Box<Moves>>,
 }
 
@@ -37,7 +37,7 @@ enum Source {
 
 struct Moves {
     backoff: Backoff,
-    /// Consecutive owners that sent no event and soon let go.
+    /// How many owners in a row sent no event and soon let the stream go.
     futile: u32,
 }
 
@@ -59,9 +59,9 @@ impl Routes {
         }
     }
 
-    /// Continues at the current owner. `None` ends the client's connection, and reconnecting tells
-    /// it why. Pauses after fruitless attempts, because an owner may say `Moved` before others see
-    /// its release.
+    /// Continues the stream at the current owner. `None` ends the client's connection, and the client learns the reason
+    /// when it reconnects. Pauses first after fruitless attempts, because an owner may say `Moved` before other nodes
+    /// see that it released the session.
     async fn reattach(
         self: Arc<Self>,
         to: SessionRef,
@@ -95,14 +95,14 @@ impl Outliving {
                 self.primed = true;
             }
             Some(StreamItem::Passing { .. }) => {}
-            // The client reconnects by itself.
+            // End here, because the client reconnects by itself.
             Some(StreamItem::Retry(_) | StreamItem::Moved) | None => self.from = Source::Nobody,
         }
         item
     }
 
     fn look_for_next_owner(&mut self) {
-        // The old reader is dropped before the new one starts.
+        // Drop the old reader before the new one starts.
         self.from = Source::Nobody;
         let config = &self.routes.config;
         let (found, before) = self.found;
@@ -126,7 +126,7 @@ impl Outliving {
 }
 
 impl Moves {
-    /// Pauses only after several `futile` owners in a row.
+    /// Returns the next pause: only after several `futile` owners in a row.
     fn pause(&mut self, futile: bool) -> Option<Duration> {
         if futile {
             self.futile += 1;
@@ -146,7 +146,7 @@ impl Stream for Outliving {
             match &mut self.from {
                 Source::Owner(items) => match ready!(items.poll_recv(cx)) {
                     Some(StreamItem::Moved) => self.look_for_next_owner(),
-                    // The client already has a later ID.
+                    // Drop it, because the client already has a later ID.
                     Some(StreamItem::Prime { .. }) if self.primed => {}
                     item => return Poll::Ready(self.pass(item)),
                 },

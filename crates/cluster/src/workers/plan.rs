@@ -1,4 +1,4 @@
-//! Plans which addresses a worker is joined to, without a network.
+//! Plans the addresses to which a worker is linked. Uses no network.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) struct Joined {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// For each existing link, whether it stays.
+    /// Whether each existing link stays.
     pub(super) keep: Vec<bool>,
     pub(super) start: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl Roll {
         }
     }
 
-    /// Plans the changes; `told` are the nodes that this process knows.
+    /// Plans which links to open and close. `told` are the nodes that this process knows.
     pub(super) fn revise(
         &mut self,
         now: Instant,
@@ -69,7 +69,7 @@ impl Roll {
         Plan { keep, start }
     }
 
-    /// Forgets nodes that were not reported for a while, unless all reporters are silent.
+    /// Adds reported nodes. Forgets nodes that were not reported for a while, unless no one reports any.
     fn hear(&mut self, now: Instant, joins: &[Joined], told: Option<Vec<NodeInfo>>) {
         let tellers = joins
             .iter()
@@ -99,7 +99,7 @@ impl Roll {
             .collect();
         let forget_after = self.config.forget_after;
         self.nodes.retain(|id, known| {
-            // A link that is up proves that the node exists.
+            // An open link proves that the node exists.
             if linked.contains(id) {
                 known.told = now;
             }
@@ -107,14 +107,14 @@ impl Roll {
         });
     }
 
-    /// Keeps one link for each node, and those that may still lead to one.
+    /// Keeps one link for each node, and links that may still lead to a node.
     fn keep(&self, joins: &[Joined]) -> Vec<bool> {
         let mut linked = HashSet::new();
         let mut keep = vec![false; joins.len()];
-        // A node's own address is preferred to a seed.
+        // Prefer a node's own address to a seed.
         let (own, other): (Vec<_>, Vec<_>) =
             (0..joins.len()).partition(|at| self.is_address(&joins[*at].address));
-        // Links that are up first: two links to a node would keep replacing each other.
+        // Prefer open links, because two links to one node would keep replacing each other.
         let up = |at: &usize| joins[*at].connected;
         let (up, down): (Vec<_>, Vec<_>) = own.into_iter().chain(other).partition(up);
         for at in up.into_iter().chain(down) {

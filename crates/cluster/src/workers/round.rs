@@ -1,4 +1,4 @@
-//! Keeps one worker's links according to the plan.
+//! Opens and closes one worker's links according to the plan.
 
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ impl Round {
         }
     }
 
-    /// Leaves every node, including those that come meanwhile, until `deadline`. Returns whether
-    /// all calls had ended; those of unreachable nodes count as ended.
+    /// Makes the worker leave every node, including nodes that appear meanwhile, until `deadline`. Returns whether all
+    /// calls ended in time. Calls of unreachable nodes count as ended.
     pub(super) async fn leave(&self, deadline: Instant) -> bool {
         let mut ended = true;
         let mut leaving = JoinSet::new();
@@ -114,7 +114,7 @@ impl Round {
         let (mut state, mut nodes) = (link.state(), link.nodes());
         let changed = Arc::clone(&self.changed);
         let watching = tokio::spawn(async move {
-            // The link may already be up.
+            // Check at once, because the link may already be up.
             changed.notify_one();
             loop {
                 let alive = tokio::select! {
@@ -162,7 +162,7 @@ impl Join {
     }
 }
 
-/// Pends forever without `told`.
+/// Waits for a change of the known nodes. Pends if there is no receiver.
 async fn changes(told: &mut Option<watch::Receiver<Vec<NodeInfo>>>) {
     let changed = match told {
         Some(told) => told.changed().await.is_ok(),

@@ -1,4 +1,4 @@
-//! The inspecting side.
+//! The side of the console that inspects another node.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -19,7 +19,7 @@ use crate::proto::node::v1::{
     InspectSession, InspectSessions, InspectTool, InspectTools, act_request,
 };
 
-/// Room for a thousand reports of a few hundred bytes each.
+/// Maximum bytes of an answer: a thousand reports of a few hundred bytes, and room to spare.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
 /// The inspector of another node, over its cluster listener.
@@ -43,7 +43,7 @@ impl RemoteInspector {
         }
     }
 
-    /// The dialled address.
+    /// Returns the node's address.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -68,7 +68,7 @@ impl RemoteInspector {
         let answer = answer.map_err(|status| self.refused(&status))?;
         let report = answer.into_inner().report;
         if report.is_empty() {
-            // An earlier release reports in another format.
+            // The node runs an earlier release, whose reports have another format.
             return Err(InspectError::Unsupported);
         }
         serde_json::from_slice(&report)

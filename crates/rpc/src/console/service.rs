@@ -1,4 +1,4 @@
-//! The inspected side.
+//! The side of the console that is inspected.
 
 use std::str::FromStr as _;
 use std::sync::Arc;

@@ -53,7 +53,7 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         worker: call.worker.map(WorkerId::new),
         ledger: call.ledger.map(ledger_in),
         attach_only: call.attach_only,
-        // The sender has already asked.
+        // The node that sent the call has asked the person already.
         asks_first: false,
         epoch: call.epoch.map(Epoch),
     })
@@ -157,12 +157,12 @@ pub(crate) fn repeat_out(repeat: Repeat) -> wire::Durability {
 pub(crate) fn repeat_in(durability: i32) -> Repeat {
     match wire::Durability::try_from(durability) {
         Ok(wire::Durability::Repeatable) => Repeat::Safe,
-        // An unknown value does not permit a repetition.
+        // Do not repeat a call because of an unknown value.
         _ => Repeat::Never,
     }
 }
 
-/// Both sides name the levels alike.
+/// Converts log levels, which have the same names on both sides.
 macro_rules! levels {
     ($($level:ident)+) => {
         fn log_out(log: LogFilter) -> wire::LogLevel {

@@ -1,4 +1,4 @@
-//! Conversions of announcements, catalogs and load.
+//! Converts announcements, catalogs and load.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::proto::worker::v1::own_lists::owner::Who;
 
 const OWNERS: usize = 1_000;
 
-/// A draining worker announces an empty catalog.
+/// Encodes an announcement. While the worker drains, its catalog is empty.
 pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Announce {
     wire::Announce {
         pool: said.pool.to_string(),
@@ -129,7 +129,7 @@ fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malfor
         .collect()
 }
 
-/// The owners with lists of their own that changed since `before`, or all of them.
+/// Encodes the owners whose own lists changed since `before`, or all such owners.
 pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wire::OwnLists> {
     let owner = |owner: &ListOwner| {
         let [tools, resources, prompts] = now.get(owner).copied().unwrap_or_default();

@@ -80,7 +80,7 @@ pub(crate) fn event_id_in(id: wire::EventId) -> EventId {
     }
 }
 
-/// The reader stands at `cursor`, which the item may advance.
+/// Encodes an item of a stream. `cursor` is the reader's position, which the item may advance.
 pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> wire::Item {
     if let StreamItem::Event { id, .. } | StreamItem::Prime { id, .. } = &item {
         *cursor = *id;
@@ -91,7 +91,7 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
             data,
             in_passing: false,
         }),
-        // An older edge writes the event under the ID that its client already has.
+        // An older edge sends this event to its client under the ID that the client already has.
         StreamItem::Passing { data } => Kind::Event(item::Event {
             id: Some(event_id_out(*cursor)),
             data,
@@ -109,7 +109,7 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
     }
 }
 
-/// `None` for an unknown kind.
+/// Decodes an item of a stream. `None` if its kind is unknown.
 pub(crate) fn item_in(item: wire::Item) -> Result<Option<StreamItem>, Malformed> {
     let id = |id: Option<_>| id.map(event_id_in).ok_or(Malformed("item: it has no id"));
     Ok(Some(match item.kind {

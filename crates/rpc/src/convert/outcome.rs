@@ -14,7 +14,7 @@ pub(crate) fn error_out(error: RpcError) -> wire::RpcError {
     }
 }
 
-/// Drops data that is not JSON.
+/// Decodes an error. Drops its data if that is not JSON.
 pub(crate) fn error_in(error: wire::RpcError) -> RpcError {
     RpcError {
         code: error.code,
@@ -45,7 +45,7 @@ pub(crate) fn outcome_out(outcome: CallOutcome) -> wire::CallOutcome {
     wire::CallOutcome {
         outcome: Some(match outcome {
             CallOutcome::Result(result) => Outcome::Result(result.into_bytes()),
-            // To the node, a worker's refusal is an error of its backend.
+            // The node treats a worker's refusal like an error of the worker's backend.
             CallOutcome::Error(error) | CallOutcome::Refused(error) => {
                 Outcome::Error(error_out(error))
             }
@@ -54,7 +54,7 @@ pub(crate) fn outcome_out(outcome: CallOutcome) -> wire::CallOutcome {
     }
 }
 
-/// An invalid message still ends the call.
+/// Decodes an outcome. An invalid message also ends the call.
 pub(crate) fn outcome_in(outcome: wire::CallOutcome) -> CallOutcome {
     use wire::call_outcome::Outcome;
     match outcome.outcome {
@@ -74,7 +74,7 @@ pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
     use fail::Failure;
     wire::CallFailure {
         failure: Some(match failure {
-            // Only nodes report a retry time or an unreachable worker, and not to one another.
+            // A worker does not report these failures.
             CallFailure::NotExecuted { reason }
             | CallFailure::WorkerAway { reason }
             | CallFailure::NotReady { reason, .. } => {

@@ -20,7 +20,7 @@ use crate::proto::node::v1::member::Member;
 use crate::proto::types::v1::Trace;
 
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
-    // Only planning needs the grant.
+    // Send the grant only if the other node must plan the call.
     let grant = to.grant.as_ref().filter(|_| post.plan.is_none());
     let grant = grant.map(|grant| grant_out(grant));
     let params = params_of(&post.body).cloned();
@@ -78,7 +78,7 @@ fn grant_out(grant: &Grant) -> wire::Grant {
     }
 }
 
-/// The edge checks the expiry before it sends the request.
+/// Decodes a grant, without its expiry, which the edge checked before it sent the request.
 fn grant_in(said: wire::Grant) -> Grant {
     Grant {
         scopes: said.scopes.into_iter().map(Arc::from).collect(),

@@ -1,4 +1,4 @@
-//! Frames that arrive on a link from a session node.
+//! Handles the frames that arrive from a session node.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
         .or(inbox.pulse(&link.config))
         .or(closing.map(|()| Err(LinkError::Left("the link is no longer needed"))));
     let ended = loop {
-        // Frames do not consume Tokio's task budget by themselves.
+        // Received frames alone do not use up Tokio's task budget, so this does.
         tokio::task::consume_budget().await;
         let goes_on = tokio::select! {
             biased;
@@ -62,7 +62,7 @@ fn handle(link: &Arc<Link>, frame: SessionFrame) -> Result<(), LinkError> {
         Frame::Item(item) => link.pass(item.flight, Passed::Item(item)),
         Frame::End(said) => link.pass(said.flight, Passed::End),
         Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
-        // The inbox has handled these.
+        // The inbox has already handled these frames.
         Frame::Batch(_)
         | Frame::Fragment(_)
         | Frame::Ping(_)

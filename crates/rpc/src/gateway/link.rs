@@ -18,7 +18,7 @@ use crate::link::outbox::Outbox;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{Detach, EdgeFrame, Item};
 
-/// Retry time for callers when the link's queue is full.
+/// When callers should retry if the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Link {
@@ -27,13 +27,13 @@ pub(super) struct Link {
     pub(super) version: u32,
     pub(super) closing: CancellationToken,
     next: AtomicU64,
-    /// `None` once the link has ended.
+    /// The requests in flight. `None` once the link has ended.
     flights: Mutex<Option<ByFlight<PendingRequest>>>,
 }
 
 enum PendingRequest {
     Asked(oneshot::Sender<Reply>),
-    /// The peer's credit bounds the number of items.
+    /// Takes the stream's items, whose number the credit given to the peer bounds.
     Streaming(LazySender<Passed>),
 }
 
@@ -121,14 +121,14 @@ impl Link {
         }
     }
 
-    /// Passes on the first answer; a stream continues from there.
+    /// Gives a request its first answer. A stream continues from there.
     pub(super) fn reply(&self, number: u64, reply: Reply) {
         let asked = match &mut *self.flights.lock() {
             Some(flights) => flights.remove(&number),
             None => None,
         };
         if let Some(PendingRequest::Asked(asked)) = asked {
-            // A caller that has left has detached the flight.
+            // This fails if the caller has left, which has detached the flight.
             let _ = asked.send(reply);
         }
     }
@@ -168,8 +168,8 @@ impl Link {
 
     pub(super) fn detach(&self, number: u64) {
         self.forget(number);
-        // The request may still be on its way in fragments, so this comes behind it. Short frames
-        // always fit.
+        // Queued for the same flight, because fragments of the request may still be waiting before it. A short frame
+        // always fits.
         let _ = (self.outbox).push(number, Frame::Detach(Detach { flight: number }));
     }
 

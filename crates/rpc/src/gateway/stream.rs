@@ -1,4 +1,4 @@
-//! A stream in the hands of its listener.
+//! A stream from a session node, as its listener reads it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::link::credit::Taken;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::types::v1::Credit;
 
-/// Grants credit as items are read, ends with [`StreamItem::Moved`] if the link breaks, and
-/// detaches when dropped.
+/// Yields a stream's items and grants the peer credit for them. Ends with [`StreamItem::Moved`] if the link breaks.
+/// Detaches the flight on drop.
 struct Arriving {
     link: Arc<Link>,
     flight: u64,
@@ -75,7 +75,7 @@ impl Stream for Arriving {
                 Ok(Some(item)) => return Poll::Ready(Some(item)),
                 Ok(None) => {}
                 Err(malformed) => {
-                    // Later items would leave a gap; the listener resumes after its last ID.
+                    // Stop, because later items would leave a gap. The listener resumes after its last ID.
                     tracing::warn!(%malformed, "a stream of another node cannot be read");
                     self.link.detach(self.flight);
                     return Poll::Ready(self.broke());

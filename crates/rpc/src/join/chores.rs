@@ -1,4 +1,4 @@
-//! A worker's tasks for a node apart from calls.
+//! Tasks other than calls that a worker does for a node: subscriptions and ends of sessions.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -102,7 +102,7 @@ impl Chores {
         }
     }
 
-    /// The next finished chore, with its answer if it is a subscription; pends without chores.
+    /// Waits for the next finished chore, and returns its answer if it is a subscription. Pends without chores.
     /// Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
@@ -131,7 +131,7 @@ impl Chores {
         })
     }
 
-    /// Works without a link, forever. Cancellation safe.
+    /// Carries out chores while there is no link. Does not return. Cancellation safe.
     pub(super) async fn run(&mut self) {
         loop {
             self.next().await;

@@ -1,4 +1,4 @@
-//! Drives one link of a worker to a node.
+//! Drives one link from a worker to a node.
 
 mod telling;
 
@@ -43,7 +43,7 @@ pub(super) struct Drive<'a> {
     told_own_lists: Option<OwnLists>,
     events: LinkEvents<Happened>,
     reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
-    /// Reused, because a timer may cost more than a call.
+    /// The timer for reporting calls as accepted. It is reused, because a new timer may cost more than a call.
     accept: Pin<Box<Sleep>>,
     accepting: bool,
 }
@@ -106,12 +106,12 @@ impl<'a> Drive<'a> {
     }
 
     pub(super) async fn run(mut self) -> End {
-        // The load goes first, because a node refuses calls while it does not know the capacity.
+        // The load goes first, because a node refuses calls until it knows the worker's capacity.
         self.report();
         self.announce();
         self.tell_own_lists();
         loop {
-            // A missed announcement would go unnoticed.
+            // Checked in every round, so that a departure does not go unnoticed.
             let leaving = *self.leave.borrow();
             if let Some(deadline) = leaving
                 && (self.flights.is_done() || Instant::now() >= deadline)
@@ -125,9 +125,9 @@ impl<'a> Drive<'a> {
     }
 
     async fn step(&mut self, leaving: Option<Instant>) -> Result<(), End> {
-        // Frames do not consume Tokio's task budget by themselves.
+        // Received frames alone do not use up Tokio's task budget, so this does.
         tokio::task::consume_budget().await;
-        // Checked first, however many frames arrive.
+        // Check this first, however many frames arrive.
         if self.stop.is_cancelled() {
             self.outbox.close(Some("the worker stops"));
             return Err(End::Stopped);
@@ -224,7 +224,7 @@ impl<'a> Drive<'a> {
                 }
             }
             Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
-            // The inbox has handled these.
+            // The inbox has already handled these frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -242,18 +242,18 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Says goodbye, and refuses late calls.
+    /// Says goodbye and refuses calls that still arrive.
     async fn part(mut self) -> End {
         let idle = self.flights.is_idle();
         self.flights.parted = true;
         self.outbox.push_now(WorkerKind::Goodbye(wire::Goodbye {}));
-        // Harmless on failure: the node gives up calls without an answer.
+        // A failure is harmless: the node gives up unanswered calls.
         let _ = timeout(self.config.handshake_timeout, self.last_words()).await;
         self.outbox.close(None);
         End::Left(idle)
     }
 
-    /// Lets the node hear the goodbye and read everything, because the process may exit afterwards.
+    /// Waits until the node has read the goodbye and all else, because the process may exit afterwards.
     async fn last_words(&mut self) {
         let end = loop {
             if let Err(end) = self.step(None).await {

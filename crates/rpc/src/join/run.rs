@@ -22,7 +22,8 @@ use crate::link::meter::Up;
 const LOOK: Duration = Duration::from_millis(100);
 const TIDY: Duration = Duration::from_secs(1);
 
-/// A peer may refuse this worker after each welcome, so a shorter link counts as a failure.
+/// The least life of a link that counts as a success. A shorter one is a failure, because a peer may refuse this worker
+/// after each welcome.
 const LASTED: Duration = Duration::from_secs(1);
 
 pub(super) struct Runner {
@@ -38,7 +39,7 @@ pub(super) struct Runner {
 type Memory = (String, u64);
 
 impl Runner {
-    /// Returns whether all calls had ended.
+    /// Keeps the worker linked until it has left or is stopped. Returns whether it left with no call open.
     pub(super) async fn run(mut self) -> bool {
         let mut chores = Chores::new(Arc::clone(&self.joining));
         let mut backoff = Backoff::new(self.config.backoff, self.config.backoff_max);
@@ -70,7 +71,7 @@ impl Runner {
                 Err(error) => error,
             };
             self.failed(&error);
-            // By now the node has given up too.
+            // The node has given this worker up by now, too.
             if alone_since.elapsed() > 2 * self.config.rejoin {
                 chores.unsubscribe_all();
             }
@@ -90,8 +91,7 @@ impl Runner {
         self.leave.borrow().is_some_and(is_done)
     }
 
-    /// Waits until the worker leaves and its calls have ended, at most until the deadline.
-    /// Cancellation safe.
+    /// Waits until the worker leaves and its calls have ended, but not beyond the deadline. Cancellation safe.
     async fn left(&self) {
         let mut leave = self.leave.clone();
         if leave.wait_for(Option::is_some).await.is_err() {
@@ -150,7 +150,7 @@ impl Runner {
         self.state.send_modify(|state| {
             let first = state.connected || state.last_error.is_none();
             if first {
-                // Logged once instead of for each attempt.
+                // Log a failure once, not for each attempt.
                 tracing::warn!(worker = %self.joining.id(), address = self.address, %error, "no link to a node");
             }
             state.connected = false;

@@ -1,4 +1,4 @@
-//! One reader of one call, for as long as the link lasts.
+//! One reader of one call, which lives as long as its link.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct ServedCall {
     reading: bool,
     credit: i64,
     spoken: bool,
-    /// Whether to report the call as accepted without waiting for an event.
+    /// Whether to report the call as accepted, although it has sent no event.
     late: bool,
     bell: Arc<Bell>,
     waker: Waker,
@@ -29,20 +29,20 @@ pub(super) type Opening = BoxFuture<'static, Result<RunningCall, CallFailure>>;
 
 enum ReadStage {
     Starting(Opening),
-    /// Refused, but the node does not know yet.
+    /// The call was refused, which the node does not know yet.
     Refused(CallFailure),
     Reading(CallEvents),
-    /// The call is steered, but its events are not read.
+    /// The node controls the call without reading its events.
     Steering,
 }
 
 pub(super) enum Step {
     Wait,
-    /// The answer has arrived; whether its request was open.
+    /// The worker has an answer to this question. The flag tells whether the question was open.
     Answered(AskId, bool),
     Event(CallEvent),
     Refused(CallFailure),
-    /// The events have ended, with or without the call.
+    /// The call's events have ended, with the call or before it.
     Ended,
 }
 
@@ -107,19 +107,19 @@ impl ServedCall {
         (self.control.as_ref()).is_some_and(|control| control.is_replaced())
     }
 
-    /// Waits until all work of the call has ended; `None` if it has.
+    /// Waits until the call's tool has stopped; `None` if it has.
     pub(super) fn over(&self) -> Option<BoxFuture<'static, ()>> {
         self.control.as_ref()?.over()
     }
 
-    /// Whether to report that the call runs, because it is silent. A call that is still starting
-    /// may be refused.
+    /// Whether to report now that the call runs, because it sends no events. A call that is still starting may be
+    /// refused instead.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
         self.late |= is_late;
         self.late && self.control.is_some() && !self.spoken
     }
 
-    /// The reader's name, only for its first frame; otherwise 0.
+    /// Returns the reader's name for the reader's first frame, and 0 for later frames.
     pub(super) fn introduce(&mut self) -> u64 {
         match (std::mem::replace(&mut self.spoken, true), &self.control) {
             (false, Some(control)) => control.reader().unwrap_or(0),
@@ -143,7 +143,7 @@ impl ServedCall {
         }
     }
 
-    /// Passes on an answer; its delivery is reported next.
+    /// Passes an answer to the call. Its arrival is reported later.
     pub(super) fn answer(&mut self, ask: AskId, outcome: Outcome) {
         if let Some(control) = &self.control {
             self.answers.push((ask, control.answer(ask, outcome)));

@@ -1,4 +1,4 @@
-//! The flights of a link to a node. Calls outlive them.
+//! The calls that a node reads over one link. The calls outlive the link.
 
 mod events;
 
@@ -27,9 +27,9 @@ pub(super) struct ServedCalls {
     credit: i64,
     version: u32,
     flights: ByFlight<ServedCall>,
-    /// Silent flights, and when to accept each.
+    /// Calls without an event so far, and when to report each as accepted.
     quiet: VecDeque<(Instant, u64)>,
-    /// No more calls may start.
+    /// Whether the worker has said goodbye, so that no call may start.
     pub(super) parted: bool,
 }
 
@@ -56,8 +56,8 @@ impl ServedCalls {
         !self.flights.values().any(ServedCall::is_read)
     }
 
-    /// Whether this node has no more calls to ask for, including other nodes' calls, because their
-    /// sessions may move here.
+    /// Whether the node needs no more calls of this worker, including other nodes' calls, because their sessions may
+    /// move to this node.
     pub(super) fn is_done(&self) -> bool {
         self.is_idle() && self.joining.worker.open_calls() == 0
     }
@@ -112,14 +112,14 @@ impl ServedCalls {
         }
     }
 
-    /// A node of an earlier release steers a call right after attaching again.
+    /// Returns the call of a flight, to control it. A node of an earlier release does this right after attaching.
     pub(super) fn steered(&mut self, number: u64) -> Option<&mut ServedCall> {
         let flight = self.flights.get_mut(&number)?;
         flight.begin();
         Some(flight)
     }
 
-    /// Sends a short frame in its flight's order.
+    /// Queues a short frame behind its flight's earlier frames.
     pub(super) fn say(&self, frame: Frame) {
         let flight = match &frame {
             Frame::Refused(said) => said.flight,

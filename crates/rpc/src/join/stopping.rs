@@ -1,4 +1,4 @@
-//! Ended calls whose tools are still running.
+//! Calls that have ended while their tools still run.
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -16,7 +16,7 @@ impl Stopping {
         }));
     }
 
-    /// The next flight whose tool has stopped; pends without one. Cancellation safe.
+    /// Waits for the next flight whose tool has stopped. Pends if there is none. Cancellation safe.
     pub(super) async fn next(&mut self) -> u64 {
         match self.0.next().await {
             Some(flight) => flight,

@@ -7,16 +7,15 @@ use shoal_ports::Worker;
 use shoal_protocol::RpcError;
 use tokio::sync::Mutex;
 
-/// Counts subscriptions over all links, because the worker itself has at most one for each
-/// resource.
+/// Counts the subscriptions to each resource over all links. At the worker itself, there is one at most.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    // Locked while the worker is asked, to keep the order of changes.
+    // Locked during a request to the worker, to keep the order of changes.
     counts: Mutex<HashMap<String, usize>>,
 }
 
 impl Subscriptions {
-    /// A refused subscription is not counted.
+    /// Subscribes for one node. A subscription that the worker refuses does not count.
     pub(super) async fn add(&self, worker: &Arc<dyn Worker>, uri: &str) -> Result<(), RpcError> {
         let mut counts = self.counts.lock().await;
         worker.subscribe(uri).await?;

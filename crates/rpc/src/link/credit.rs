@@ -1,16 +1,16 @@
-/// Cost of a frame besides its payload.
+/// The credit that a frame costs besides its payload.
 const FRAME_COST: u64 = 256;
 
 pub(crate) fn cost(payload: usize) -> u64 {
     payload as u64 + FRAME_COST
 }
 
-/// The cost that was read, but not granted again.
+/// The credit for frames that were read, which the peer has not got back yet.
 #[derive(Debug, Default)]
 pub(crate) struct Taken(u64);
 
 impl Taken {
-    /// Returns the credit to grant now, if it is worth a frame.
+    /// Adds the cost of a frame. Returns the credit to grant to the peer now, if it is worth a frame.
     pub(crate) fn add(&mut self, cost: u64, credit: u64) -> Option<u64> {
         self.0 += cost;
         (self.0 >= credit / 2).then(|| std::mem::take(&mut self.0))

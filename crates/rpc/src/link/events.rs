@@ -1,9 +1,9 @@
-//! Events that a link awaits besides frames.
+//! Waits for a link's events other than frames.
 
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, SelectAll, Stream};
 
-/// Combines rare events, so that a loop over frames does not poll each source for every frame.
+/// Combines sources of rare events, so that a loop over frames does not poll each source for every frame.
 pub(crate) struct LinkEvents<T>(SelectAll<BoxStream<'static, T>>);
 
 impl<T: 'static> LinkEvents<T> {

@@ -12,7 +12,7 @@ pub(crate) trait Frame: prost::Message + Default + 'static {
 
     fn of_link(own: LinkFrame<Self>) -> Self;
 
-    /// Separates the link's frames from the contract's.
+    /// Tells whether the link or the contract handles the frame.
     fn sort(self) -> Sorted<Self>;
 }
 

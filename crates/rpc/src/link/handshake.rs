@@ -1,4 +1,4 @@
-//! The hello, the welcome, and their agreement, on both sides of a link.
+//! The hello, the welcome, and what both sides agree on.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ where
         .unwrap_or(Err(LinkError::Silent))
 }
 
-/// Waits for the dialer's hello. Errors are for the dialer.
+/// Waits for the dialer's hello. The error is meant for the dialer.
 pub(crate) async fn hello<H>(
     hello: impl Future<Output = Result<H, LinkError>>,
     config: &LinkConfig,
@@ -79,7 +79,7 @@ pub(crate) async fn hello<H>(
     Ok(hello)
 }
 
-/// Agrees on version and limits. Errors are for the dialer.
+/// Agrees on version and limits. The error is meant for the dialer.
 pub(crate) fn accept<S, F, O>(
     config: &LinkConfig,
     offered: Option<Versions>,

@@ -54,7 +54,7 @@ where
         self.batches = version >= BATCHES;
     }
 
-    /// Pings a silent peer. Reports signs of life, and when to give up.
+    /// Pings a silent peer. Yields `Ok` at signs of life, and an error when to give the peer up.
     pub(crate) fn pulse(
         &self,
         config: &LinkConfig,
@@ -62,7 +62,7 @@ where
         pulse(config, self.heard.clone(), Arc::clone(&self.outbox))
     }
 
-    /// The next frame of the contract. An error ends the link. Cancellation safe.
+    /// Returns the next frame for the contract. An error ends the link. Cancellation safe.
     pub(crate) async fn next(&mut self) -> Result<F, LinkError> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -86,7 +86,7 @@ where
                 None => return Poll::Ready(Err(LinkError::Ended)),
             };
             self.heard.note();
-            // Computing the length takes time.
+            // Only for metrics, because computing the length takes time.
             if metrics::enabled() {
                 let bytes = frame.encoded_len() as u64;
                 metrics().rpc.frame(F::LINK, Direction::In, bytes);
@@ -97,7 +97,7 @@ where
         }
     }
 
-    /// Handles the link's own frames; returns others.
+    /// Handles a frame of the link itself, and returns any other frame.
     fn handle(&mut self, frame: F, in_batch: bool) -> Result<Option<F>, LinkError> {
         let own = match frame.sort() {
             Sorted::Contract(frame) => return Ok(Some(frame)),

@@ -9,9 +9,9 @@ use super::{FRAGMENT, LANES};
 use crate::proto::types::v1::Fragment;
 
 pub(super) enum QueuedFrame<F> {
-    /// The frame is sent whole; with its length.
+    /// A frame that is sent whole, and its length.
     Whole(F, usize),
-    /// The frame is sent in fragments.
+    /// An encoded frame that is sent in fragments.
     Long(Bytes),
 }
 
@@ -27,11 +27,11 @@ impl<F> QueuedFrame<F> {
 pub(super) struct DueFragment<F> {
     pub(super) fragment: F,
     pub(super) bytes: usize,
-    /// Short frames, with lengths, that waited behind this last fragment.
+    /// Short frames, with lengths, that waited behind this fragment, which is the last of its frame.
     pub(super) freed: Vec<(F, usize)>,
 }
 
-/// Long frames, and the frames that must stay behind them.
+/// The queues of long frames, one for each flight, with the frames that must stay behind them.
 pub(super) struct Lanes<F> {
     lanes: VecDeque<Lane<F>>,
     flights: HashSet<u64>,
@@ -40,7 +40,7 @@ pub(super) struct Lanes<F> {
 struct Lane<F> {
     flight: u64,
     rest: Bytes,
-    /// Short frames to send before the first fragment, because they may be of the same flight.
+    /// How many short frames are sent before the first fragment, because some may be of the same flight.
     after: u64,
     behind: VecDeque<QueuedFrame<F>>,
 }
@@ -65,7 +65,7 @@ impl<F: Frame> Lanes<F> {
         !self.flights.is_empty() && self.flights.contains(&flight)
     }
 
-    /// Adds a long frame, or any frame of a flight with a lane, after `pushed` short frames.
+    /// Queues a long frame, or any frame of a flight that has a lane. `pushed` short frames go before it.
     pub(super) fn push(&mut self, flight: u64, frame: QueuedFrame<F>, pushed: u64) {
         if self.hold(flight) {
             let lane = self.lanes.iter_mut().find(|lane| lane.flight == flight);
@@ -85,8 +85,8 @@ impl<F: Frame> Lanes<F> {
         }
     }
 
-    /// The next fragment, if due after `sent` short frames. Only the first [`LANES`] take turns:
-    /// the receiver joins no more at a time.
+    /// Returns the next fragment, if `sent` short frames suffice before it. Only the first [`LANES`] lanes take turns,
+    /// because the receiver joins no more at a time.
     pub(super) fn next(&mut self, sent: u64) -> Option<DueFragment<F>> {
         let mut turns = self.lanes.iter().take(LANES);
         let turn = turns.position(|lane| lane.after <= sent)?;
@@ -113,7 +113,7 @@ impl<F: Frame> Lanes<F> {
         })
     }
 
-    /// Ends a lane; returns the short frames behind it, up to the next long one.
+    /// Ends a frame's lane. Returns the short frames behind it, up to the flight's next long frame.
     fn free(&mut self, mut lane: Lane<F>) -> Vec<(F, usize)> {
         let mut freed = Vec::new();
         self.flights.remove(&lane.flight);
@@ -133,7 +133,7 @@ impl<F: Frame> Lanes<F> {
         freed
     }
 
-    /// Sets how many short frames precede a lane behind freed ones.
+    /// Sets how many short frames go before a lane that continues behind freed frames.
     pub(super) fn resume_after(&mut self, pushed: u64) {
         if let Some(lane) = self.lanes.back_mut().filter(|lane| lane.after == u64::MAX) {
             lane.after = pushed;

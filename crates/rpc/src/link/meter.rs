@@ -11,12 +11,12 @@ static WORKERS: AtomicU64 = AtomicU64::new(0);
 static GATEWAYS: AtomicU64 = AtomicU64::new(0);
 static OBSERVED: Once = Once::new();
 
-/// A link that is up, until dropped.
+/// Counts a link as open until dropped.
 pub(crate) struct Up(LinkKind);
 
 impl Up {
     pub(crate) fn new(kind: LinkKind) -> Self {
-        // Observed for the whole process, so that the gauge shows zero after the last link.
+        // Registered once for the process, so that the gauge shows zero after the last link.
         OBSERVED.call_once(|| {
             let links = metrics().rpc.observe_links(|report| {
                 for kind in [LinkKind::Worker, LinkKind::Gateway] {
@@ -30,7 +30,7 @@ impl Up {
         Self(kind)
     }
 
-    /// A link counts as broken unless one side left.
+    /// Counts the link's end: as broken, unless one side left.
     pub(crate) fn ended(self, why: &LinkError) {
         if !matches!(why, LinkError::Left(_) | LinkError::Closed(_)) {
             metrics().rpc.disconnected(self.0);

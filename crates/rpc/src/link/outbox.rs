@@ -21,7 +21,7 @@ use crate::error::TooLong;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
-    /// Will be sent if the connection holds.
+    /// The frame will be sent if the connection holds.
     Queued,
     /// The outbox is full, and the frame was not sent.
     Full,
@@ -29,8 +29,8 @@ pub(crate) enum Pushed {
     Dropped,
 }
 
-/// The sending side of a link. Frames of one flight keep their order. Fragments of long frames take
-/// turns with other frames, so that these need not wait.
+/// The sending side of a link. Frames of one flight keep their order. Fragments of long frames take turns with other
+/// frames, so that long frames do not hold up others.
 pub(crate) struct Outbox<F> {
     queue: Mutex<Queue<F>>,
     room: Notify,
@@ -38,7 +38,7 @@ pub(crate) struct Outbox<F> {
 }
 
 impl<F: Frame> Outbox<F> {
-    /// An outbox of `max_queued` bytes with its stream. Before [`Outbox::open`], only short frames
+    /// Makes an outbox of `max_queued` bytes, and the stream of its frames. Before [`Outbox::open`], only short frames
     /// may be sent, one by one.
     pub(crate) fn new(max_queued: usize) -> (Arc<Self>, OutStream<F>) {
         let outbox = Arc::new(Self {
@@ -58,12 +58,12 @@ impl<F: Frame> Outbox<F> {
     /// Queues a frame of a flight (0: no flight) without waiting, unless the outbox is finished.
     ///
     /// # Errors
-    /// When the frame exceeds the peer's limit.
+    /// If the frame exceeds the peer's limit.
     pub(crate) fn push(&self, flight: u64, frame: impl Into<F>) -> Result<Pushed, TooLong> {
         self.push_if(flight, frame, |_| true)
     }
 
-    /// Like [`push`](Self::push), unless the outbox [is full](Self::is_full).
+    /// Like [`push`](Self::push), but not if the outbox [is full](Self::is_full).
     ///
     /// # Errors
     /// Like [`push`](Self::push).
@@ -72,7 +72,7 @@ impl<F: Frame> Outbox<F> {
         flight: u64,
         frame: impl Into<F>,
     ) -> Result<Pushed, TooLong> {
-        // Before encoding, to save the work, and again when queuing.
+        // Check before encoding, to save the work. Queuing checks again.
         if self.is_full() {
             return Ok(Pushed::Full);
         }
@@ -111,7 +111,7 @@ impl<F: Frame> Outbox<F> {
         Ok(Pushed::Queued)
     }
 
-    /// Sends a frame ahead of its flight's order.
+    /// Queues a frame before other frames of its flight.
     pub(crate) fn push_now(&self, frame: impl Into<F>) {
         let frame = frame.into();
         let bytes = frame.encoded_len();
@@ -125,7 +125,7 @@ impl<F: Frame> Outbox<F> {
         wake(waker);
     }
 
-    /// Whether avoidable frames should be held back.
+    /// Whether the sender should hold back frames that can wait.
     pub(crate) fn is_full(&self) -> bool {
         self.queue.lock().bytes > self.max_queued
     }
@@ -160,7 +160,7 @@ impl<F: Frame> Outbox<F> {
     }
 
     fn end(&self, stage: Stage, reason: Option<&str>) {
-        // A peer stops reading at the reason.
+        // The peer stops reading at this frame.
         let last = reason.map(|reason| F::of_link(LinkFrame::Close(reason.to_owned())));
         let mut queue = self.queue.lock();
         queue.finish(last);

@@ -14,7 +14,7 @@ use super::outbox::Outbox;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// A timer this late was suspended with its process, so the peer is not to blame.
+/// A timer that fires this late was suspended with its process, so the peer is not to blame.
 const OWN_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Default)]
@@ -45,7 +45,7 @@ impl Heard {
     }
 }
 
-/// Pings a silent peer. Reports signs of life, and when to give up.
+/// Pings a silent peer. Yields `Ok` at signs of life, and an error when to give the peer up.
 pub(crate) fn pulse<F: Frame>(
     config: &LinkConfig,
     heard: Heard,

@@ -34,7 +34,7 @@ impl ReadySet {
         })
     }
 
-    /// The next number whose bell was rung. Cancellation safe.
+    /// Waits for the next number whose bell was rung. Cancellation safe.
     pub(crate) async fn next(&self) -> u64 {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }

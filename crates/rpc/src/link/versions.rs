@@ -5,13 +5,13 @@ use crate::proto::types::v1::{Limits, Versions};
 
 pub(crate) const LOWEST: u32 = 1;
 pub(crate) const HIGHEST: u32 = 5;
-/// Adds batches.
+/// The version that adds batches.
 pub(crate) const BATCHES: u32 = 2;
-/// Adds calls that ask for session state.
+/// The version that adds calls' requests for session state.
 pub(crate) const STATE: u32 = 3;
-/// Adds plans of edges.
+/// The version that adds edges' plans.
 pub(crate) const PLANS: u32 = 4;
-/// Adds reports that a stopped call's tool has stopped.
+/// The version that adds reports that the tool of a stopped call has stopped.
 pub(crate) const STOPS: u32 = 5;
 
 pub(crate) fn own(config: &LinkConfig) -> Versions {
@@ -21,7 +21,7 @@ pub(crate) fn own(config: &LinkConfig) -> Versions {
     }
 }
 
-/// The highest common version. The error is for the peer.
+/// Returns the highest common version. The error is meant for the peer.
 pub(crate) fn negotiate(config: &LinkConfig, theirs: Option<Versions>) -> Result<u32, String> {
     let ours = own(config);
     let theirs = theirs.unwrap_or_default();
@@ -35,7 +35,7 @@ pub(crate) fn negotiate(config: &LinkConfig, theirs: Option<Versions>) -> Result
     Ok(highest)
 }
 
-/// Whether the version chosen by the accepting side was offered.
+/// Whether this side offered the version that the accepting side chose.
 pub(crate) fn is_offered(config: &LinkConfig, version: u32) -> bool {
     let ours = own(config);
     (ours.lowest..=ours.highest).contains(&version)

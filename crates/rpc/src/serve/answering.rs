@@ -17,10 +17,10 @@ use crate::link::outbox::{Outbox, Pushed};
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{Accepted, Closed, End, Failed, Json, SessionFrame, StreamBegan};
 
-/// Retry time for callers when the link's queue is full.
+/// When callers should retry if the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A drop ends the request.
+/// The answer to one request. Ends the request on drop.
 pub(super) struct Answering {
     number: u64,
     flight: Arc<ServedRequest>,
@@ -45,7 +45,7 @@ impl Answering {
         }
     }
 
-    /// The gateway's answer. If the edge leaves first, `None`, and the gateway's future is dropped.
+    /// Waits for the gateway's answer. If the edge leaves first, drops the gateway's future and returns `None`.
     pub(super) async fn wait<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -57,8 +57,8 @@ impl Answering {
         }
     }
 
-    /// Refuses the request if the edge does not read its earlier answers, and returns whether it
-    /// did. A refused request is not carried out.
+    /// Refuses the request if the edge does not read its earlier answers. Returns whether the request was refused. A
+    /// refused request is not carried out.
     pub(super) fn refused(&self) -> bool {
         let full = self.outbox.is_full();
         if full {
@@ -67,7 +67,7 @@ impl Answering {
         full
     }
 
-    /// `once` forbids a repetition.
+    /// Sends the gateway's answer to a delivery. `once` means that the delivery must not be repeated.
     pub(super) async fn delivered(
         self,
         delivered: Option<Result<Delivered, GatewayError>>,
@@ -86,7 +86,7 @@ impl Answering {
 
     pub(super) fn listening(self, listening: Option<Result<EventStream, GatewayError>>) {
         match listening {
-            // In a smaller task, because the current one keeps room for the request.
+            // In a task of its own, which is smaller: the current one keeps room for the request.
             Some(Ok(stream)) => drop(tokio::spawn(async move { self.stream(stream).await })),
             Some(Err(error)) => self.failed(error),
             None => {}
@@ -110,8 +110,8 @@ impl Answering {
         }
     }
 
-    /// Sends an answer, which takes no credit because it is one frame. If the edge does not read,
-    /// the limit of the link's queue refuses answers; these requests may be repeated.
+    /// Sends an answer as one frame, which takes no credit. If the edge does not read, the limit of the link's queue
+    /// refuses answers, and the edge may repeat those requests.
     fn json(&self, text: Bytes) {
         let flight = self.number;
         match (self.outbox).push_with_room(flight, Frame::Json(Json { flight, text })) {
@@ -169,8 +169,8 @@ impl Answering {
         }
     }
 
-    /// Returns `false` if the item is too long; the stream must then end, because later items would
-    /// leave a gap.
+    /// Sends an item. Returns `false` if it is too long. Then the stream must end, because later items would leave a
+    /// gap.
     fn item(&self, item: StreamItem, cursor: &mut EventId) -> bool {
         let item = item_out(self.number, item, cursor);
         self.flight.sent(item_cost(&item));
@@ -195,7 +195,7 @@ impl Drop for Answering {
     fn drop(&mut self) {
         self.flights.remove(self.number);
         if !self.done.load(Ordering::Relaxed) {
-            // The gateway panicked, so the caller must be told here.
+            // The gateway panicked, so tell the caller here.
             self.failed(GatewayError::Internal(
                 "the session's node failed".to_owned(),
             ));

@@ -64,7 +64,7 @@ impl Drive {
         }
     }
 
-    /// Posted messages outlive the link, streams do not.
+    /// Serves the link until it ends. Messages that were posted outlive the link, streams do not.
     pub(super) async fn run(self, mut inbox: EdgeInbox) {
         let up = Up::new(LinkKind::Gateway);
         let closing = stream::once(self.shared.closing.clone().cancelled_owned());
@@ -72,7 +72,7 @@ impl Drive {
             .or(inbox.pulse(&self.shared.config))
             .or(closing.map(|()| Err(LinkError::Left("the node is leaving"))));
         let ended = loop {
-            // Frames do not consume Tokio's task budget by themselves.
+            // Received frames alone do not use up Tokio's task budget, so this does.
             tokio::task::consume_budget().await;
             let goes_on = tokio::select! {
                 biased;
@@ -101,7 +101,7 @@ impl Drive {
                 };
                 let gateway = self.shared.gateways.of(relayed);
                 let once = post.is_bound();
-                // A task's future moves several times before it runs.
+                // Boxed, because a task's future moves several times before it runs.
                 tokio::spawn(Box::pin(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
                     answering.delivered(delivered, once).await;
@@ -152,7 +152,7 @@ impl Drive {
                 }
             }
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
-            // The inbox has handled these.
+            // The inbox has already handled these frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -162,7 +162,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Starts an answer, or refuses it if too much waits to be sent.
+    /// Starts the answer to a request, or refuses the request if too much waits to be sent.
     fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
         let flight = Arc::new(ServedRequest::new(self.credit));
         match self.flights.0.lock().entry(number) {

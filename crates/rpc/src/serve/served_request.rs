@@ -43,8 +43,7 @@ impl ServedRequest {
         self.detached.load(Ordering::Acquire)
     }
 
-    /// `true` when credit is available, `false` when the edge has left. Cancellation safe; only one
-    /// task may wait.
+    /// Waits for credit. Returns `false` if the edge has left. Cancellation safe, but only one task may wait.
     pub(super) async fn may_send(&self) -> bool {
         loop {
             if self.is_detached() {
@@ -57,7 +56,7 @@ impl ServedRequest {
         }
     }
 
-    /// Cancellation safe; only one task may wait.
+    /// Waits until the edge has left. Cancellation safe, but only one task may wait.
     pub(super) async fn left(&self) {
         while !self.is_detached() {
             self.changed.notified().await;

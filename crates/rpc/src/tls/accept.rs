@@ -1,4 +1,4 @@
-//! The listener's side. Concurrent handshakes keep a slow peer from delaying others.
+//! Accepts connections with TLS. Handshakes run concurrently, so that a slow peer does not delay others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,17 +18,17 @@ use super::error::refusal;
 use super::stream::Accepted;
 use super::{Standing, Tls};
 
-/// Further connections wait in the kernel's queue.
+/// Maximum concurrent handshakes. Further connections wait in the kernel's queue.
 const HANDSHAKES: usize = 1024;
 const READY: usize = 64;
-/// Accepting may fail for want of file descriptors.
+/// Pause after a failure to accept, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Time for a refused peer to read the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The first byte of a TLS handshake; HTTP/2 begins with a letter.
 const HANDSHAKE: u8 = 0x16;
 
-/// Connections of accepted peers. Limits a handshake to `within`. A drop closes the listener.
+/// Yields the connections of accepted peers. A handshake may take the time `within`. Closes the listener on drop.
 pub(crate) fn incoming(
     listener: TcpListener,
     tls: Tls,
@@ -83,7 +83,7 @@ async fn accept(
 }
 
 async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepted> {
-    // Latency only: links also work without it.
+    // This only lowers latency: links also work without it.
     let _ = stream.set_nodelay(true);
     if tls.files().allow_plaintext && !begins_tls(&stream).await? {
         count(HandshakeOutcome::Plaintext);
@@ -112,7 +112,7 @@ fn count(outcome: HandshakeOutcome) {
 }
 
 fn refuse(error: &io::Error, peer: SocketAddr) {
-    // Probes may open and close connections.
+    // Probes may open connections and close them at once.
     if super::error::cause(error).is_none() {
         tracing::debug!(%peer, %error, "a connection ended before TLS was agreed");
         return;
@@ -122,7 +122,7 @@ fn refuse(error: &io::Error, peer: SocketAddr) {
     tracing::warn!(%peer, why, "a connection of another process was refused");
 }
 
-/// `None` if the peer is silent.
+/// Whether the peer begins a TLS handshake. `None` if the peer sends nothing in time.
 async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     let mut first = [0];
     match stream.peek(&mut first).await {
@@ -131,7 +131,7 @@ async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     }
 }
 
-/// Lets the peer read the alert, which closing a socket with unread data would discard.
+/// Waits until the peer has read the alert, because closing a socket with unread data would discard it.
 async fn linger(mut stream: TcpStream) {
     let mut unread = [0; 1024];
     let gone = async {

@@ -16,7 +16,7 @@ pub(crate) type Dialled = TokioIo<Either<Box<Proving>, TcpStream>>;
 pub(crate) enum Unreached {
     #[error("{0}")]
     Connection(#[from] io::Error),
-    /// Another peer answered, or a certificate was refused.
+    /// Another peer answered, or one side refused the other's certificate.
     #[error("{0}")]
     Peer(String),
 }

@@ -1,11 +1,11 @@
-//! Errors of files and peers, in words.
+//! Describes faults of certificate files and peers.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustls::{AlertDescription, CertificateError};
 
-/// The settings that name the files.
+/// The names of the settings for the files.
 pub(super) const CERTIFICATE: &str = "certificate";
 pub(super) const KEY: &str = "key";
 pub(super) const AUTHORITY: &str = "authority";
@@ -14,10 +14,8 @@ pub(super) const CLIENT_AUTHORITY: &str = "client_authority";
 /// Why a process cannot use its certificate.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
-    /// Certificates cannot carry the name.
-    #[error(
-        "name = {0:?} cannot be the name of a certificate, such as \"shoal\" or \"shoal.example.com\""
-    )]
+    /// A certificate cannot contain the name.
+    #[error("name = {0:?} is no name of a certificate, such as \"shoal\" or \"shoal.example.com\"")]
     Name(String),
     /// A file cannot be used.
     #[error("{which} {}: {problem}", path.display())]
@@ -41,7 +39,7 @@ impl TlsError {
     }
 }
 
-/// The text follows the word "it".
+/// Describes a fault. The text continues a sentence after the word "it".
 pub(super) fn fault(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => {

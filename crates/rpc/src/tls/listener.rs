@@ -21,7 +21,7 @@ use super::error::{CERTIFICATE, CLIENT_AUTHORITY, TlsError, refusal};
 use super::renewal::{self, Renewed, Source};
 use super::validity::Validity;
 
-/// Protocols for clients, preferred first.
+/// Application protocols (ALPN) for clients, the preferred one first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The certificate files of a listener.
@@ -33,16 +33,15 @@ pub struct ListenerFiles {
     pub certificate: PathBuf,
     /// The private key in PEM.
     pub key: PathBuf,
-    /// The certificates of the clients' authorities, in PEM. Without it, clients are not asked for
-    /// a certificate.
+    /// The certificates of the clients' authorities, in PEM. Without them, clients need no certificate.
     pub client_authority: Option<PathBuf>,
     /// Also serves clients without a certificate. If a client shows a certificate, it must be
     /// valid.
     pub client_certificate_optional: bool,
 }
 
-/// The TLS of a listener, from the last valid contents of its files; a cheap handle. Reloads do not
-/// affect open connections.
+/// The TLS of a listener, from the last valid contents of its files; a cheap handle. Reloads affect only new
+/// connections.
 #[derive(Clone)]
 pub struct ListenerTls {
     shared: Arc<Renewed<ListenerFiles>>,
@@ -122,8 +121,8 @@ impl ListenerFiles {
     }
 }
 
-/// The validity of a certificate, which must include now. Its authority does not matter, because
-/// only clients need to trust it.
+/// Returns the validity of a certificate, which must be valid now. Its authority is not checked, because only clients
+/// need to trust it.
 fn validity(
     chain: &[CertificateDer<'static>],
     provider: &Arc<CryptoProvider>,
@@ -131,7 +130,7 @@ fn validity(
     use super::error::fault;
 
     let own = chain.first().ok_or("holds no certificate")?;
-    // As its own authority, it can only fail by times, names and usages.
+    // The certificate serves as its own authority, so the check can fail only because of times, names and usages.
     let mut alone = RootCertStore::empty();
     (alone.add(own.clone())).map_err(|error| format!("cannot be used: {error}"))?;
     let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(
@@ -164,8 +163,8 @@ impl ListenerTls {
         Ok(Self { shared })
     }
 
-    /// Reloads the files at this interval for new connections, until the last handle is dropped.
-    /// Keeps the former certificate, and logs the reason, if the files cannot be used.
+    /// Rereads the files at this interval, until the last handle is dropped. If they cannot be used, keeps the former
+    /// certificate and logs the reason.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -173,7 +172,7 @@ impl ListenerTls {
         tokio::spawn(renewal::renew(Arc::downgrade(&self.shared), every));
     }
 
-    /// The validity of the certificate in use.
+    /// Returns the validity of the certificate in use.
     pub fn validity(&self) -> Validity {
         self.shared.current().validity
     }

@@ -1,4 +1,4 @@
-//! The checked TLS configuration of a process of a cluster.
+//! The checked TLS configuration of a process for links.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) struct Material {
 }
 
 impl Material {
-    /// Checks that peers with the same authority and name would accept the files.
+    /// Checks that peers with the same authority and name would accept this process's certificate.
     pub(super) fn of(
         contents: &Contents,
         files: &TlsFiles,
@@ -68,7 +68,7 @@ impl Material {
     }
 }
 
-/// TLS 1.3 without resumption, because proof of an earlier certificate must not outlive it.
+/// Configures TLS 1.3 without resumption, because a resumed connection could outlive the validity of a certificate.
 fn server(
     provider: &Arc<CryptoProvider>,
     clients: Arc<dyn ClientCertVerifier>,
@@ -101,7 +101,7 @@ fn client(
     Ok(Arc::new(config))
 }
 
-/// Checks the own certificate as a peer would.
+/// Checks this process's certificate as a peer would.
 fn check(
     chain: &[CertificateDer<'static>],
     name: &ServerName<'static>,

@@ -17,7 +17,7 @@ use super::validity::Validity;
 pub(super) trait Source: Send + Sync + 'static {
     type Made: Send + Sync + 'static;
 
-    /// Follows "a new certificate of" in the log.
+    /// Names the certificate's owner in the log, after the words "a new certificate of".
     fn whose(&self) -> &str;
     fn read(&self) -> Result<Contents, TlsError>;
     fn make(&self, contents: &Contents) -> Result<Self::Made, TlsError>;
@@ -49,7 +49,7 @@ impl<S: Source> Renewed<S> {
         Arc::clone(&self.current.read().made)
     }
 
-    /// Keeps only valid new contents.
+    /// Reads the files. Keeps their contents if they are new and valid.
     fn look(&self) -> Result<Option<Arc<S::Made>>, TlsError> {
         let contents = self.source.read()?;
         if contents == self.current.read().contents {

@@ -1,4 +1,4 @@
-//! The permissions of a peer's certificate: everything, or work for the pools that it names.
+//! The permissions that a peer's certificate grants: all, or work for the pools that it names.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use webpki::EndEntityCert;
 
 use super::stream::ConnectInfo;
 
-/// Comes between a pool's name and the cluster's: `search.pool.shoal`.
+/// Stands between a pool's name and the cluster's in a certificate: `search.pool.shoal`.
 const POOL: &str = ".pool.";
 const ANY: &str = "*";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// The certificate names no pool, or the connection has no TLS.
+    /// All permissions: the certificate names no pool, or the connection has no TLS.
     #[default]
     Full,
     Worker(Arc<[String]>),
@@ -52,7 +52,7 @@ impl Standing {
         info.map(|info| info.standing.clone()).unwrap_or_default()
     }
 
-    /// Why the peer may not work for `pool`, for both sides.
+    /// Returns why the peer may not work for `pool`, for the logs of both sides. `None` if it may.
     pub(crate) fn refuses(&self, pool: &str) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -64,7 +64,7 @@ impl Standing {
         })
     }
 
-    /// Why a node may not use the certificate; follows "the certificate".
+    /// Returns why a node may not use the certificate. The text continues a sentence after "the certificate".
     pub(super) fn no_node(&self) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -75,7 +75,7 @@ impl Standing {
         ))
     }
 
-    /// Refuses and logs a peer that may only work.
+    /// Refuses a peer whose certificate permits only work, and logs this.
     pub(crate) fn expect_node(&self, what: &str) -> Result<(), Status> {
         let Some(why) = self.no_node() else {
             return Ok(());
@@ -90,7 +90,7 @@ impl Standing {
     }
 }
 
-/// Also rejects workers' certificates, because workers do not serve.
+/// Verifies that a peer is a node. Rejects workers' certificates, because workers do not listen.
 #[derive(Debug)]
 pub(super) struct Nodes {
     inner: Arc<dyn ServerCertVerifier>,

@@ -21,7 +21,7 @@ pub(crate) struct Accepted {
     _open: Option<OpenConnection>,
 }
 
-/// Connection data that requests can look up.
+/// Facts about a connection that its requests can look up.
 #[derive(Clone)]
 pub(crate) struct ConnectInfo {
     pub(super) standing: Standing,

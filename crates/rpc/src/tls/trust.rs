@@ -1,5 +1,4 @@
-//! Records with which peers TLS was agreed lately. A listener's refusals do not count, because
-//! anyone could cause them.
+//! Records with which peers TLS worked lately. A listener does not record refusals, because anyone could cause them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The address dialled longest ago is replaced.
+/// Maximum number of remembered addresses. A new one replaces the one that was dialled longest ago.
 const MOST: usize = 1024;
 const LONGEST_REASON: usize = 256;
 
@@ -20,14 +19,14 @@ pub(super) struct Trust {
 
 struct Dialled {
     at: Instant,
-    /// Whether TLS was ever agreed.
+    /// Whether TLS with the peer ever worked.
     trusted: bool,
     last: Last,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Last {
-    /// The peer was unreachable, or judged no certificate.
+    /// The peer was not reached, or neither side judged a certificate.
     Unknown,
     Agreed,
     Refused(String),
@@ -41,28 +40,28 @@ impl Drop for OpenConnection {
     }
 }
 
-/// A peer with which TLS cannot be agreed.
+/// A peer with which TLS does not work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distrusted {
-    /// The dialled address.
+    /// The peer's address, as dialled.
     pub address: String,
-    /// Why TLS failed, in words.
+    /// Why TLS does not work, in words.
     pub why: String,
-    /// Whether TLS was agreed with the peer before.
+    /// Whether TLS with the peer worked before.
     pub lost: bool,
 }
 
-/// The state of trust between this process and its peers.
+/// Whether this process and its peers trust each other's certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerTrust {
-    /// The peers with which TLS cannot be agreed.
+    /// The peers with which TLS does not work.
     pub distrusted: Vec<Distrusted>,
-    /// Whether the last dial of a peer succeeded, or a connection with certificates is open.
+    /// Whether TLS worked at the last dial of some peer, or a connection with certificates is open.
     pub trusted: bool,
 }
 
 impl PeerTrust {
-    /// Whether TLS failed with some peer, and no peer is trusted.
+    /// Whether TLS failed with some peer and works with no peer.
     pub fn is_cut_off(&self) -> bool {
         !self.trusted && !self.distrusted.is_empty()
     }

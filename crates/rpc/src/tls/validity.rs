@@ -5,17 +5,17 @@ use std::time::Duration;
 use rustls::CertificateError;
 use rustls::pki_types::UnixTime;
 
-/// The validity of a certificate, in seconds since the epoch.
+/// When a certificate is valid, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// Beginning.
+    /// When the validity begins.
     pub not_before: u64,
-    /// End.
+    /// When the validity ends.
     pub not_after: u64,
 }
 
 impl Validity {
-    /// Finds the limits by a verifier's errors at the ends of time.
+    /// Finds the validity from the errors of a verifier that checks the earliest and the latest time.
     pub(super) fn found<T>(
         at: impl Fn(UnixTime) -> Result<T, rustls::Error>,
     ) -> Result<Self, String> {

@@ -1,4 +1,4 @@
-//! Calls whose results are safe, until their worker is told.
+//! Collects calls whose results are safe, until their worker is told.
 
 use parking_lot::Mutex;
 use shoal_ports::CallId;
@@ -7,16 +7,16 @@ use crate::convert::call::id_out;
 use crate::proto::worker::v1::Acknowledge;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// With this number of calls, the worker is told at once.
+/// Number of calls at which the worker is told at once.
 const MOST: usize = 64;
 
-/// The worker is told with its load reports, which are frequent while calls end, so a call needs no
-/// frame of its own.
+/// Calls whose results the worker may drop. The worker is told together with the next load report, which saves a frame
+/// for each call.
 #[derive(Default)]
 pub(super) struct Acknowledged(Mutex<Vec<CallId>>);
 
 impl Acknowledged {
-    /// Returns the frame for the worker, if it is due.
+    /// Adds a call. Returns the frame for the worker, if it is due.
     pub(super) fn add(&self, call: CallId) -> Option<Frame> {
         let mut calls = self.0.lock();
         calls.push(call);

@@ -1,4 +1,4 @@
-//! Reads one link of a worker.
+//! Reads one link from a worker.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Drive {
 
     pub(super) async fn next(&mut self) -> Result<Said, LinkError> {
         loop {
-            // Frames do not consume Tokio's task budget by themselves.
+            // Received frames alone do not use up Tokio's task budget, so this does.
             tokio::task::consume_budget().await;
             tokio::select! {
                 biased;
@@ -92,7 +92,7 @@ impl Drive {
         }
     }
 
-    /// Reads until the worker's half ends, even while this node leaves.
+    /// Reads until the worker ends its half of the link, even while this node leaves.
     pub(super) async fn hear_out(&mut self) {
         while let Ok(_) | Err(LinkError::Left(_)) = self.next().await {}
     }
@@ -146,7 +146,7 @@ impl Drive {
             Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
             Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
-            // The inbox has handled these.
+            // The inbox has already handled these frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -184,7 +184,7 @@ impl Drive {
     fn resource_updated(&self, said: wire::ResourceUpdated) -> Result<(), LinkError> {
         let params = RawJson::parse_text(said.params)
             .map_err(|_| LinkError::protocol("a resource update whose parameters are not JSON"))?;
-        // Before the worker is added, there may be no receiver.
+        // There may be no receiver before the worker is added.
         let _ = self.peer.updates.send(ResourceUpdated {
             uri: said.uri,
             params,

@@ -3,8 +3,8 @@
 use parking_lot::Mutex;
 use shoal_ports::WorkerLoad;
 
-/// The last report, adjusted by calls started and ended since. Otherwise a node would send all
-/// calls to a worker that was just idle.
+/// The load that a worker last reported, adjusted by the calls started and ended since. Without this, a node would send
+/// all calls to a worker that was just idle.
 #[derive(Default)]
 pub(super) struct Gauge(Mutex<Reading>);
 
@@ -15,7 +15,7 @@ struct Reading {
 }
 
 impl Gauge {
-    /// Returns whether the worker has regained capacity.
+    /// Records a report of the worker. Returns whether the worker has capacity again.
     pub(super) fn report(&self, load: WorkerLoad) -> bool {
         let now = Reading {
             reported: load,
@@ -40,7 +40,7 @@ impl Gauge {
             queued,
             capacity,
         } = reading.reported;
-        // Started calls take free capacity, then queue. Queued calls replace ended ones.
+        // Started calls take free capacity, then wait. When calls end, waiting ones replace them.
         let more = usize::try_from(reading.since).unwrap_or(0);
         let fewer = usize::try_from(-reading.since).unwrap_or(0);
         let runs = more.min(capacity.saturating_sub(running));

@@ -22,14 +22,14 @@ pub(super) struct Link {
     pub(super) worker: WorkerId,
     pub(super) number: u64,
     pub(super) outbox: Arc<Outbox<NodeFrame>>,
-    /// A newer link replaces this one.
+    /// Fires when a newer link replaces this one.
     pub(super) replaced: CancellationToken,
     version: u32,
     pub(super) credit: u64,
-    /// The credit, and the frame that exceeded it.
+    /// Maximum bytes that a reader may leave unread: the credit, and the frame that exceeds it.
     most_unread: u64,
     gauge: Arc<Gauge>,
-    /// `None` once the link has ended.
+    /// The flights on the link. `None` once the link has ended.
     flights: Mutex<Option<ByFlight<Arc<LinkedCall>>>>,
 }
 
@@ -136,8 +136,8 @@ impl Link {
         }
     }
 
-    /// Sends a frame of a flight; 0 means no flight. The tool waits for an answer, so one that is
-    /// too long becomes an error. A cancel loses its reason.
+    /// Queues a frame of a flight; 0 means no flight. If the frame is too long, an answer becomes an error, because the
+    /// tool waits for it, and a cancellation loses its reason.
     pub(super) fn send(&self, flight: u64, frame: Frame) {
         let needed = match &frame {
             Frame::Answer(answer) => Some(Frame::Answer(Answer {

@@ -1,4 +1,4 @@
-//! One reader of one call on the node, for as long as its link lasts.
+//! One reader of one call, at the node. It lives as long as its link.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -13,7 +13,7 @@ use crate::proto::worker::v1::Event;
 
 pub(super) struct LinkedCall {
     pub(super) number: u64,
-    /// Whether the flight adds a call to the worker.
+    /// Whether the flight starts a call, so that it adds to the worker's load.
     pub(super) is_start: bool,
     state: Mutex<State>,
 }
@@ -21,19 +21,19 @@ pub(super) struct LinkedCall {
 struct State {
     stage: CallStage,
     name: Option<u64>,
-    /// A single unread event needs no queue.
+    /// The only unread event, which needs no queue.
     first: Option<Event>,
     more: VecDeque<Event>,
     unread: u64,
     taken: Taken,
     waker: Option<Waker>,
-    /// Answers that the worker has not acknowledged.
+    /// Sent answers that the worker has not acknowledged.
     answers: Vec<(AskId, oneshot::Sender<bool>)>,
     replaced: bool,
     stopping: bool,
-    /// Dropped when the tool has stopped or the link breaks.
+    /// Senders that are dropped when the tool has stopped or the link breaks.
     until_over: Vec<oneshot::Sender<()>>,
-    /// Whether each side still holds the flight.
+    /// Whether the call's events are still read, and whether the call is still controlled.
     reader: bool,
     steer: bool,
 }
@@ -43,7 +43,7 @@ enum CallStage {
     Running,
     Refused(CallFailure),
     Ended,
-    /// Readers continue by another flight.
+    /// The link broke. Readers continue in another flight.
     Broken,
 }
 
@@ -62,11 +62,11 @@ pub(super) enum Holder {
     Both,
 }
 
-/// The change that the worker must be told of.
+/// What the worker must be told after a part of the flight was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Held,
-    /// The events are no longer read.
+    /// Only the control is left: the events are no longer read.
     Steered,
     Empty,
 }
@@ -94,13 +94,13 @@ impl LinkedCall {
         }
     }
 
-    /// `name` is the worker's name for this reader, or 0.
+    /// Notes that the worker accepted the call. `name` is the worker's name for this reader, or 0.
     pub(super) fn accepted(&self, name: u64) {
         self.change(|state| state.run(name));
     }
 
-    /// Adds an event; the reader may be `most` behind. With `tells_stops`, a stopped call's flight
-    /// outlives the call's end.
+    /// Queues an event. The reader may be `most` bytes behind. `tells_stops` says that the worker will report when the
+    /// tool of a stopped call has stopped, for which the flight stays.
     pub(super) fn event(&self, event: Event, most: u64, tells_stops: bool) -> Arrived {
         let mut arrived = Arrived::More;
         self.change(|state| {
@@ -115,7 +115,7 @@ impl LinkedCall {
             }
             if end {
                 state.stage = CallStage::Ended;
-                // Unacknowledged answers missed their request.
+                // The call ended before these answers arrived.
                 for (_, taken) in state.answers.drain(..) {
                     let _ = taken.send(false);
                 }
@@ -132,8 +132,7 @@ impl LinkedCall {
         self.over(CallStage::Refused(failure), false);
     }
 
-    /// Ends the events before the call's end: the link broke, the reader was too slow, or another
-    /// took over.
+    /// Ends the events before the call's end: the link broke, the reader was too slow, or another reader replaced it.
     pub(super) fn broken(&self, replaced: bool) {
         self.over(CallStage::Broken, replaced);
     }
@@ -142,7 +141,7 @@ impl LinkedCall {
         self.state.lock().stopping
     }
 
-    /// Waits until the tool has stopped; `None` if it has, or the worker does not report it.
+    /// Waits until the tool has stopped; `None` if it has, or if the worker does not report this.
     pub(super) fn until_over(&self) -> Option<oneshot::Receiver<()>> {
         let mut state = self.state.lock();
         if state.is_over() && !state.stopping {
@@ -162,7 +161,7 @@ impl LinkedCall {
         self.change(|state| {
             state.stage = stage;
             state.replaced = replaced;
-            // This node does not know whether they arrived.
+            // This node does not know whether the answers arrived.
             state.answers.clear();
         });
     }
@@ -175,8 +174,8 @@ impl LinkedCall {
         self.state.lock().name
     }
 
-    /// Records a sent answer; the receiver gets its fate. `None` if the call has ended or another
-    /// reader took over.
+    /// Records an answer that was sent. The receiver gets whether its question was open. `None` if the call has ended
+    /// or another reader replaced this one.
     pub(super) fn answers(&self, ask: AskId) -> Option<oneshot::Receiver<bool>> {
         let mut state = self.state.lock();
         let (taken, fate) = oneshot::channel();
@@ -216,14 +215,14 @@ impl LinkedCall {
         }
     }
 
-    /// Returns once the worker has reacted, with its first event if any. The error is its refusal.
+    /// Waits for the worker's reaction to the flight. Returns its first event, if any, or its refusal as the error.
     pub(super) fn poll_opened(
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Event>, CallFailure>> {
         let mut state = self.state.lock();
         if let Some(event) = &state.first {
-            // A final event that comes alone is returned at once.
+            // If the call's end is its only event, return it at once.
             let alone = event.sequence == 1 && is_end(event);
             return Poll::Ready(Ok(if alone { state.first.take() } else { None }));
         }
@@ -237,7 +236,7 @@ impl LinkedCall {
         }
     }
 
-    /// Returns the next event, and the credit to grant.
+    /// Returns the call's next event, and the credit to grant the worker, if any.
     pub(super) fn poll_event(
         &self,
         credit: u64,

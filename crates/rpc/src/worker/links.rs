@@ -21,9 +21,9 @@ use crate::presence::PresenceProbe;
 use crate::proto::worker::v1 as wire;
 use crate::tls::Standing;
 
-/// Accepts workers through a [`ClusterServer`](crate::ClusterServer). `set` gains a worker at its
-/// announcement, and loses it at its goodbye, at the end of its process, or after
-/// [`LinkConfig::rejoin`] without a link. Workers are told of `nodes`.
+/// Accepts workers through a [`ClusterServer`](crate::ClusterServer). Adds a worker to `set` when it announces itself.
+/// Removes it at its goodbye, at the end of its process, or after [`LinkConfig::rejoin`] without a link. Reports
+/// `nodes` to the workers.
 pub fn serve_workers(
     node: NodeId,
     set: Arc<dyn WorkerSet>,
@@ -59,12 +59,12 @@ pub(super) struct WorkerLinksInner {
 
 struct LinkedWorker {
     peer: Arc<WorkerPeer>,
-    /// Whether the dispatcher knows the worker.
+    /// Whether the worker is in the set, so that the dispatcher knows it.
     added: bool,
 }
 
 impl WorkerLinks {
-    /// The linked workers, sorted.
+    /// Returns the ids of the linked workers, sorted.
     pub fn connected(&self) -> Vec<WorkerId> {
         let peers = self.shared.peers.lock();
         let up = peers.values().filter(|entry| entry.peer.link().is_some());
@@ -73,7 +73,7 @@ impl WorkerLinks {
         workers
     }
 
-    /// Ends every link and accepts no more; running calls continue at their workers.
+    /// Ends every link and accepts no more links. Running calls continue at their workers.
     pub fn close(&self) {
         self.shared.closing.cancel();
     }
@@ -87,7 +87,8 @@ impl WorkerLinksInner {
         Some(pool)
     }
 
-    /// A restarted worker has forgotten its calls, so its former peer is given up.
+    /// Returns the state of a worker. If the worker has restarted, gives up its former state, because the worker has
+    /// forgotten its calls.
     pub(super) fn peer(&self, id: &WorkerId, incarnation: u64) -> Arc<WorkerPeer> {
         let mut peers = self.peers.lock();
         if let Some(entry) = peers.get(id)
@@ -111,8 +112,7 @@ impl WorkerLinksInner {
         peer
     }
 
-    /// Reads a link until it ends. Gives the worker up if its process is gone or no link follows in
-    /// time.
+    /// Reads a link until it ends. Then gives the worker up if its process is gone or it does not link again in time.
     pub(super) async fn run(
         self: Arc<Self>,
         mut drive: Drive,
@@ -169,19 +169,19 @@ impl WorkerLinksInner {
             && Arc::ptr_eq(&entry.peer, peer)
             && !std::mem::replace(&mut entry.added, true)
         {
-            // Under the lock, so that the addition comes before the removal.
+            // Add the worker under the lock, so that it cannot be removed before.
             self.set.add(Arc::new(RemoteWorker::new(Arc::clone(peer))));
         }
         Ok(())
     }
 
-    /// Removes a worker after its goodbye, and reads its refusals of late calls. The worker's
-    /// process exits after this half ends, so this half ends last.
+    /// Removes a worker that said goodbye, and reads its refusals of late calls. This side of the link ends last,
+    /// because the worker's process exits after that.
     async fn part(&self, drive: &mut Drive) {
         drive.peer.part();
         self.remove(&drive.peer);
         drive.link.outbox.finish("goodbye");
-        // Harmless on failure: giving up fails the calls without an answer.
+        // A failure is harmless: giving the worker up fails the calls without an answer.
         let _ = timeout(self.config.handshake_timeout, drive.hear_out()).await;
         drive.link.outbox.close(None);
         drive.peer.give_up(None);

@@ -1,4 +1,4 @@
-//! The node's state of one worker. It outlives the links, while calls end with them.
+//! The node's state of one worker, which outlives the worker's links. Flights end with their link.
 
 mod subscriptions;
 
@@ -32,9 +32,9 @@ pub(super) struct WorkerPeer {
     pub(super) own_lists: watch::Sender<OwnLists>,
     pub(super) gauge: Arc<Gauge>,
     acknowledged: Acknowledged,
-    /// The last reported number; `None` without a ledger.
+    /// The ledger number that the worker last reported; `None` if it has no ledger.
     ledger: Mutex<Option<u64>>,
-    /// Identifies this state to the worker.
+    /// A number that identifies this state to the worker.
     memory: u64,
     last: AtomicU64,
     state: Mutex<PeerState>,
@@ -45,7 +45,7 @@ struct PeerState {
     links: u64,
     requests: HashMap<u64, Request>,
     subscribed: BTreeSet<String>,
-    /// Resources to unsubscribe when the worker returns.
+    /// Resources to unsubscribe from when the worker returns.
     unsubscribed: BTreeSet<String>,
     ended_sessions: Vec<SessionId>,
 }
@@ -53,9 +53,9 @@ struct PeerState {
 enum LinkState {
     Up(Arc<Link>),
     Down,
-    /// No new calls start after the goodbye.
+    /// The worker has said goodbye, so no new calls start.
     Parting(Arc<Link>),
-    /// The worker will not return.
+    /// The worker was given up.
     Gone,
 }
 
@@ -90,7 +90,7 @@ impl WorkerPeer {
         })
     }
 
-    /// A worker that is away has no capacity.
+    /// Returns the worker's load. A worker without a link has no capacity.
     pub(super) fn load(&self) -> WorkerLoad {
         match self.state.lock().link_state {
             LinkState::Up(_) => self.gauge.read(),
@@ -104,7 +104,7 @@ impl WorkerPeer {
         }
     }
 
-    /// Wakes tasks that wait for the worker.
+    /// Wakes tasks that wait for the worker to return.
     fn reachable(&self) {
         self.announcement.send_modify(|_| ());
     }
@@ -121,7 +121,7 @@ impl WorkerPeer {
         *self.ledger.lock() = number;
     }
 
-    /// A number that is unique for this peer.
+    /// Returns a number that is unique for this worker.
     pub(super) fn number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -155,8 +155,7 @@ impl WorkerPeer {
         }
     }
 
-    /// Adds a link, in place of an earlier one, and welcomes the worker. `None` if the worker was
-    /// given up meanwhile.
+    /// Adds a link in place of an earlier one, and welcomes the worker. `None` if the node has given the worker up.
     pub(super) fn join(
         &self,
         outbox: Arc<Outbox<NodeFrame>>,
@@ -180,8 +179,8 @@ impl WorkerPeer {
         Some(link)
     }
 
-    /// Ends this link, or any link without a number, with its flights. Returns whether it was the
-    /// current one.
+    /// Ends the link with this number, or any link if there is none, together with its flights. Returns whether the
+    /// worker had such a link.
     pub(super) fn broke(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let link = match &state.link_state {
@@ -195,8 +194,8 @@ impl WorkerPeer {
         true
     }
 
-    /// Gives the worker up, unless it has returned since this link. Without a number, always gives
-    /// it up.
+    /// Gives the worker up, unless it has linked again since the link with this number. Without a number, gives it up
+    /// in any case. Returns whether it was given up now.
     pub(super) fn give_up(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let goes = match &state.link_state {
@@ -216,7 +215,7 @@ impl WorkerPeer {
         true
     }
 
-    /// No new calls start after the goodbye.
+    /// Notes the worker's goodbye: no new calls start from now on.
     pub(super) fn part(&self) {
         let mut state = self.state.lock();
         state.link_state = match std::mem::replace(&mut state.link_state, LinkState::Gone) {

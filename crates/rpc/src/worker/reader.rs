@@ -1,4 +1,4 @@
-//! A running call in the hands of its caller: its events and its control.
+//! A running call as its caller holds it: its events and its control.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::proto::types::v1::Credit;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel};
 
-/// Waits until the worker has reacted to a flight, or the link has ended.
+/// Waits until the worker has reacted to the flight, or the link has ended.
 pub(super) async fn opened(
     link: Arc<Link>,
     flight: Arc<LinkedCall>,
@@ -52,7 +52,7 @@ pub(super) async fn opened(
     })
 }
 
-/// A share of a flight, released on drop.
+/// One of the two parts of a flight, its events or its control. Releases it on drop.
 struct CallShare {
     link: Arc<Link>,
     flight: Arc<LinkedCall>,
@@ -60,7 +60,7 @@ struct CallShare {
 }
 
 impl CallShare {
-    /// The rest must become the [`CallShare::only`] reader's.
+    /// Splits the control off. This share must then become the reader's [`CallShare::only`].
     fn split(&self) -> Self {
         Self {
             link: Arc::clone(&self.link),
@@ -97,7 +97,7 @@ impl Stream for Reader {
                 link.outbox
                     .push_now(Frame::Credit(Credit { flight, bytes }));
             }
-            // Decoded here, so that long texts do not delay the link.
+            // Decode here and not in the link's task, so that long texts do not delay the link.
             if let Some(event) = event_in(event) {
                 return Poll::Ready(Some(event));
             }
@@ -122,7 +122,7 @@ impl CallControl for Steer {
         Box::pin(async {
             match fate.await {
                 Ok(open) => open,
-                // Only the next attached reader can know.
+                // Pend, because only the reader that attaches next can know.
                 Err(_) => std::future::pending().await,
             }
         })
@@ -139,7 +139,7 @@ impl CallControl for Steer {
 
     fn over(&self) -> Option<BoxFuture<'static, ()>> {
         let over = self.0.flight.until_over()?;
-        // The worker reported it, or the link broke.
+        // Ends when the worker reports it or the link breaks.
         Some(Box::pin(async { drop(over.await) }))
     }
 

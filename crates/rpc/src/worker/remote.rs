@@ -1,4 +1,4 @@
-//! A remote worker behind the trait.
+//! A worker of another process behind the `Worker` trait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,17 +19,17 @@ use crate::convert::call::{attach_out, call_out};
 use crate::proto::worker::v1::Start;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// Retry time for callers when the link's queue is full.
+/// When callers should retry if the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker of another process.
 ///
-/// It may be without a link for up to [`LinkConfig::rejoin`](crate::LinkConfig::rejoin). Then
-/// [`load`](Worker::load) reports a capacity of 0 and no call can start. Running calls continue at
-/// the worker; their events end here with the link, and their readers attach again.
+/// It may have no link for up to [`LinkConfig::rejoin`](crate::LinkConfig::rejoin). Then [`load`](Worker::load) reports
+/// a capacity of 0 and no call can start. Running calls continue at the worker. Their events end here with the link,
+/// and their readers attach again.
 ///
 /// # Cancel safety
-/// Dropping the future of [`start`](Worker::start) detaches from the call, which may run.
+/// Dropping the future of [`start`](Worker::start) detaches from the call, which may still run.
 pub struct RemoteWorker {
     peer: Arc<WorkerPeer>,
 }
@@ -39,7 +39,7 @@ impl RemoteWorker {
         Self { peer }
     }
 
-    /// Opens a flight for a call that may be running; a flight that cannot be sent counts as lost.
+    /// Opens a flight for a call that may be running. If its frame cannot be sent, the call counts as lost.
     async fn open_or_lose(
         &self,
         frame: impl FnOnce(u64) -> Frame,
@@ -56,7 +56,7 @@ impl RemoteWorker {
     }
 }
 
-/// A call that another node starts at the worker.
+/// Counts a call that another node starts at the worker.
 struct ExpectedCall(Arc<WorkerPeer>);
 
 impl Drop for ExpectedCall {
@@ -146,7 +146,8 @@ impl Worker for RemoteWorker {
     }
 }
 
-/// Only the worker itself refuses a call that is `bound` to it.
+/// Returns the failure of a call that was not sent. If the call is `bound` to the worker, only the worker may refuse
+/// it.
 fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::NotExecuted { reason } | CallFailure::Overloaded { reason, .. } if bound => {

@@ -48,7 +48,7 @@ impl WorkerLink for WorkerService {
             return Err(Status::invalid_argument("the hello names no worker"));
         }
         let id = WorkerId::new(hello.worker);
-        // A worker may replace only workers of pools that it may work for.
+        // A worker may take over the id of another worker only if it may work for that one's pool.
         if let Some(why) = shared.pool_of(&id).and_then(|pool| standing.refuses(&pool)) {
             tracing::warn!(worker = %id, why, "a worker was refused");
             return Err(Status::failed_precondition(why));

@@ -1,4 +1,4 @@
-//! The worker's own reports: its catalog, its load, and changes.
+//! Reports to the node: the worker's catalog, its load, and changes.
 
 use shoal_ports::ResourceUpdated;
 use shoal_protocol::RawJson;
@@ -38,11 +38,11 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports all owners with lists of their own, then changes.
+    /// Reports the owners with lists of their own: at first all, later those that changed.
     pub(super) fn tell_own_lists(&mut self) {
         let now = self.own_lists.borrow_and_update().clone();
         let told = self.told_own_lists.replace(now.clone());
-        // A node keeps what an earlier link reported until it hears otherwise.
+        // An empty report matters only if an earlier link reported owners, which the node keeps until then.
         if told.is_none() && now.is_empty() && !self.chores.has_told_own_lists {
             return;
         }
@@ -58,7 +58,7 @@ impl Drive<'_> {
             Ok(ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
                 self.push_update(uri, params);
             }
-            // Missed updates may concern any watched resource.
+            // After missed updates, report every watched resource as updated.
             Err(BroadcastStreamRecvError::Lagged(_)) => {
                 for uri in subscribed {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
@@ -70,7 +70,7 @@ impl Drive<'_> {
     }
 
     fn push_update(&self, uri: String, params: RawJson) {
-        // Best effort: a later read gets the newest version.
+        // Updates are best effort: a later read gets the newest version.
         if !self.outbox.is_full() {
             let params = params.into_bytes();
             self.flights

@@ -1,4 +1,4 @@
-//! Sends the events of calls.
+//! Sends the events of calls to the node.
 
 use shoal_ports::{CallEvent, CallEventKind, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RpcError};
@@ -13,7 +13,7 @@ use crate::link::versions::{STATE, STOPS};
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::worker_frame::Frame;
 
-/// Leaves other flights their turn.
+/// Maximum events of a flight before others have their turn.
 const EVENTS_AT_ONCE: usize = 32;
 
 impl ServedCalls {
@@ -49,7 +49,7 @@ impl ServedCalls {
         let stops = self.version >= STOPS && is_stop(&event.kind);
         let mut event = event_out(number, event);
         if unknown {
-            // The empty event still advances the sequence.
+            // An event without content still advances the sequence.
             event.kind = None;
         }
         let Some(flight) = self.flights.get_mut(&number) else {
@@ -80,7 +80,7 @@ impl ServedCalls {
             return;
         };
         flight.sent(cost);
-        // The tool would wait for an answer to a question that the client does not see.
+        // Answer a question that was not sent, because the tool would wait for an answer.
         let unseen = match pushed {
             Err(too_long) => format!("the request was not passed on: {too_long}"),
             Ok(()) if unknown => format!(
@@ -112,7 +112,7 @@ impl ServedCalls {
     }
 }
 
-/// Replaces an event that is too long: a call's end by a failure, others by an empty event.
+/// Returns an event in place of one that is too long: a failure for a call's end, an empty event for others.
 fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::Event {
     if !end {
         tracing::warn!(flight, sequence, %too_long, "an event of a call was left out");

@@ -10,9 +10,9 @@ use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Open,
-    /// Accepts no frames, but the stream stays open.
+    /// The queue accepts no frames, but the stream stays open.
     Finished,
-    /// Accepts no frames, and the stream ends with the last one.
+    /// The queue accepts no frames, and the stream ends with the last one.
     Closed,
 }
 
@@ -20,15 +20,15 @@ pub(super) struct Queue<F> {
     short: VecDeque<(F, usize)>,
     pushed: u64,
     long: Lanes<F>,
-    /// Whether a fragment is due after the next short frames.
+    /// Whether the next message is a fragment, if there is one.
     fragment_next: bool,
     pub(super) bytes: usize,
-    /// Whether a task may wait for room.
+    /// Whether the queue was full, so that a task may wait for room.
     pub(super) was_full: bool,
     pub(super) stage: Stage,
     last: Option<(F, usize)>,
     pub(super) batches: bool,
-    /// The first frame travels alone, because it settles the version.
+    /// Whether the first frame was sent. It travels alone, because it settles the version.
     begun: bool,
     pub(super) max_frame: usize,
     pub(super) waker: Option<Waker>,
@@ -89,7 +89,7 @@ impl<F: Frame> Queue<F> {
         self.short.push_back((frame, bytes));
     }
 
-    /// The next message, and the bytes that it frees.
+    /// Returns the next message, and the bytes that sending it frees.
     pub(super) fn pull(&mut self) -> Option<(F, usize)> {
         // Short frames and fragments take turns.
         let fragment_due = self.fragment_next || self.short.is_empty();
@@ -115,7 +115,7 @@ impl<F: Frame> Queue<F> {
         Some((F::of_link(LinkFrame::Batch(frames)), bytes))
     }
 
-    /// Whether the next short frame fits into the batch.
+    /// Whether the next short frame fits into a batch of so many frames and bytes.
     fn fits(&self, frames: usize, bytes: usize) -> bool {
         let next = self.short.front();
         next.is_some_and(|(_, more)| frames < BATCH_FRAMES && bytes + more <= BATCH_BYTES)

@@ -1,4 +1,4 @@
-//! Subscriptions to a worker's resources, and ended sessions to report to it.
+//! Subscriptions to a worker's resources, and ended sessions of which the worker must be told.
 
 use shoal_ports::{ResourceUpdated, SessionId};
 use shoal_protocol::{RawJson, RpcError};
@@ -9,7 +9,7 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::worker::link::Link;
 
-/// Remembered for a worker that is away.
+/// Maximum number of ended sessions to remember while the worker has no link.
 const ENDED_SESSIONS: usize = 4096;
 
 pub(super) struct Request {
@@ -19,7 +19,7 @@ pub(super) struct Request {
 }
 
 impl WorkerPeer {
-    /// The answer is dropped if the worker cannot be asked.
+    /// Subscribes at the worker. The sender of the answer is dropped if the worker cannot be asked.
     pub(in crate::worker) fn subscribe(
         &self,
         uri: &str,
@@ -86,14 +86,14 @@ impl WorkerPeer {
         }
     }
 
-    /// Exchanges what a returning worker and this node have missed.
+    /// After a worker's return, sends it the changes that it missed, and asks for its updates again.
     pub(super) fn resume_subscriptions(&self, state: &mut PeerState, link: &Link) {
         for uri in std::mem::take(&mut state.unsubscribed) {
             link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
         }
         for uri in &state.subscribed {
             link.send(0, subscribe_frame(self.number(), uri));
-            // Updates during the absence were lost.
+            // Report an update, because updates during the absence were lost.
             let _ = self.updates.send(ResourceUpdated {
                 uri: uri.clone(),
                 params: RawJson::of(&serde_json::json!({ "uri": uri })),
@@ -106,7 +106,8 @@ impl WorkerPeer {
 }
 
 impl PeerState {
-    /// Fails unanswered subscriptions: their state is unknown, so they end when the worker returns.
+    /// Fails subscriptions that the worker has not answered. Their state is unknown, so they are ended when the worker
+    /// returns.
     pub(super) fn end_requests(&mut self) {
         for request in std::mem::take(&mut self.requests).into_values() {
             if !self.subscribed.contains(&request.uri) {
