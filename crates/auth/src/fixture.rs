@@ -27,7 +27,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// A running authorization server.
 pub struct AuthorizationServer {
-    /// The server's issuer identifier.
+    /// The issuer identifier of this server.
     pub issuer: String,
     shared: Arc<Shared>,
     _task: AbortOnDropHandle<()>,
@@ -46,7 +46,7 @@ struct Shared {
     tokens: Mutex<HashMap<String, Value>>,
 }
 
-/// A fixed answer for a path.
+/// A fixed answer to requests for a path.
 #[derive(Clone, Debug)]
 pub struct Told {
     status: StatusCode,
@@ -55,7 +55,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// An answer with this status and body.
+    /// Makes an answer with this status and body.
     pub fn new(status: u16, body: impl Into<String>) -> Self {
         Self {
             status: StatusCode::from_u16(status).unwrap(),
@@ -64,7 +64,7 @@ impl Told {
         }
     }
 
-    /// A redirect.
+    /// Makes an answer that redirects to another URL.
     pub fn moved(status: u16, to: &str) -> Self {
         let location = Some(to.to_owned());
         Self {
@@ -74,11 +74,11 @@ impl Told {
     }
 }
 
-/// The client's name and secret for introspection, by `Authorization: Basic`.
+/// The name and secret with which Shoal introspects, sent by `Authorization: Basic`.
 pub const CLIENT: (&str, &str) = ("shoal", "open sesame");
 
 impl AuthorizationServer {
-    /// Starts on a free port and publishes these keys.
+    /// Starts a server on a free port, which publishes these keys.
     pub async fn start(keys: &[&SigningKey]) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
@@ -101,22 +101,22 @@ impl AuthorizationServer {
         self.publish_text(json!({ "keys": keys }).to_string());
     }
 
-    /// Replaces the text of the published keys.
+    /// Replaces the document of published keys by a text.
     pub fn publish_text(&self, text: String) {
         *self.shared.keys.lock() = text;
     }
 
-    /// Changes the issuer in the metadata.
+    /// Changes the issuer that the metadata names.
     pub fn claim(&self, issuer: &str) {
         issuer.clone_into(&mut self.shared.issuer.lock());
     }
 
-    /// Sets the answer for a path.
+    /// Sets the answer to requests for a path.
     pub fn tell(&self, path: &str, told: Told) {
         self.shared.told.lock().insert(path.to_owned(), told);
     }
 
-    /// Moves the metadata to this path only, with this issuer.
+    /// Publishes the metadata at this path only. It names `issuer`.
     pub fn describe(&self, path: &str, issuer: &str) {
         self.tell(
             "/.well-known/oauth-authorization-server",
@@ -126,37 +126,37 @@ impl AuthorizationServer {
         self.tell(path, Told::new(200, metadata.to_string()));
     }
 
-    /// Returns the requested paths, in order.
+    /// Returns the paths that were requested, in order.
     pub fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().clone()
     }
 
-    /// Makes the server answer 503, or stop doing so.
+    /// Makes the server answer every request with 503, or stop doing so.
     pub fn set_down(&self, is_down: bool) {
         *self.shared.is_down.lock() = is_down;
     }
 
-    /// Makes introspection hang for tokens with this prefix.
+    /// Makes introspection hang for tokens that begin with this prefix.
     pub fn hang_on(&self, prefix: &str) {
         *self.shared.silent_about.lock() = Some(prefix.to_owned());
     }
 
-    /// Counts the requests for keys.
+    /// Returns how often the keys were requested.
     pub fn fetches(&self) -> usize {
         self.shared.fetches.load(Ordering::SeqCst)
     }
 
-    /// Counts the introspections.
+    /// Returns how often a token was introspected.
     pub fn introspections(&self) -> usize {
         self.shared.introspections.load(Ordering::SeqCst)
     }
 
-    /// Sets the answer about a token. All other tokens are inactive.
+    /// Sets the answer to introspection of a token. All other tokens are inactive.
     pub fn say(&self, token: &str, answer: Value) {
         self.shared.tokens.lock().insert(token.to_owned(), answer);
     }
 
-    /// Returns valid claims for a resource.
+    /// Returns claims of a valid token for a resource.
     pub fn claims(&self, resource: &str) -> Value {
         json!({
             "iss": self.issuer, "aud": resource, "sub": "alice", "scope": "mcp",
@@ -258,13 +258,13 @@ async fn introspect(shared: &Shared, headers: &HeaderMap, form: &[u8]) -> Respon
     axum::Json(known.unwrap_or_else(|| json!({ "active": false }))).into_response()
 }
 
-/// A token without a signature.
+/// Makes a token without a signature.
 pub fn unsigned(header: &str, claims: &str) -> String {
     let text = |part: &str| URL_SAFE_NO_PAD.encode(part);
     format!("{}.{}", text(header), text(claims))
 }
 
-/// The time in seconds since 1970.
+/// Returns the time in seconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap().as_secs()
@@ -355,7 +355,7 @@ impl SigningKey {
         self.sign_text(&header.to_string(), &claims.to_string())
     }
 
-    /// Signs texts that need not be JSON.
+    /// Signs a header and claims given as texts, which need not be JSON.
     pub fn sign_text(&self, header: &str, claims: &str) -> String {
         let signed = unsigned(header, claims);
         let random = SystemRandom::new();
@@ -380,7 +380,7 @@ impl SigningKey {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// Signs with the published public key as an HMAC secret.
+    /// Makes a token whose HMAC secret is the published public key.
     pub fn confused(&self, header: &str, claims: &str) -> String {
         let signed = unsigned(header, claims);
         let secret = hmac::Key::new(hmac::HMAC_SHA256, self.bare_jwk().to_string().as_bytes());
@@ -388,7 +388,7 @@ impl SigningKey {
         format!("{signed}.{signature}")
     }
 
-    /// Returns the key's thumbprint.
+    /// Returns the public key's thumbprint.
     pub fn thumbprint(&self) -> String {
         URL_SAFE_NO_PAD.encode(Sha256::digest(self.bare_jwk().to_string()))
     }

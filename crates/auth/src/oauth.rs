@@ -1,8 +1,8 @@
-//! Access tokens: Shoal as an OAuth 2.1 resource server.
+//! Authentication by access tokens: Shoal as an OAuth 2.1 resource server.
 //!
-//! A token is checked in this order: length, form, claimed issuer, algorithm, key, signature, and
-//! then its claims, which are untrusted before. A valid token is cached. Each request also checks
-//! how the token is shown, and its scopes.
+//! A token is checked in this order: length, form, claimed issuer, algorithm, key, signature, and then its other
+//! claims. A valid token is cached. Each request also checks the token's binding to a key or certificate, and its
+//! scopes.
 
 mod cache;
 mod claims;
@@ -54,10 +54,10 @@ const AWAY: AuthError = AuthError::Unavailable {
     retry_after: Duration::from_secs(5),
 };
 
-/// The `typ` of access tokens. Other JWTs, such as proofs and logouts, are refused.
+/// The accepted `typ` headers of tokens. Other JWTs, such as proofs and logout tokens, are refused.
 const TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
-/// Authenticates callers by access tokens. Dropping it ends its background tasks.
+/// Authenticates callers by access tokens. Its background tasks end when it is dropped.
 pub struct OAuth {
     tokens: Arc<AccessTokens>,
     token_bytes: usize,
@@ -69,7 +69,7 @@ struct AccessTokens {
     issuers: Vec<TrustedIssuer>,
     verified: Arc<VerifiedTokens>,
     scopes: Arc<Scopes>,
-    /// How long an issuer's answer is cached.
+    /// How long an answer about a token is cached.
     believed_for: Duration,
 }
 
@@ -77,7 +77,7 @@ struct TrustedIssuer {
     name: String,
     algorithms: Vec<SigningAlgorithm>,
     rules: Arc<ClaimRules>,
-    /// `None` if the issuer is asked about tokens.
+    /// The issuer's keys. `None` if the issuer is asked about tokens instead.
     keys: Option<KeySource>,
     asked: Option<Introspector>,
     takes_opaque: bool,
@@ -88,19 +88,19 @@ struct TrustedIssuer {
 pub struct IssuerReport {
     /// The issuer's name.
     pub issuer: String,
-    /// The number of known keys, or `None` if the issuer is asked about tokens instead.
+    /// The number of known keys; `None` if the issuer is asked about tokens instead.
     pub keys: Option<usize>,
-    /// The age of the keys in seconds.
+    /// Seconds since the keys were fetched.
     pub age_seconds: Option<u64>,
-    /// The reason why the last fetch failed, if it did.
+    /// Why the last request to the issuer failed, if it did.
     pub trouble: Option<String>,
 }
 
 impl OAuth {
-    /// Starts fetching keys. `path` is where this server serves `auth.resource`.
+    /// Starts to fetch keys. `path` is where this server serves `auth.resource`.
     ///
     /// # Errors
-    /// A setting or a file that cannot be used.
+    /// The setting or file that cannot be used.
     pub fn start(auth: &Auth, path: &str, outbound: &Outbound) -> Result<Self, String> {
         auth.check().map_err(|bad| bad.reason)?;
         let resource = public_url(&auth.resource)?;
@@ -136,7 +136,7 @@ impl OAuth {
             .collect()
     }
 
-    /// Returns why no caller can be authenticated, if no issuer's keys have been fetched yet.
+    /// Returns why callers cannot be authenticated: no issuer's keys have been fetched yet. `None` once some have.
     pub fn waits_for(&self) -> Option<String> {
         let without = |issuer: &TrustedIssuer| {
             let keys = issuer.keys.as_ref();
@@ -146,7 +146,7 @@ impl OAuth {
         nobody.then(|| "the keys of no authorization server are known yet".to_owned())
     }
 
-    /// Lists the authorization servers that were last unreachable.
+    /// Describes the authorization servers whose last request failed. `None` if all succeeded.
     pub fn trouble(&self) -> Option<String> {
         let issuers = self.tokens.issuers.iter();
         let away = issuers.filter(|issuer| {
@@ -178,7 +178,7 @@ impl AccessTokens {
     async fn verify(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
         let fault = AuthError::Token;
         let Some(jws) = Jws::of(token) else {
-            // A token that does not name its issuer is shown to only one issuer.
+            // A token that does not name its issuer is sent to one issuer only.
             let mut issuers = self.issuers.iter().filter(|issuer| issuer.takes_opaque);
             let asked = issuers.find_map(|issuer| issuer.asked.as_ref());
             let asked = asked.ok_or_else(|| fault(not_signed(token)))?;

@@ -1,5 +1,5 @@
-//! Log lines about refused callers. They name the failed check without the token, and are
-//! rate-limited per kind (`telemetry.logs.repeats`), because anyone can cause them.
+//! Logs refused callers. A line names the failed check, not the token. Lines are rate-limited by kind
+//! (`telemetry.logs.repeats`), because anyone can cause them.
 
 use serde_json::Value;
 use shoal_ports::{AuthError, TokenFault, shown};
@@ -34,7 +34,7 @@ pub(crate) fn token(came: &str) -> TokenFault {
     check
 }
 
-/// Logs another refusal, unless [`claim`] or [`token`] has logged it.
+/// Logs a refused caller, unless [`claim`] or [`token`] has logged the refusal.
 pub(crate) fn caller(why: &AuthError) {
     let kind = match why {
         AuthError::Token(fault) => match fault {
@@ -51,8 +51,8 @@ pub(crate) fn caller(why: &AuthError) {
         AuthError::Proof(fault) => fault.label(),
         AuthError::Invalid => "unknown",
         AuthError::Scope(_) => "scope",
-        // A missing token is how clients discover authentication, and an unreachable issuer is
-        // logged elsewhere.
+        // Not logged: clients discover authentication by a request without a token, and an unreachable issuer is logged
+        // elsewhere.
         AuthError::TooManyProofs { .. } => "proofs",
         AuthError::Missing | AuthError::Unavailable { .. } => return,
     };

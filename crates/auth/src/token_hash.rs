@@ -1,4 +1,4 @@
-//! Bearer tokens as hashes.
+//! The hash that stands for a bearer token in configurations.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use shoal_ports::{REDACTED, TokenDigest};
 use subtle::ConstantTimeEq as _;
 
-/// The SHA-256 of a token, which does not grant access itself. Comparisons take constant time.
+/// The SHA-256 of a token, with which no one can authenticate. Comparing takes constant time.
 #[derive(Clone, Copy)]
 pub struct TokenHash(TokenDigest);
 
@@ -24,7 +24,7 @@ impl TokenHash {
         Self(digest)
     }
 
-    /// Returns lower-case hexadecimal, as in configurations.
+    /// Returns the hash in lower-case hexadecimal, as in configurations.
     pub fn to_hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -55,7 +55,7 @@ impl Hash for TokenHash {
     }
 }
 
-// Redacted, because a short token can be guessed from its hash.
+// Redacted, because the hash of a short token reveals the token.
 impl fmt::Debug for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
@@ -71,7 +71,7 @@ impl Serialize for TokenHash {
 impl<'de> Deserialize<'de> for TokenHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // Does not repeat the value, which may be a token pasted by mistake.
+        // The error does not repeat the value, which may be a token pasted by mistake.
         Self::from_hex(&text).ok_or_else(|| {
             de::Error::custom(
                 "expected 64 hexadecimal digits: `shoal config hash-token` prints them for a token",

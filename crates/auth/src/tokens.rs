@@ -1,4 +1,4 @@
-//! Authentication by static bearer tokens, or none.
+//! Authentication by static bearer tokens, and no authentication.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,20 +31,20 @@ impl Authenticator for NoAuthentication {
     }
 }
 
-/// Principals by token. Random hash keys hide how close a digest came to an entry.
+/// Principals by the hash of their token. The map's random keys hide how similar a wrong hash is to an entry.
 pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
-/// Authenticates callers by static bearer tokens. The cost does not depend on their number.
+/// Authenticates callers by static bearer tokens, in constant time for any number of tokens.
 pub struct StaticTokens {
     principals: watch::Sender<Arc<Principals>>,
     _watch: Option<AbortOnDropHandle<()>>,
 }
 
 impl StaticTokens {
-    /// Loads the tokens of a configuration and of its file, and starts watching the file.
+    /// Loads the tokens of a configuration and of its file, and watches the file.
     ///
     /// # Errors
-    /// The file is invalid.
+    /// If the file is invalid.
     pub fn start(auth: &Auth) -> Result<Self, String> {
         let entry = |token: &Token| (token.sha256, Principal::new(token.name.as_str()));
         let fixed: Principals = auth.tokens.iter().map(entry).collect();
@@ -56,7 +56,7 @@ impl StaticTokens {
         Ok(tokens)
     }
 
-    /// Creates the table of tokens. Of two entries with the same token, the last one wins.
+    /// Makes the table of tokens. If a token occurs twice, its last principal counts.
     pub fn new(tokens: impl IntoIterator<Item = (TokenHash, Principal)>) -> Self {
         Self {
             principals: watch::Sender::new(Arc::new(tokens.into_iter().collect())),

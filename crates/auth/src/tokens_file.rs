@@ -1,4 +1,4 @@
-//! A watched file of static tokens.
+//! A file of static tokens that Shoal watches.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::config::Token;
 use crate::tokens::Principals;
 
 const LOOK: Duration = Duration::from_secs(2);
-/// Maximum bytes, enough for some hundred thousand tokens.
+/// Maximum bytes of the file: enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// Required, because an emptied file must not revoke tokens.
+    /// The member is required, because an empty file must not revoke all tokens.
     tokens: Vec<Token>,
 }
 
@@ -42,10 +42,10 @@ impl TokensFile {
         }
     }
 
-    /// Reads the file now.
+    /// Reads the file and replaces its tokens.
     ///
     /// # Errors
-    /// The file is invalid, and the tokens stay as they are.
+    /// If the file is invalid. Then the tokens stay as they are.
     fn read(&self) -> Result<usize, String> {
         let of_file = read(&self.file)?;
         let count = of_file.len();
@@ -61,10 +61,10 @@ impl TokensFile {
         Ok(count)
     }
 
-    /// Reads the file now, and whenever it changes.
+    /// Reads the file now and after each change.
     ///
     /// # Errors
-    /// The file is invalid now.
+    /// If the file is invalid now.
     pub(crate) fn watch(self) -> Result<AbortOnDropHandle<()>, String> {
         let mut watch = FileWatch::new(&self.file);
         self.read()?;
@@ -90,7 +90,7 @@ impl TokensFile {
 fn read(file: &Path) -> Result<Principals, String> {
     let text = read_text(file, LONGEST)
         .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    // The error's own text quotes the line, which may hold a token.
+    // Replace the error's text, because it quotes the line, which may hold a token.
     let document: Document = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = before.map_or(1, |before| before.matches('\n').count() + 1);

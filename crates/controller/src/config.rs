@@ -12,7 +12,7 @@ use crate::kind::Kind;
 /// Maximum pools that a node reads from the controller's file (`discovery.file`).
 pub const MOST_POOLS: usize = 2000;
 
-/// Stands for every namespace.
+/// The setting that stands for every namespace.
 pub(crate) const EVERY_NAMESPACE: &str = "*";
 
 settings! {
@@ -57,7 +57,7 @@ impl KubernetesConfig {
     ///
     /// # Errors
     ///
-    /// Returns the wrong setting and the reason.
+    /// Returns the first wrong setting and the reason.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let every = self.namespaces.iter().any(|name| name == EVERY_NAMESPACE);
         if every && self.namespaces.len() > 1 {
@@ -94,12 +94,12 @@ impl KubernetesConfig {
     }
 }
 
-/// Whether a text is a DNS label in Kubernetes (RFC 1123).
+/// Whether the text is a DNS label as Kubernetes requires (RFC 1123).
 pub(crate) fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_part(text)
 }
 
-/// Whether a text is a DNS subdomain in Kubernetes (RFC 1123), for example the name of a Secret.
+/// Whether the text is a DNS subdomain as Kubernetes requires (RFC 1123), as for the name of a Secret.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }

@@ -27,19 +27,20 @@ use crate::watch::Sources;
 
 /// How long the controller gathers changes before it writes them.
 const SETTLE: Duration = Duration::from_millis(300);
-/// Time limit for all Secrets, the ConfigMap and the Secret of one turn.
+/// Time limit for reading the Secrets and writing the ConfigMap and the Secret in one turn.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time limit for sending the Events of one turn.
 const EVENTS: Duration = Duration::from_secs(5);
-/// Maximum time between two comparisons of the plan with the published pools, which other clients may have changed.
+/// Maximum time until the controller compares its plan with the published pools again, because other clients may have
+/// changed them.
 const COMPARE: Duration = Duration::from_secs(60);
 /// Time limit for giving up the Lease.
 const GOODBYE: Duration = Duration::from_secs(3);
 
-/// Checks that a pool's name and table are valid settings.
+/// Checks that a pool's name and settings are valid.
 pub type Check = Arc<dyn Fn(&str, &Table) -> Result<(), String> + Send + Sync>;
 
-/// Creates pools from the objects of a cluster.
+/// Makes pools from the objects of a Kubernetes cluster and publishes them.
 pub struct Controller {
     config: KubernetesConfig,
     outbound: OutboundConfig,
@@ -51,11 +52,12 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Creates the controller `me` for the cluster of its own pod, or for the cluster in `KUBECONFIG`.
+    /// Makes a controller with the name `me` for the cluster of its own pod, or for the cluster that `KUBECONFIG`
+    /// names.
     ///
     /// # Errors
     ///
-    /// Fails if neither names a cluster.
+    /// Fails if there is neither.
     pub async fn connect(
         config: KubernetesConfig,
         outbound: OutboundConfig,
@@ -69,11 +71,11 @@ impl Controller {
         Self::new(found, config, outbound, check, me)
     }
 
-    /// Creates a controller for a known cluster.
+    /// Makes a controller for a known cluster.
     ///
     /// # Errors
     ///
-    /// Fails if no client can be created.
+    /// Fails if no client for the API server can be made.
     pub fn new(
         cluster: Config,
         config: KubernetesConfig,
@@ -81,7 +83,7 @@ impl Controller {
         check: Check,
         me: &str,
     ) -> Result<Self, String> {
-        // Two crypto providers are built in, so kube needs a default. An earlier choice of the process stays.
+        // kube needs a default crypto provider, because two are built in. If the process has chosen one, that stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::try_from(cluster)
             .map_err(|error| format!("cannot make a client of the API server: {error}"))?;
@@ -96,7 +98,7 @@ impl Controller {
         })
     }
 
-    /// Returns a function that creates the current report.
+    /// Returns a function that returns the current report.
     pub fn reporter(&self) -> impl Fn() -> Report + Send + Sync + 'static {
         let (report, sources) = (Arc::clone(&self.report), Arc::clone(&self.sources));
         move || Report {
@@ -106,7 +108,7 @@ impl Controller {
         }
     }
 
-    /// Runs until `stop`. Objects cannot use the names in `taken`, which are the configuration's pools.
+    /// Runs until `stop` fires. `taken` has the names of the configuration's pools, which objects cannot use.
     pub async fn run(self, taken: watch::Receiver<BTreeSet<String>>, stop: CancellationToken) {
         let _observed = observe(&self.report);
         let follow = Arc::clone(&self.sources).follow(self.client.clone(), self.config.retry.get());
@@ -126,7 +128,7 @@ impl Controller {
         }
     }
 
-    /// Takes part in the election until it is dropped, also during slow turns.
+    /// Takes part in the election until the future is dropped, even during slow turns.
     async fn stand(&self, election: &mut Election, leadership: &watch::Sender<Leadership>) {
         let mut ticks = interval(election.every());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -147,7 +149,7 @@ impl Controller {
         let publisher = Publisher::new(&self.client, &self.config);
         let mut again = interval(self.config.tokens_every.get().min(COMPARE));
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The term of this controller's last turn as leader.
+        // The term in which this controller last published as leader.
         let mut term = 0;
         loop {
             tokio::select! {
@@ -196,7 +198,7 @@ impl Controller {
         }
     }
 
-    /// Plans, and publishes while this controller leads.
+    /// Plans the pools, and publishes them if this controller leads.
     async fn turn(
         &self,
         taken: &BTreeSet<String>,
@@ -251,7 +253,7 @@ impl Controller {
         }
     }
 
-    /// Refuses the pools without a token or room, and returns the texts of the others.
+    /// Refuses pools whose token is missing or that do not fit, and returns the texts to publish for the others.
     fn finish(&self, plan: &mut Plan<'_>, tokens: &Tokens) -> Texts {
         plan.without(&tokens.missing);
         let texts = texts(plan, &tokens.known, &self.config.directory);

@@ -1,4 +1,4 @@
-//! Sends the owner of a refused object one Event for each reason.
+//! Tells the owners of refused objects the reasons, by Kubernetes Events.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::time::timeout;
 
 use crate::plan::{Plan, Refused};
 
-/// Maximum Events in one turn.
+/// Maximum number of Events in one turn.
 const AT_ONCE: usize = 50;
-/// Time limit of one Event.
+/// Time limit for sending one Event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sends Events, and remembers the refusals that it tried to send.
+/// Sends Events. Remembers the refusals that it has tried to tell.
 pub(crate) struct Events {
     client: Client,
     reporter: Reporter,
-    /// The uid and the refusal, by the path of the object.
+    /// The uid and the refusal of each object, by its path.
     told: BTreeMap<String, (String, String)>,
 }
 
@@ -72,7 +72,8 @@ impl Events {
                 uid: Some(object.uid.clone()),
                 ..ObjectReference::default()
             };
-            // A recorder repeats the first Event's text for further Events with the same reason.
+            // Make a new recorder each time, because a recorder repeats its first text for later Events with the same
+            // reason.
             let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
             self.told.insert(path.clone(), what);
             match timeout(PATIENCE, recorder.publish(&event, &about)).await {

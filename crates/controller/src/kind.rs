@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A Service with the label.
+    /// A Service with the label `shoal.dev/server: "true"`.
     Service,
     /// `MCPServer` of the Kubernetes SIG's mcp-lifecycle-operator.
     McpLifecycleOperator,
@@ -19,10 +19,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
+    /// All kinds of objects.
     pub const ALL: [Self; 3] = [Self::Service, Self::McpLifecycleOperator, Self::Toolhive];
 
-    /// Returns the name in settings.
+    /// Returns the kind's name in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Service => "service",
@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// The versions of the resource, in the order in which they are tried.
+    /// Returns the versions of the kind's resource, in the order in which to try them.
     pub(crate) fn resources(self) -> Vec<ApiResource> {
         const OPERATORS: &[&str] = &["v1beta1", "v1alpha1"];
         let (group, versions, plural): (_, &[&str], _) = match self {

@@ -1,5 +1,5 @@
-//! Elects the one controller that writes, by a Lease. A leader stops writing when its Lease ends, so it cannot overwrite its
-//! successor's plan.
+//! Elects the one controller that writes, with a Kubernetes Lease. A leader stops writing when its Lease ends, so it
+//! cannot overwrite the plan of its successor.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::config::KubernetesConfig;
 
-/// Whether this controller may write.
+/// Whether, and until when, this controller may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Leadership {
     /// How often this controller became the leader.
@@ -47,11 +47,11 @@ pub(crate) struct Election {
     leases: Api<Lease>,
     config_maps: Api<ConfigMap>,
     name: String,
-    /// The owner reference: Kubernetes deletes the Lease with this ConfigMap.
+    /// The ConfigMap that owns the Lease: Kubernetes deletes the Lease with it.
     owner: String,
     me: String,
     duration: Duration,
-    /// The last holder, its renewal time by its own clock, and when this controller saw that renewal.
+    /// The holder that was last seen, its renewal time by its own clock, and when this controller saw it.
     seen: Option<(String, Option<MicroTime>, Instant)>,
     renewed: Option<Instant>,
     term: u64,
@@ -72,13 +72,13 @@ impl Election {
         }
     }
 
-    /// The interval between attempts.
+    /// Returns the interval between attempts to take or renew the Lease.
     pub(crate) fn every(&self) -> Duration {
         self.duration / 3
     }
 
-    /// Whether and until when this controller may write. The time counts from before the renewing request, so it ends before
-    /// others can take over.
+    /// Returns whether and until when this controller may write. The time counts from before the renewing request, so
+    /// it ends before others can take over.
     pub(crate) fn leadership(&self) -> Leadership {
         let renewed = self.renewed;
         Leadership {
@@ -87,17 +87,17 @@ impl Election {
         }
     }
 
-    /// Returns the holder of the Lease, if known.
+    /// Returns the controller that holds the Lease, if known.
     pub(crate) fn holder(&self) -> Option<&str> {
         let seen = self.seen.as_ref().map(|(holder, ..)| holder.as_str());
         seen.filter(|holder| !holder.is_empty())
     }
 
-    /// Takes or renews the Lease if possible, and creates a missing Lease.
+    /// Takes or renews the Lease if possible. Creates the Lease if it is missing.
     ///
     /// # Errors
     ///
-    /// Fails if the API server refuses or does not answer.
+    /// Fails if the API server refuses the request or does not answer.
     pub(crate) async fn take_part(&mut self) -> Result<(), kube::Error> {
         let began = Instant::now();
         let led = self.leadership().leads();
@@ -115,7 +115,7 @@ impl Election {
         }
         let now = Some(MicroTime(Timestamp::now()));
         let is_new = holder != self.me;
-        // Rounded up, so that the Lease ends here before others take it over.
+        // Round up, so that the Lease ends here before others take it over.
         let seconds = self.duration.as_millis().div_ceil(1000);
         let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         lease.spec = Some(LeaseSpec {
@@ -142,7 +142,7 @@ impl Election {
                 self.term += u64::from(!led);
                 Ok(())
             }
-            // Another controller was faster.
+            // Another controller changed the Lease first.
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 self.renewed = None;
                 Ok(())
@@ -159,7 +159,7 @@ impl Election {
         Ok(lease)
     }
 
-    /// Whether a holder has not renewed for the duration of its Lease. Uses only this controller's clock.
+    /// Whether the holder has not renewed the Lease for its duration. Uses only this controller's clock.
     fn has_died(&mut self, holder: &str, spec: &LeaseSpec) -> bool {
         let lasts = spec
             .lease_duration_seconds
@@ -180,7 +180,7 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// Fails if the API server refuses. The Lease then expires by itself.
+    /// Fails if the API server refuses. The Lease then expires at its end.
     pub(crate) async fn resign(&mut self) -> Result<(), kube::Error> {
         if self.renewed.take().is_none() {
             return Ok(());

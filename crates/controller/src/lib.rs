@@ -1,6 +1,7 @@
-//! Makes pools of MCP servers that are objects of a Kubernetes cluster: Services with a label, and the `MCPServer` objects of
-//! operators that publish a URL in their status. The controller writes the pools to a ConfigMap and a Secret, which Shoal's
-//! other processes mount and reread ([why](../../../docs/adr/0072-discovered-servers-are-pools-in-a-file.md)).
+//! Makes pools from objects of a Kubernetes cluster that are MCP servers: labelled Services, and the `MCPServer`
+//! objects of operators that publish a URL in their status. The controller writes the pools to a ConfigMap and a
+//! Secret. Shoal's other processes mount these and read them again on change
+//! ([why](../../../docs/adr/0072-discovered-servers-are-pools-in-a-file.md)).
 //!
 //! | file | content |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The metrics of a controller.
+//! The metrics of the controller.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use shoal_telemetry::metrics::{Registration, metrics};
 
 use crate::status::Report;
 
-/// Observes the report until the registrations are dropped.
+/// Exports the report as metrics until the registrations are dropped.
 pub(crate) fn observe(report: &Arc<Mutex<Report>>) -> [Registration; 4] {
     let discovery = &metrics().discovery;
     let [pools, refused, leader, last_success] = [(); 4].map(|()| Arc::clone(report));

@@ -1,13 +1,13 @@
-//! Derives a pool's name from its object alone, so that the name is stable.
+//! Derives a pool's name from its object alone, so that other objects cannot change it.
 
 use sha2::{Digest as _, Sha256};
 
 /// Maximum characters of a name, because certificates contain pools as DNS labels.
 const LONGEST: usize = 63;
-/// Hexadecimal digits of the hash in shortened or changed names.
+/// Number of hexadecimal digits of the hash in a name that is shortened or changed.
 const DIGITS: usize = 8;
 
-/// Derives the name of an object's pool. Kubernetes names contain no underscore, so joined names are unique.
+/// Derives the name of an object's pool. Kubernetes names have no underscore, so the joined name is unique.
 pub(crate) fn pool_name(namespace: &str, name: &str) -> String {
     let whole = format!("{namespace}_{name}");
     if whole.len() <= LONGEST && !name.contains('.') {

@@ -1,4 +1,4 @@
-//! The parts of an object that the controller needs to create a pool.
+//! The parts of a Kubernetes object from which the controller makes a pool.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use crate::kind::Kind;
 use crate::target::LONGEST_URL;
 use crate::translate::{LONGEST_KEY, LONGEST_PATH, LONGEST_PREFIX};
 
-/// The prefix of Shoal's labels and annotations.
+/// The prefix of Shoal's own labels and annotations.
 const PREFIX: &str = "shoal.dev/";
-/// The annotations without their prefix, and the maximum bytes of each.
+/// The annotations that the controller reads, without their prefix, and the maximum bytes of each.
 const ANNOTATIONS: [(&str, usize); 5] = [
     ("path", LONGEST_PATH),
     ("port", LONGEST_WORD),
@@ -23,7 +23,8 @@ const ANNOTATIONS: [(&str, usize); 5] = [
 const LONGEST_SUBDOMAIN: usize = 253;
 /// Maximum bytes of the name of a port, a protocol or a transport. Known names are shorter.
 const LONGEST_WORD: usize = 63;
-/// Bytes kept beyond a text's limit, enough for one cut character, so that the check still refuses the text.
+/// Bytes of a text that are kept beyond its limit. They have room for a cut character, so that the check still refuses
+/// the text.
 const BEYOND: usize = 4;
 /// Maximum ports of a Service.
 const MOST_PORTS: usize = 100;
@@ -35,10 +36,10 @@ pub(crate) struct Object {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) uid: String,
-    /// The creation time in RFC 3339, which sorts chronologically.
+    /// When the object was created, in RFC 3339, which sorts chronologically.
     pub(crate) created: String,
     pub(crate) leaving: bool,
-    /// The value of the label that makes a Service a server, or excludes another object.
+    /// The value of the label `shoal.dev/server`, which makes a Service a server, or excludes another object.
     pub(crate) server: Option<String>,
     /// Shoal's annotations, without the prefix.
     pub(crate) annotations: BTreeMap<&'static str, String>,
@@ -48,15 +49,15 @@ pub(crate) struct Object {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
     Service(Service),
-    /// The URL in the status of an operator's object, once it is set.
+    /// The URL in the status of an operator's object. `None` until the operator sets it.
     Published(Option<String>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Service {
-    /// Whether it is an external name.
+    /// Whether the Service is only an external name.
     pub(crate) external: bool,
-    /// Whether a selector chooses its pods. Otherwise, users write the addresses.
+    /// Whether a selector chooses the Service's pods. Otherwise, users write the addresses.
     pub(crate) selects: bool,
     pub(crate) ports: Vec<Port>,
 }
@@ -70,7 +71,7 @@ pub(crate) struct Port {
 }
 
 impl Object {
-    /// Reads an object. Returns `None` without a name or namespace, although the API server sends both.
+    /// Reads an object. Returns `None` if it has no name or namespace, which the API server always sends.
     pub(crate) fn of(kind: Kind, api_version: &str, object: &DynamicObject) -> Option<Self> {
         let metadata = &object.metadata;
         let labels = metadata.labels.as_ref();
@@ -103,12 +104,12 @@ impl Object {
         })
     }
 
-    /// Returns an annotation by its name without the prefix.
+    /// Returns the value of an annotation, by its name without the prefix.
     pub(crate) fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.get(name).map(String::as_str)
     }
 
-    /// The approximate size in memory, in bytes.
+    /// Returns the object's approximate size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = [
             &self.api_version,
@@ -129,12 +130,12 @@ impl Object {
         size_of::<Self>() + self.annotations.len() * size_of::<(&str, String)>() + texts + what
     }
 
-    /// Formats the object as users write it.
+    /// Returns the object's kind, namespace and name as users write them.
     pub(crate) fn path(&self) -> String {
         format!("{}/{}/{}", self.kind.as_str(), self.namespace, self.name)
     }
 
-    /// The sort key: creation time, then kind, namespace and name.
+    /// Returns the key by which objects are sorted: creation time, then kind, namespace and name.
     pub(crate) fn seniority(&self) -> (&str, Kind, &str, &str) {
         (&self.created, self.kind, &self.namespace, &self.name)
     }
@@ -174,7 +175,7 @@ fn text(value: &Value) -> Option<String> {
     text.map(|text| bounded(text, LONGEST_URL))
 }
 
-/// Cuts a text to `longest` bytes and a few more.
+/// Cuts a text to `longest` bytes plus [`BEYOND`].
 fn bounded(text: &str, longest: usize) -> String {
     cut(text, longest + BEYOND).to_owned()
 }

@@ -1,4 +1,4 @@
-//! Turns all objects into pools, within the limits. An error in one object affects no other object.
+//! Plans pools for all objects, within the limits. An error in one object does not affect the others.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +11,13 @@ use crate::object::{Object, What};
 use crate::target::Reach;
 use crate::translate::{NoPool, Pool, Refusal, SecretKey, pool};
 
-/// The pools and refusals of all objects.
+/// The pools and refusals that the objects result in.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     /// The pools, from the oldest object to the youngest.
     pub(crate) pools: Vec<Planned<'a>>,
     pub(crate) refused: Vec<Refused<'a>>,
-    /// How many objects wait for a URL in their status.
+    /// Number of objects that have no URL in their status yet.
     pub(crate) waiting: usize,
 }
 
@@ -33,12 +33,11 @@ pub(crate) struct Refused<'a> {
     pub(crate) refusal: Refusal,
 }
 
-/// Checks that the configuration accepts a pool.
+/// Checks that a pool would be valid in the configuration.
 pub(crate) type Accepts<'a> = &'a dyn Fn(&Pool) -> Result<(), String>;
 
 impl<'a> Plan<'a> {
-    /// Plans the pools of these objects. Objects cannot use the names in `taken`, which are the configuration's
-    /// pools.
+    /// Plans the pools of the objects. `taken` has the names of the configuration's pools, which objects cannot use.
     pub(crate) fn of(
         objects: &'a [impl Borrow<Object>],
         config: &KubernetesConfig,
@@ -111,7 +110,7 @@ impl<'a> Plan<'a> {
         keys.collect()
     }
 
-    /// Refuses the pools whose token is missing.
+    /// Refuses the pools whose token is among `missing`.
     pub(crate) fn without(&mut self, missing: &BTreeMap<SecretKey, String>) {
         let lacks = |it: &Planned<'_>| {
             let key = it.pool.token.as_ref()?;

@@ -1,4 +1,4 @@
-//! Writes the ConfigMap and the Secret. Both exist already, and only the controller writes them.
+//! Writes the ConfigMap and the Secret. Both must exist, and only the controller may write them.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -25,13 +25,13 @@ impl Publisher {
         }
     }
 
-    /// Publishes the texts. Returns whether the published texts changed.
+    /// Writes the texts to the ConfigMap and the Secret. Returns whether either had another text before.
     ///
     /// # Errors
     ///
-    /// Fails if the ConfigMap or the Secret cannot be read or written, or changed in between.
+    /// Fails if the ConfigMap or the Secret cannot be read or written, or if another client changed it meanwhile.
     pub(crate) async fn publish(&self, texts: &Texts) -> Result<bool, String> {
-        // The ConfigMap goes first, because nodes give a new pool its prefix.
+        // Write the ConfigMap first, because the nodes that read it give a new pool's tools their prefix.
         let nodes = self.publish_config_map(texts).await;
         let nodes = nodes.map_err(|error| told("configmap", &self.config_map, &error))?;
         let workers = self.publish_secret(texts).await;

@@ -1,4 +1,4 @@
-//! Renders the published texts.
+//! Renders the texts of the ConfigMap and the Secret.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::translate::{Pool, Refusal, SecretKey};
 /// Maximum bytes of the data of the ConfigMap and of the Secret. The API server limits each object to 1 MiB with its metadata.
 pub(crate) const MOST_BYTES: usize = 900 << 10;
 
-/// The key of the pools in the ConfigMap and in the Secret.
+/// The key under which the ConfigMap and the Secret contain the pools.
 pub const POOLS_KEY: &str = "pools.toml";
 
 /// The data of the ConfigMap and of the Secret, by key.
@@ -47,7 +47,8 @@ struct Http<'a> {
     headers_file: Option<String>,
 }
 
-/// The configuration table of a pool. With `directory`, it is the table for workers, which read the token there.
+/// Returns a pool's table of settings. With `directory`, it is the table for workers, which read the pool's token
+/// there.
 pub(crate) fn table(pool: &Pool, directory: Option<&Path>) -> Table {
     let file = directory.filter(|_| pool.token.is_some());
     let file = file.map(|directory| directory.join(headers_key(&pool.name)));
@@ -64,12 +65,12 @@ pub(crate) fn table(pool: &Pool, directory: Option<&Path>) -> Table {
     Table::try_from(entry).unwrap_or_default()
 }
 
-/// The Secret's key for the headers of a pool.
+/// Returns the key under which the Secret contains a pool's headers.
 fn headers_key(pool: &str) -> String {
     format!("{pool}.headers")
 }
 
-/// Renders a plan. If the pools do not fit, it refuses those of the youngest objects.
+/// Renders a plan. If its pools do not fit, refuses those of the youngest objects.
 pub(crate) fn texts(
     plan: &mut Plan<'_>,
     tokens: &BTreeMap<SecretKey, Secret>,

@@ -1,4 +1,4 @@
-//! The report for operators (`/status`).
+//! The controller's report for operators (`/status`).
 
 use std::time::SystemTime;
 
@@ -8,48 +8,48 @@ use shoal_telemetry::metrics::DiscoveryRefusal;
 use crate::plan::Plan;
 use crate::watch::SourceReport;
 
-/// `/status` of a controller.
+/// The report in `/status` of a controller.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Whether the controller has read all objects once.
     pub listed: bool,
-    /// Whether this controller writes.
+    /// Whether this controller leads, so that it writes.
     pub leads: bool,
-    /// The controller that writes.
+    /// The controller that leads, if known.
     pub leader: Option<String>,
-    /// The watched kinds and namespaces.
+    /// The watched kinds and namespaces, each with its state.
     pub sources: Vec<SourceReport>,
     /// The planned pools.
     pub pools: Vec<PoolReport>,
     /// The refused objects.
     pub refused: Vec<RefusalReport>,
-    /// How many objects have no URL yet.
+    /// Number of objects that have no URL in their status yet.
     pub waiting: usize,
-    /// Why the pools could not be written.
+    /// Why the pools could not be written, if the last turn failed.
     pub trouble: Option<String>,
     /// Why the last attempt in the election failed.
     pub election: Option<String>,
-    /// When this controller last found the pools published, in seconds since the epoch.
+    /// When this controller last found the pools published, in seconds since 1970.
     pub last_success: Option<u64>,
 }
 
-/// A pool.
+/// A pool that the controller planned.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolReport {
-    /// Its name.
+    /// The pool's name.
     pub name: String,
-    /// The object of the pool: kind, namespace and name.
+    /// The object from which the pool was made: kind, namespace and name.
     pub object: String,
-    /// The URL of its server.
+    /// The URL of the pool's server.
     pub url: String,
 }
 
-/// A refused object.
+/// An object that was refused as a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefusalReport {
-    /// Kind, namespace and name.
+    /// The object's kind, namespace and name.
     pub object: String,
-    /// The reason for programs.
+    /// The reason, as a code for programs.
     #[serde(serialize_with = "as_text")]
     pub reason: DiscoveryRefusal,
     /// The reason in words.
@@ -73,7 +73,7 @@ impl Report {
         self.waiting = plan.waiting;
     }
 
-    /// Records a turn of the leader and its error, if any.
+    /// Records the result of a leader's turn: its error, or success.
     pub(crate) fn published(&mut self, trouble: Option<String>) {
         if trouble.is_none() {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

@@ -1,7 +1,7 @@
 //! Decides which URLs may become a pool.
 //!
-//! Without this check, a user who may change an object could have Shoal's workers call any host. A URL must lead to a Service in
-//! the object's namespace whose pods a selector chooses, or to an address in `outbound.allow`.
+//! Without this check, a user who may change an object could make Shoal's workers call any host. A URL must lead to a
+//! Service in the object's namespace whose pods a selector chooses, or to an address in `outbound.allow`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::translate::Refusal;
 /// Maximum characters of a URL.
 pub(crate) const LONGEST_URL: usize = 2048;
 
-/// The Services of the cluster, and the addresses in `outbound.allow`.
+/// The places that a URL may lead to: the cluster's Services, and the addresses in `outbound.allow`.
 pub(crate) struct Reach<'a> {
     pub(crate) services: &'a BTreeMap<(&'a str, &'a str), &'a Service>,
     pub(crate) outbound: &'a OutboundConfig,
@@ -23,7 +23,7 @@ pub(crate) struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Returns the URL that workers call for an object of this namespace.
+    /// Checks the URL of an object in this namespace. Returns the URL that workers call.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Reach<'_> {
             Some(Host::Ipv6(address)) => self.admit_address(address.into())?,
             None => return Err(Refusal::target(format!("{url:?} names no host"))),
         }
-        // Clients do not send the fragment. ToolHive puts the container's name there.
+        // Remove the fragment, because clients do not send it. ToolHive puts the container's name there.
         let mut parsed = parsed;
         parsed.set_fragment(None);
         Ok(parsed)
@@ -95,11 +95,11 @@ impl Reach<'_> {
 }
 
 impl Service {
-    /// Whether a selector alone chooses the pods.
+    /// Checks that only a selector chooses the Service's pods.
     ///
     /// # Errors
     ///
-    /// Returns the reason if it does not.
+    /// Returns the reason if users can choose other addresses.
     pub(crate) fn reachable(&self) -> Result<(), &'static str> {
         match (self.external, self.selects) {
             (true, _) => Err("is of the type ExternalName, which could lead to any host"),

@@ -1,5 +1,5 @@
-//! Reads credentials from Secrets. The controller uses only labelled Secrets. Otherwise, a user who may change a Service but not
-//! read Secrets could have any Secret of the namespace sent to a server of their own.
+//! Reads pools' credentials from Secrets. The controller uses only labelled Secrets. Otherwise, a user who may change a
+//! Service but not read Secrets could have any Secret of the namespace sent to a server of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -13,26 +13,26 @@ use tokio::time::{Instant, timeout};
 
 use crate::translate::SecretKey;
 
-/// Maximum characters of a token.
+/// Maximum bytes of a token.
 const LONGEST_TOKEN: usize = 16 << 10;
 /// Maximum Secrets that are read concurrently.
 const AT_ONCE: usize = 8;
 /// Time limit for reading one Secret.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Consecutive failures after which an unread key counts as unavailable.
+/// Number of consecutive failures after which a key that was not read yet counts as missing.
 const ATTEMPTS: usize = 3;
-/// The label that makes a Secret usable.
+/// The label that a Secret must have.
 const LABEL: &str = "shoal.dev/token";
 
 pub(crate) struct Tokens {
     client: Client,
     every: Duration,
-    /// When each key was read or given up.
+    /// When each key was last read or given up.
     read: BTreeMap<SecretKey, Instant>,
-    /// Consecutive failures of the keys that were not read yet.
+    /// Number of consecutive failures of each key that was not read yet.
     failures: BTreeMap<SecretKey, usize>,
     pub(crate) known: BTreeMap<SecretKey, Secret>,
-    /// Why keys are unavailable.
+    /// The keys without a token, and why.
     pub(crate) missing: BTreeMap<SecretKey, String>,
 }
 
@@ -48,16 +48,17 @@ impl Tokens {
         }
     }
 
-    /// Reads the keys that were last read longer than `every` ago. A known token stays if it cannot be reread, unless the API
-    /// server forbids it. An unread key counts as missing after [`ATTEMPTS`] consecutive failures.
+    /// Reads the keys that were last read longer than `every` ago. If rereading fails, the known token stays, unless
+    /// the API server forbids reading it. A key that was not read yet counts as missing after [`ATTEMPTS`] consecutive
+    /// failures.
     ///
     /// # Errors
     ///
-    /// Fails if an unread key failed and will be tried again.
+    /// Fails if a key that was not read yet failed and will be tried again.
     ///
     /// # Cancel safety
     ///
-    /// If it is dropped, the next call reads the rest.
+    /// If the future is dropped, the next call reads the remaining keys.
     pub(crate) async fn read(&mut self, wanted: &BTreeSet<SecretKey>) -> Result<(), String> {
         self.read.retain(|key, _| wanted.contains(key));
         self.failures.retain(|key, _| wanted.contains(key));
@@ -68,7 +69,7 @@ impl Tokens {
             read.is_none_or(|read| read.elapsed() >= self.every)
         };
         let mut due: Vec<SecretKey> = wanted.iter().filter(due).cloned().collect();
-        // Failed keys go last, so that hanging Secrets do not delay the others.
+        // Keys that failed go last, so that Secrets that hang do not delay the others.
         due.sort_by_key(|key| self.failures.get(key).copied());
         let client = self.client.clone();
         let reading = due.into_iter().map(|key| {
@@ -107,7 +108,7 @@ impl Tokens {
     }
 }
 
-/// Reads the token of a key, or the reason why it is missing.
+/// Reads the token of a key. The inner error is the reason why the token is missing.
 ///
 /// # Errors
 ///
@@ -120,24 +121,24 @@ async fn fetch(client: Client, key: &SecretKey) -> Result<Result<Secret, String>
     let secrets: Api<v1::Secret> = Api::namespaced(client, &key.namespace);
     match timeout(PATIENCE, secrets.get_opt(&key.secret)).await {
         Ok(Ok(secret)) => Ok(token(key, secret)),
-        // A repeated request would get the same answer. Other pools do not wait for this key.
+        // Trying again would give the same answer, so the turn does not wait for this key.
         Ok(Err(kube::Error::Api(status))) if is_final(status.code) => Ok(Err(told(&status))),
         Ok(Err(error)) => Err(told(&error)),
         Err(late) => Err(told(&late)),
     }
 }
 
-/// Whether an error status is final. Retryable are: not logged in, timeouts, too many requests and server errors.
+/// Whether an error status is final. These are not: not logged in, timeouts, too many requests and server errors.
 fn is_final(code: u16) -> bool {
     (400..500).contains(&code) && !matches!(code, 401 | 408 | 429)
 }
 
-/// Returns the token of a key.
+/// Returns the token that a Secret has under a key.
 ///
 /// # Errors
 ///
-/// Returns why it is unusable. Everyone who can read the object's Events sees the message, so it contains nothing from the
-/// Secret.
+/// Returns why there is no usable token. The message contains nothing from the Secret, because everyone who can read
+/// the object's Events sees it.
 fn token(key: &SecretKey, secret: Option<v1::Secret>) -> Result<Secret, String> {
     let name = &key.secret;
     // A missing Secret gets the same message, so that Events do not reveal which Secrets exist.

@@ -1,4 +1,4 @@
-//! Translates one object into a pool or a refusal.
+//! Translates one object into a pool, or into a refusal.
 
 use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 use url::Url;
@@ -8,14 +8,14 @@ use crate::name::pool_name;
 use crate::object::{Object, Port, Service, What, cut};
 use crate::target::Reach;
 
-/// Maximum characters of a prefix in the configuration.
+/// Maximum characters of a pool's prefix in the configuration.
 pub(crate) const LONGEST_PREFIX: usize = 64;
-/// Maximum characters of a path.
+/// Maximum characters of the path in a pool's URL.
 pub(crate) const LONGEST_PATH: usize = 1024;
-/// Maximum characters of a key of a Secret.
+/// Maximum characters of a key in a Secret.
 pub(crate) const LONGEST_KEY: usize = 253;
 
-/// Maximum bytes of a message. The API server allows 1024 in an Event.
+/// Maximum bytes of a refusal's message. The API server allows 1024 in an Event.
 const LONGEST_MESSAGE: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub(crate) struct Pool {
     pub(crate) name: String,
     pub(crate) url: Url,
     pub(crate) prefix: String,
-    /// The Secret and key of the token. The Secret is in the object's namespace.
+    /// The key of a Secret that contains the pool's token. The Secret is in the object's namespace.
     pub(crate) token: Option<SecretKey>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct SecretKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
-    /// The reason in words.
+    /// The reason of the refusal, in words.
     pub(crate) message: String,
 }
 
@@ -73,7 +73,7 @@ impl Refusal {
     }
 }
 
-/// Translates an object.
+/// Translates an object into a pool.
 ///
 /// # Errors
 ///
@@ -129,7 +129,7 @@ fn of_service(object: &Object, service: &Service) -> Result<String, Refusal> {
     ))
 }
 
-/// The named port, or the only candidate.
+/// Returns the Service's port that an annotation names, or the only candidate.
 fn port<'a>(object: &Object, service: &'a Service) -> Result<&'a Port, Refusal> {
     let tcp = |port: &&Port| matches!(port.protocol.as_str(), "" | "TCP");
     let mut ports = service.ports.iter().filter(tcp);
@@ -150,7 +150,8 @@ fn port<'a>(object: &Object, service: &'a Service) -> Result<&'a Port, Refusal> 
     })
 }
 
-/// The tools' prefix from the annotation, or the object's name, so that tools of different servers do not clash.
+/// Returns the prefix of the pool's tools: from the annotation, or the object's name, so that tools of different
+/// servers do not clash.
 fn prefix(object: &Object) -> Result<String, Refusal> {
     let Some(prefix) = object.annotation("prefix") else {
         let mut prefix = object.name.replace(['.', '-'], "_");
@@ -173,7 +174,7 @@ fn token(object: &Object) -> Result<Option<SecretKey>, Refusal> {
     let Some(named) = object.annotation("token-secret") else {
         return Ok(None);
     };
-    // The controller cannot tell the API server's refusal of an invalid name from a temporary error.
+    // Check the name here, because the API server's refusal of an invalid name looks like a temporary error.
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let is_key = |key: &str| (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(fits);
     let parts = named.split_once('/');

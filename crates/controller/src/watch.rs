@@ -1,4 +1,4 @@
-//! Watches the objects at the API server.
+//! Watches the Kubernetes objects at the API server.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -19,16 +19,16 @@ use crate::config::{EVERY_NAMESPACE, KubernetesConfig};
 use crate::kind::Kind;
 use crate::object::Object;
 
-/// Maximum objects of one kind and namespace, so that one namespace cannot displace another's objects.
+/// Maximum objects of one kind in one namespace, so that one namespace cannot displace objects of another.
 const MOST_OBJECTS: usize = 2000;
 /// Maximum bytes of all objects of one kind: about 40,000 Services.
 const MOST_BYTES: usize = 16 << 20;
-/// Maximum objects in a page of a list. One object may have 1.5 MiB.
+/// Maximum objects in a page of the API server's list. One object may have 1.5 MiB.
 const PAGE: u32 = 50;
-/// How often the API server may refuse to list a kind before a starting controller continues without it.
+/// How often the API server may refuse to list a kind before a controller that starts continues without it.
 const REFUSALS: usize = 3;
 
-/// All known objects.
+/// All objects that the controller knows, by kind and namespace.
 #[derive(Default)]
 pub(crate) struct Sources {
     known: Mutex<BTreeMap<(Kind, String), Source>>,
@@ -44,7 +44,7 @@ struct Objects {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LeftOut {
-    /// The namespace has too many objects.
+    /// The object's namespace has too many objects of the kind.
     Namespace(String),
     /// The objects of the kind have too many bytes.
     Kind,
@@ -55,12 +55,12 @@ enum LeftOut {
 struct Source {
     objects: Objects,
     version: String,
-    /// Whether the list is complete, or the kind is known to be missing.
+    /// Whether the source has all its objects, or its kind is known to be missing.
     listed: bool,
-    /// How often in a row the kind was missing, and how often the API server refused to list it.
+    /// How often in a row the cluster lacked the kind, and how often the API server refused to list it.
     missing: usize,
     refused: usize,
-    /// Why the controller last left out an object.
+    /// Why an object was last left out.
     left_out: Option<LeftOut>,
     trouble: Option<String>,
 }
@@ -72,20 +72,20 @@ pub struct SourceReport {
     pub kind: Kind,
     /// The namespace; `*` for all.
     pub namespace: String,
-    /// The API version.
+    /// The kind's API version in use.
     pub version: String,
-    /// How many objects the source has.
+    /// Number of objects in the source.
     pub objects: usize,
     /// Whether the cluster lacks this kind.
     pub missing: bool,
-    /// Why some or all objects cannot be read.
+    /// Why objects of the source cannot be read, if so.
     pub trouble: Option<String>,
 }
 
 struct Missing;
 
 impl Sources {
-    /// Creates sources for all configured kinds and namespaces.
+    /// Makes sources for all configured kinds and namespaces.
     pub(crate) fn of(config: &KubernetesConfig) -> Arc<Self> {
         let sources = Self::default();
         {
@@ -93,7 +93,7 @@ impl Sources {
             for namespace in &config.namespaces {
                 for kind in &config.kinds {
                     known.insert((*kind, namespace.clone()), Source::default());
-                    // The Services that URLs of the other kinds lead to.
+                    // Services are always watched, because the URLs of other kinds lead to them.
                     known.insert((Kind::Service, namespace.clone()), Source::default());
                 }
             }
@@ -101,7 +101,7 @@ impl Sources {
         Arc::new(sources)
     }
 
-    /// Watches all sources until it is dropped.
+    /// Watches all sources until the future is dropped.
     pub(crate) async fn follow(self: Arc<Self>, client: Client, retry: Duration) {
         let all: Vec<_> = self.known.lock().keys().cloned().collect();
         let followed = all.into_iter().map(|(kind, namespace)| {
@@ -126,7 +126,7 @@ impl Sources {
             }
             self.change(&id, |source| {
                 source.missing += 1;
-                // A starting API server may lack the kind for a moment.
+                // Wait for a second failure, because an API server that starts may lack the kind for a moment.
                 let gone = source.missing > 1 || !source.listed;
                 let other = gone && !(source.listed && source.objects.known.is_empty());
                 if gone {
@@ -140,7 +140,7 @@ impl Sources {
         }
     }
 
-    /// Applies events until the kind is missing.
+    /// Applies a source's events until the cluster lacks its kind.
     async fn take(
         &self,
         id: &(Kind, String),
@@ -179,7 +179,7 @@ impl Sources {
         Missing
     }
 
-    /// The bytes left for a source beside the same kind in other namespaces.
+    /// Returns the bytes that a source may take, given the same kind's objects in other namespaces.
     fn room(&self, id: &(Kind, String)) -> usize {
         let known = self.known.lock();
         let others = known
@@ -189,14 +189,14 @@ impl Sources {
         MOST_BYTES.saturating_sub(taken)
     }
 
-    /// Applies `change`, which returns whether there is something new to publish.
+    /// Applies `change` to a source, and tells the controller if `change` returns `true`.
     fn change(&self, id: &(Kind, String), change: impl FnOnce(&mut Source) -> bool) {
         if self.known.lock().get_mut(id).is_some_and(change) {
             self.changed.notify_one();
         }
     }
 
-    /// Whether every source has been listed.
+    /// Whether every source has been listed once.
     pub(crate) fn listed(&self) -> bool {
         self.known.lock().values().all(|source| source.listed)
     }
@@ -237,8 +237,8 @@ impl Sources {
 }
 
 impl Source {
-    /// Applies an event within `room` bytes. `listing` collects a list, which replaces all objects at its end. Returns whether
-    /// the known objects changed.
+    /// Applies an event within `room` bytes. `listing` collects a new list, which replaces all objects when it is
+    /// complete. Returns whether the objects changed.
     fn see(
         &mut self,
         (kind, api_version): (Kind, &str),
@@ -255,7 +255,7 @@ impl Source {
             Event::InitApply(object) => {
                 let object = Object::of(kind, api_version, &object);
                 if let (Some(listing), Some(object)) = (listing, object) {
-                    // An unchanged object is shared with the new list.
+                    // Share an object that has not changed with the new list.
                     let object = self
                         .objects
                         .get_same(&object)
@@ -289,13 +289,13 @@ impl Source {
 }
 
 impl Objects {
-    /// Returns the known object if it is equal.
+    /// Returns the known object if it equals this one.
     fn get_same(&self, object: &Object) -> Option<Arc<Object>> {
         let known = self.known.get(&object.namespace)?.get(&object.name)?;
         (**known == *object).then(|| Arc::clone(known))
     }
 
-    /// Stores an object in place of its predecessor, if all objects fit into `room` bytes.
+    /// Keeps an object in place of its predecessor, if all objects then fit into `room` bytes.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Test cases for rules.
+//! Test cases for policy rules.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::target::{Target, TargetKind};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with [[cases]]")]
 pub struct Cases {
-    /// Rules to test instead of those of a configuration.
+    /// The rules to test. By default, those of the configuration.
     pub rules: Vec<Rule>,
-    /// The cases.
+    /// The test cases.
     pub cases: Vec<Case>,
 }
 
@@ -28,12 +28,12 @@ pub struct Cases {
     expecting = "a table with subject, target and expect"
 )]
 pub struct Case {
-    /// The name in the report. By default, the report describes the case.
+    /// The case's name in the report. By default, the report describes the case.
     pub name: Option<String>,
-    /// The caller.
+    /// The caller in the case.
     #[serde(default)]
     pub subject: CaseSubject,
-    /// The target.
+    /// The tool, prompt, resource or method that the caller wants to use.
     pub target: CaseTarget,
     /// The expected decision.
     pub expect: Expected,
@@ -41,11 +41,11 @@ pub struct Case {
     pub rule: Option<String>,
 }
 
-/// The caller of a case.
+/// The caller in a case.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseSubject {
-    /// The principal.
+    /// The caller's principal.
     pub principal: String,
     /// The caller's scopes.
     pub scopes: Vec<Arc<str>>,
@@ -55,21 +55,21 @@ pub struct CaseSubject {
     pub client: Map<String, Value>,
 }
 
-/// The target of a case. Exactly one of the first five fields is set.
+/// The object of a case. Exactly one of the first five fields is set.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseTarget {
-    /// A tool.
+    /// The name of a tool.
     pub tool: Option<String>,
-    /// A prompt.
+    /// The name of a prompt.
     pub prompt: Option<String>,
-    /// A resource.
+    /// The URI of a resource.
     pub resource: Option<String>,
-    /// A resource template.
+    /// A resource template as written.
     pub resource_template: Option<String>,
-    /// A method of an extension.
+    /// The name of an extension's method.
     pub method: Option<String>,
-    /// The target's pool.
+    /// The pool that offers the target.
     pub pool: String,
     /// A tool's annotations, for example `readOnlyHint`.
     pub annotations: Map<String, Value>,
@@ -79,16 +79,16 @@ pub struct CaseTarget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Expected {
-    /// The target may be used.
+    /// The caller may use the target.
     Allow,
-    /// The target may be used after the person approves.
+    /// The caller may use the target after a person approves.
     Ask,
-    /// The target may not be used.
+    /// The caller may not use the target.
     Deny,
 }
 
 impl Expected {
-    /// Returns the spelling in cases and reports.
+    /// Returns the decision's name in cases and reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -103,9 +103,9 @@ impl Expected {
 pub struct Outcome {
     /// The case's name.
     pub name: String,
-    /// The decision of the rules.
+    /// The decision that the rules made.
     pub decision: Expected,
-    /// The rule that decided.
+    /// The rule that decided, if one did.
     pub rule: Option<String>,
     /// Whether a rule could not be evaluated.
     pub failed: bool,
@@ -114,10 +114,10 @@ pub struct Outcome {
 }
 
 impl Case {
-    /// Runs the case. `number` names a case without a name.
+    /// Runs the case. If the case has no name, `number` names it.
     ///
     /// # Errors
-    /// The case does not name exactly one target.
+    /// If the case does not have exactly one target.
     pub fn run(&self, policy: &Policy, number: usize) -> Result<Outcome, String> {
         let CaseTarget {
             tool,
@@ -158,8 +158,7 @@ impl Case {
                 name: target,
                 pool: &self.target.pool,
                 item: Some(&item),
-                // Each case may annotate the same name differently, so each has its own catalog
-                // number.
+                // The case's own number, because cases may give the same name different annotations.
                 catalog: number as u64,
             },
         );

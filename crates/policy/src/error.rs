@@ -7,9 +7,9 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the rule {rule:?}: {reason}")]
 pub struct RuleError {
-    /// The rule's name.
+    /// The name of the rule.
     pub rule: String,
-    /// The reason.
+    /// Why the rule cannot be used.
     pub reason: String,
 }
 
@@ -22,32 +22,32 @@ impl RuleError {
     }
 }
 
-/// Rules that cannot be used.
+/// Why rules cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// One rule cannot be used.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// The file cannot be read.
+    /// The file of rules cannot be read.
     #[error("cannot read {path}: {error}")]
     Read {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// The reason.
+        /// Why the file cannot be read.
         error: io::Error,
     },
     /// The file has no rules.
     #[error("{path}: the file has no rules. Write rules = [] to allow everything to all callers")]
     NoRule {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
     },
-    /// The file is invalid.
+    /// The file of rules is invalid.
     #[error("{path}: {reason}")]
     Syntax {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// The position and the reason.
+        /// The position of the error, and its reason.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Conditions in CEL, whose cost is bounded when they are loaded.
+//! Conditions in CEL. Their cost is bounded when they are loaded.
 
 mod check;
 mod values;
@@ -13,9 +13,9 @@ use self::check::Checked;
 use crate::subject::KnownSubject;
 use crate::target::{Annotations, Target};
 
-/// Maximum bytes of an expression.
+/// Maximum bytes of a condition.
 const LONGEST: usize = 4096;
-/// Suffices for any expression of that length.
+/// Bytes of stack for the parser: enough for a condition of maximum length.
 const PARSER_STACK: usize = 256 << 20;
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
@@ -29,11 +29,11 @@ pub(crate) struct Expression {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct ExpressionError {
-    /// The line, from 1.
+    /// The line of the error, from 1.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// The character in that line, from 1.
     pub column: usize,
-    /// The reason.
+    /// The reason of the error.
     pub reason: String,
 }
 
@@ -52,7 +52,7 @@ impl Expression {
             let reason = format!("an expression has at most {LONGEST} bytes");
             return Err(at_start(reason));
         }
-        // The parser exceeds its own depth limit before it stops.
+        // Parse with a large stack, because the parser overflows a normal one before it reaches its own depth limit.
         let parse = || Self::parse(source);
         let parsed = thread::scope(|scope| {
             let parser = thread::Builder::new().stack_size(PARSER_STACK);
@@ -89,10 +89,10 @@ impl Expression {
         self.checked.target
     }
 
-    /// Evaluates the condition.
+    /// Evaluates the condition for a caller and a target.
     ///
     /// # Errors
-    /// The condition cannot be evaluated.
+    /// If the condition cannot be evaluated.
     pub(crate) fn is_met(
         &self,
         subject: &KnownSubject,

@@ -1,4 +1,4 @@
-//! A fixed set of rules and its cached decisions.
+//! A fixed set of rules, and its cached decisions.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ type Decisions = Cache<DecisionKey, Decision, DecisionWeight, RandomState>;
 pub struct Policy {
     rules: Box<[CompiledRule]>,
     reads: Reads,
-    /// Unique, even among policies with the same rules.
+    /// A number that no other policy has, even one with the same rules.
     number: u64,
     fingerprint: u64,
     subjects: Subjects,
     decisions: Decisions,
 }
 
-/// A decision and its rule.
+/// A decision, and the rule that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Whether the target may be used.
@@ -48,7 +48,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Denied, because no rule allows the target.
+    /// The decision that denies a target because no rule allows it.
     pub const NO_RULE_ALLOWS: Self = Self {
         allowed: false,
         asks: false,
@@ -105,31 +105,30 @@ impl Policy {
         })
     }
 
-    /// Whether there are no rules, so that every caller may use everything.
+    /// Whether there are no rules, so that callers may use everything.
     pub fn is_open(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether some rule reads the client.
+    /// Whether a rule depends on the caller's client.
     pub fn reads_client(&self) -> bool {
         self.reads.client
     }
 
-    /// A hash of the rules, equal on every node.
+    /// Returns a hash of the rules, equal on every node.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Returns the name of the deciding rule, or `None` if no rule applied.
+    /// Returns the name of the rule that decided; `None` if no rule applied.
     pub fn rule(&self, decision: Decision) -> Option<&Arc<str>> {
         let rule = self.rules.get(decision.rule? as usize)?;
         Some(&rule.name)
     }
 
-    /// Reads a caller, usually from a cache. Most requests show a known grant, whose memo spares
-    /// the lookup by all claims.
+    /// Reads a caller's facts, usually from a cache. If the grant is known, its memo saves hashing all claims.
     pub fn subject(&self, subject: &Subject<'_>) -> Arc<KnownSubject> {
-        // Clients with the same grant may differ.
+        // Do not use the memo then, because different clients may share a grant.
         let read = subject.read.filter(|_| !self.reads.client);
         let known = read.and_then(Memo::get::<KnownSubject>);
         let is_ours = |known: &Arc<KnownSubject>| {
@@ -155,7 +154,7 @@ impl Policy {
         known
     }
 
-    /// Decides, usually by one cache lookup without allocation.
+    /// Decides whether the caller may use the target, usually by one cache lookup without allocation.
     pub fn decide(&self, subject: &KnownSubject, target: &Target<'_>) -> Decision {
         let key = DecisionRef {
             subject: subject.number,
@@ -175,8 +174,8 @@ impl Policy {
         decision
     }
 
-    /// Decides: deny wins over ask, and ask over allow. Conditions fail closed: a deny rule still
-    /// denies, an allow rule is skipped, and an ask rule asks about what another rule allows.
+    /// Evaluates all rules: deny wins over ask, and ask over allow. Conditions fail closed: a deny rule still denies,
+    /// an allow rule is skipped, and an ask rule asks before any use that another rule allows.
     fn evaluate(&self, subject: &KnownSubject, target: &Target<'_>) -> Decision {
         let annotations = Annotations::of(target);
         let (mut allowed_by, mut asks_by, mut failed_ask) = (None, None, None);
@@ -242,7 +241,7 @@ struct DecisionRef<'a> {
     catalog: u64,
     kind: TargetKind,
     name: &'a str,
-    /// Set where several pools may use the same name.
+    /// The target's pool, if several pools may use the same name.
     pool: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! A compiled rule.
+//! A compiled policy rule.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl CompiledRule {
     /// Checks and compiles a rule.
     ///
     /// # Errors
-    /// The rule is invalid.
+    /// If the rule is invalid.
     pub(crate) fn compile(rule: &Rule) -> Result<Self, RuleError> {
         let wrong = |reason: &str| RuleError::new(&rule.name, reason);
         if rule.name.is_empty() || rule.name.len() > 128 || rule.name.contains(char::is_control) {
@@ -75,8 +75,8 @@ impl CompiledRule {
             ),
         };
         let uris = match rule.effect == Effect::Deny {
-            // File systems may ignore case and servers decode URIs, so another spelling could reach
-            // a denied resource.
+            // Ignore case and encoding, because file systems and servers may do so. Another spelling could otherwise
+            // reach a denied resource.
             true => Patterns::folded(&rule.resources),
             false => Patterns::of(&rule.resources),
         };
@@ -106,7 +106,7 @@ impl CompiledRule {
     /// Whether the rule at index `at` applies.
     ///
     /// # Errors
-    /// The condition cannot be evaluated.
+    /// If the rule's condition cannot be evaluated.
     pub(crate) fn applies(
         &self,
         at: usize,
@@ -125,7 +125,7 @@ impl CompiledRule {
         if when.reads_target() {
             return when.is_met(subject, target, annotations);
         }
-        // Cached per caller, because the condition does not read the target.
+        // Cached for the caller, because the condition does not read the target.
         let mut failed = None;
         let met = subject.met[at].get_or_init(|| {
             let met = when.is_met(subject, target, annotations);
@@ -142,8 +142,7 @@ impl CompiledRule {
         }
         let lists = [&self.tools, &self.prompts, &self.resources, &self.methods];
         if lists.iter().all(|list| list.is_empty()) {
-            // The effects of an extension's methods are unknown, so only a rule that names them
-            // allows them.
+            // Only a rule that names methods can allow an extension's method, because its effects are unknown.
             return target.kind != TargetKind::Method || self.effect == Effect::Deny;
         }
         let list = match target.kind {
@@ -167,7 +166,7 @@ fn folded(text: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Names in which `*` matches any characters.
+/// Patterns for names, in which `*` matches any characters.
 #[derive(Debug)]
 struct Patterns {
     all: Box<[String]>,

@@ -32,13 +32,13 @@ struct InForce {
     reading: u64,
 }
 
-/// Valid rules from the file that are not in force yet.
+/// Rules that were read from the file but are not in force yet.
 #[derive(Debug)]
 #[must_use = "these rules are not in force yet"]
 pub struct RulesRead(InForce);
 
 impl RulesInForce {
-    /// Reads the rules, or returns `None` if the configuration has no rules and no file.
+    /// Reads the rules. Returns `None` if the configuration has neither rules nor a file.
     ///
     /// # Errors
     ///
@@ -73,14 +73,14 @@ impl RulesInForce {
         self.changed.subscribe()
     }
 
-    /// Rereads the file and returns whether the rules changed. After an error, which is logged, the old rules stay.
-    /// Blocks.
+    /// Reads the file again and puts its rules in force. Returns whether the rules changed. After an error, which is
+    /// logged, the old rules stay. Blocks.
     pub fn reread(&self) -> bool {
         let read = self.read_again().ok().flatten();
         read.is_some_and(|read| self.put_in_force(read))
     }
 
-    /// Rereads the file without putting its rules in force. Returns `None` without a file. Blocks.
+    /// Reads the file again without putting its rules in force. Returns `None` if there is no file. Blocks.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl RulesInForce {
         })))
     }
 
-    /// Puts rules in force, unless later ones are. Returns whether the rules changed.
+    /// Puts rules in force, unless rules that were read later are in force. Returns whether the rules changed.
     pub fn put_in_force(&self, read: RulesRead) -> bool {
         let RulesRead(next) = read;
         let mut current = self.current.write();

@@ -1,4 +1,4 @@
-//! The caller, as rules see it.
+//! The caller, as policy rules see it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,23 +8,23 @@ use serde_json::{Map, Value, json};
 use shoal_ports::Memo;
 use shoal_protocol::RawJson;
 
-/// Expressions that read larger claims fail.
+/// Maximum bytes of claims. Conditions that read larger claims fail.
 pub(crate) const CLAIMS_BYTES: usize = 32 << 10;
 const ENTRIES: usize = 256;
 const CLIENT_BYTES: usize = 8 << 10;
 
-/// A caller's facts that rules may read.
+/// The facts about a caller that rules may read.
 #[derive(Clone, Copy, Default)]
 pub struct Subject<'a> {
-    /// The principal.
+    /// The caller's principal.
     pub principal: &'a str,
     /// The caller's scopes.
     pub scopes: &'a [Arc<str>],
     /// The claims of the caller's token, as a JSON object.
     pub claims: Option<&'a RawJson>,
-    /// `Implementation` of the caller's client.
+    /// The `Implementation` of the caller's client.
     pub client: Option<&'a RawJson>,
-    /// A memo on its grant, if it has one.
+    /// The memo of the caller's grant, if there is a grant.
     pub read: Option<&'a Memo>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The facts that the rules read. Callers that differ only in others are treated alike.
+/// Which facts the rules read. Callers that differ only in other facts get equal decisions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) grant: bool,
@@ -94,17 +94,17 @@ impl Weighter<SubjectKey, Arc<KnownSubject>> for SubjectWeight {
     }
 }
 
-/// A caller as rules see it, read once for many decisions.
+/// A caller whose facts were read, for many decisions.
 #[derive(Debug)]
 pub struct KnownSubject {
-    /// Unique, even across policies.
+    /// A number that no other caller has, even in other policies.
     pub(crate) number: u64,
     pub(crate) policy: u64,
     pub(crate) principal: Box<str>,
     pub(crate) scopes: Box<[Arc<str>]>,
-    /// `None` if the claims are too large.
+    /// The values for conditions. `None` if the caller's claims are too large.
     pub(crate) values: Option<SubjectValues>,
-    /// Results of conditions that read only the caller, by rule.
+    /// Results of conditions that read only the caller, by the rule's index.
     pub(crate) met: Box<[OnceLock<Option<bool>>]>,
 }
 
@@ -128,12 +128,12 @@ impl KnownSubject {
         }
     }
 
-    /// The caller's principal.
+    /// Returns the caller's principal.
     pub fn principal(&self) -> &str {
         &self.principal
     }
 
-    /// A unique number of this caller.
+    /// Returns the unique number of this caller.
     pub fn number(&self) -> u64 {
         self.number
     }

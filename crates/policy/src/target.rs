@@ -1,11 +1,11 @@
-//! The target of a decision.
+//! The tool, prompt, resource or method that a rule decides about.
 
 use serde_json::{Map, Value};
 use shoal_protocol::RawJson;
 
 use crate::config::Hint;
 
-/// A kind of target.
+/// The kinds of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TargetKind {
     /// A tool, by the name that clients use.
@@ -21,7 +21,7 @@ pub enum TargetKind {
 }
 
 impl TargetKind {
-    /// Returns the name that expressions use.
+    /// Returns the name of the kind in expressions.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -33,19 +33,19 @@ impl TargetKind {
     }
 }
 
-/// The target of a decision.
+/// A tool, prompt, resource or method that a caller wants to use.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// The target's kind.
     pub kind: TargetKind,
     /// The target's name.
     pub name: &'a str,
-    /// The target's pool.
+    /// The pool that offers the target.
     pub pool: &'a str,
-    /// The target's listed form, whose `annotations` are read.
+    /// The target as it is listed, from which the `annotations` are read.
     pub item: Option<&'a RawJson>,
-    /// The number of its catalog. Decisions are cached per catalog, because a name may have another
-    /// pool or other annotations in another catalog.
+    /// The number of the catalog that lists the target. Decisions are cached for each catalog, because a name may have
+    /// another pool or other annotations in another catalog.
     pub catalog: u64,
 }
 

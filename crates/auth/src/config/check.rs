@@ -6,10 +6,10 @@ use url::{Host, Url};
 
 use super::{Auth, AuthMode, Dpop, canonical};
 
-/// A setting that cannot be used.
+/// A setting whose value cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSetting {
-    /// The setting, below `auth`.
+    /// The setting's name, below `auth`.
     pub setting: &'static str,
     /// Why the value is wrong.
     pub reason: String,
@@ -24,7 +24,7 @@ impl Auth {
     /// Checks the settings without contacting servers or reading files.
     ///
     /// # Errors
-    /// The first setting that cannot be used.
+    /// The first setting whose value cannot be used.
     pub fn check(&self) -> Result<(), BadSetting> {
         if self.mode != AuthMode::OAuth {
             return self.has_nothing_of_oauth();

@@ -6,7 +6,7 @@ use super::entra;
 use super::issuer::{AskedTokens, Issuer, IssuerKind, Protocol};
 use super::resolved::ResolvedIssuer;
 
-/// A token's client in RFC 9068, OpenID Connect, Okta, and Entra's version 1.0.
+/// The claims that name a token's client: in RFC 9068, OpenID Connect, Okta, and Entra's version 1.0.
 pub(crate) const CLIENT_CLAIMS: [&str; 4] = ["client_id", "azp", "cid", "appid"];
 
 pub(super) struct Defaults {
@@ -39,7 +39,7 @@ const OTHER: Defaults = Defaults {
 impl Defaults {
     pub(super) fn of(kind: Option<IssuerKind>) -> Self {
         match kind {
-            // Users' tokens have `scp`, and applications' tokens have `roles`.
+            // A user's token has `scp`, an application's token has `roles`.
             Some(IssuerKind::Entra) => Self {
                 scope_claims: &["scp", "roles"],
                 ..OTHER
@@ -82,7 +82,7 @@ impl Defaults {
     }
 }
 
-/// Refuses settings that would accept no token of this kind, or every one.
+/// Refuses settings under which Shoal would accept either no token of this kind, or each one.
 pub(super) fn expect_usable(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let url = Url::parse(&resolved.server).map_err(|error| error.to_string())?;
     let path = url.path().trim_end_matches('/');
@@ -134,7 +134,7 @@ fn host_ends(url: &Url, with: &str) -> bool {
     url.host_str().is_some_and(|host| host.ends_with(with))
 }
 
-/// Refuses a client's claim as the audience, because any client would do.
+/// Refuses a claim of the client as the audience if any client would do.
 pub(super) fn expect_bound(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let mut claims = resolved.audience_claims.iter();
     let of_client = claims.find(|claim| CLIENT_CLAIMS.contains(&claim.as_str()));

@@ -1,4 +1,4 @@
-//! An issuer's settings, with the defaults of its kind.
+//! The settings of an issuer, completed with the defaults of its kind.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(crate) struct ResolvedIssuer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tenant {
     pub(crate) name: String,
-    /// Other names in its tokens' `iss`.
+    /// Other names that the tenant's tokens may have in `iss`.
     pub(crate) aliases: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Tenancy {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// Found in the metadata if unset.
+    /// The URL for introspection. `None` to find it in the issuer's metadata.
     pub(crate) endpoint: Option<String>,
     pub(crate) client_id: String,
     pub(crate) client_secret_file: PathBuf,
@@ -61,10 +61,10 @@ impl Asked {
 }
 
 impl Issuer {
-    /// Fills in the defaults of the issuer's kind. `resource` is the default audience.
+    /// Completes the settings with the defaults of the issuer's kind. `resource` is the default audience.
     ///
     /// # Errors
-    /// The issuer cannot be used, or would accept no token.
+    /// If the issuer cannot be used, or no token would be accepted.
     pub(crate) fn resolved(&self, resource: &str) -> Result<ResolvedIssuer, String> {
         let name = match self.issuer.is_empty() {
             true => Defaults::of(self.issuer_kind).issuer,

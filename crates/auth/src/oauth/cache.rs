@@ -1,4 +1,4 @@
-//! Verified tokens, so that each signature is checked only once.
+//! Caches verified tokens, so that each signature is checked once.
 
 use foldhash::fast::RandomState;
 use quick_cache::Weighter;
@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use super::claims::Verified;
 
-/// Approximate bytes besides the claims, and of an average entry.
+/// Approximate bytes of an entry besides its claims, and of an average entry.
 const ENTRY: usize = 512;
 const AVERAGE: usize = 2 << 10;
 
-/// Verified tokens, of which those in use stay longest.
+/// Verified tokens. If room is short, those in use stay longest.
 pub(crate) struct VerifiedTokens(Cache<TokenDigest, Verified, Bytes, RandomState>);
 
 #[derive(Clone)]
@@ -20,7 +20,7 @@ struct Bytes;
 
 impl Weighter<TokenDigest, Verified> for Bytes {
     fn weight(&self, _: &TokenDigest, verified: &Verified) -> u64 {
-        // Scopes are slices of the claims, or come from the configuration.
+        // Scopes need no room of their own: they are slices of the claims or of the configuration.
         let claims = verified.grant.claims.as_bytes().len();
         u64::try_from(2 * claims + ENTRY).unwrap_or(u64::MAX)
     }
@@ -43,7 +43,7 @@ impl VerifiedTokens {
         if now < known.until {
             return Some(known);
         }
-        // Conditional, because a newer entry may have replaced the expired one.
+        // Check again, because a newer entry may have replaced the expired one.
         self.0.remove_if(token, |known| known.until <= now);
         None
     }

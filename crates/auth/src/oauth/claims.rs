@@ -20,9 +20,9 @@ use crate::oauth::scopes::Scopes;
 use crate::oauth::unique::Unique;
 use crate::refused;
 
-/// Maximum bytes of claims.
+/// Maximum bytes of a token's claims.
 pub(crate) const CLAIMS: usize = 16 << 10;
-/// A later expiry is cut to this, within the clock's range.
+/// The latest expiry, from now, that the clock can represent. A later one is cut to it.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 #[derive(Clone, Debug)]
@@ -33,19 +33,19 @@ pub(crate) struct Verified {
     pub(crate) until: Instant,
 }
 
-/// A token's key or certificate, by SHA-256 in base64url (RFC 7800).
+/// The key or certificate that a token is bound to, by SHA-256 in base64url (RFC 7800).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
-    /// Proved in each request (RFC 9449).
+    /// A key, which each request must prove (RFC 9449).
     Key(String),
-    /// Of the connection (RFC 8705).
+    /// The certificate of the client's connection (RFC 8705).
     Certificate(String),
 }
 
 pub(crate) struct ClaimRules {
     issuer: ResolvedIssuer,
     names: IssuerNames,
-    /// Principals' names begin with their issuer, so that they differ between issuers.
+    /// Whether the names of principals begin with their issuer, so that names of different issuers differ.
     is_qualified: bool,
     skew: Duration,
     cached_for: Duration,
@@ -55,7 +55,7 @@ pub(crate) struct ClaimRules {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     ByToken,
-    /// The answer need not repeat the issuer or the expiry.
+    /// The issuer's own answer, which may lack issuer and expiry.
     ByIssuer,
 }
 
@@ -81,13 +81,13 @@ impl ClaimRules {
         &self.names
     }
 
-    /// Finds a token's tenant if several tenants share the keys.
+    /// Returns the token's tenant if several tenants share the keys.
     pub(crate) fn tenant(&self, iss: &str) -> Option<&str> {
         let tenant = self.names.named(iss)?;
         self.issuer.has_several_tenants.then_some(&**tenant)
     }
 
-    /// Checks trusted claims by this machine's clock.
+    /// Reads trusted claims and checks them by this machine's clock.
     ///
     /// # Errors
     /// The first claim that is wrong.
@@ -95,10 +95,10 @@ impl ClaimRules {
         self.read_at(text, told, since_epoch())
     }
 
-    /// Checks whether a token with these untrusted claims could be valid now.
+    /// Checks that a token with these untrusted claims could be valid now.
     ///
     /// # Errors
-    /// The token is expired, not valid yet, or unreadable.
+    /// If the token is expired, not valid yet, or unreadable.
     pub(crate) fn expect_unexpired(&self, text: &[u8]) -> Result<(), TokenFault> {
         let Unique(claims) = serde_json::from_slice(text).map_err(unreadable)?;
         let until = self.expect_in_time(&claims, Told::ByIssuer, since_epoch());
@@ -114,7 +114,7 @@ impl ClaimRules {
         audience::expect(&self.issuer, &claims)?;
         let until = self.expect_in_time(&claims, told, now)?;
         let believed = Instant::now() + self.cached_for;
-        // An issuer has no fragment, so the first # ends its name.
+        // An issuer's URL has no fragment, so the first # ends the issuer.
         let qualifier = match self.is_qualified {
             true => format!("{issuer}#"),
             false => String::new(),
@@ -184,7 +184,7 @@ impl ClaimRules {
                 Told::ByToken => Err(refused::claim(TokenFault::Claims, "exp", None, DATE)),
             };
         };
-        // Keeps fractions of a second, which the monotonic clock has too.
+        // Keep fractions of a second, because the monotonic clock has them too.
         let left = date("exp", end)?
             .saturating_add(self.skew)
             .saturating_sub(now);
@@ -214,7 +214,7 @@ impl ClaimRules {
     }
 }
 
-/// Adds a missing issuer.
+/// Adds the issuer to claims that lack it.
 fn told_further(
     text: &[u8],
     mut claims: Map<String, Value>,
@@ -236,7 +236,7 @@ fn since_epoch() -> Duration {
     now.unwrap_or_default()
 }
 
-/// Refuses more than one binding, and one that cannot be checked.
+/// Returns what the token is bound to. Refuses several bindings, and a binding that Shoal cannot check.
 fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
     let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Checks that a caller has its token's key, by a proof (RFC 9449), or certificate (RFC 8705).
+//! Checks that a caller has the key (RFC 9449) or the certificate (RFC 8705) of its token.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,7 +18,7 @@ use crate::config::{Auth, Dpop, SigningAlgorithm};
 
 const PROOF: usize = 4 << 10;
 const NAME: usize = 256;
-/// Maximum age besides the clock skew, for transport and waiting.
+/// Maximum age of a proof besides the clock skew, for transport and waiting.
 const FRESH: Duration = Duration::from_secs(60);
 pub(crate) const ALGORITHMS: [SigningAlgorithm; 4] = [
     SigningAlgorithm::ES256,
@@ -56,10 +56,10 @@ impl Possession {
         }
     }
 
-    /// Checks how a verified token is shown.
+    /// Checks that the request proves the token's binding.
     ///
     /// # Errors
-    /// The token is bound without a valid proof, or must be bound.
+    /// If the token is bound and the proof is missing or invalid, or if the token must be bound and is not.
     pub(crate) fn check(
         &self,
         verified: &Verified,
@@ -68,7 +68,7 @@ impl Possession {
     ) -> Result<(), AuthError> {
         let scheme = shown.token.map(|(scheme, _)| scheme);
         let Some(Binding::Key(bound_to)) = &verified.binding else {
-            // The DPoP scheme is wrong for a token without a key.
+            // Refuse the DPoP scheme for a token without a key.
             return match (self.mode, scheme, &verified.binding) {
                 (Dpop::Required, ..) | (_, Some(Scheme::Dpop), _) => {
                     Err(AuthError::Token(TokenFault::Unbound))
@@ -92,11 +92,11 @@ impl Possession {
             thumbprint,
             name: &claims.jti,
             date: seconds(claims.iat),
-            // The clock may be set back by as much as the skew.
+            // Remember the proof longer, because the clock may be set back by as much as the skew.
             left: seconds(left) + self.skew,
         };
-        // Before quotas: a refused request is sent again with a new proof, and this one must stay
-        // invalid.
+        // Remember the proof even if a quota refuses the request, because the client makes a new proof for its retry,
+        // and this one must not work again.
         match self.replays.show(&verified.principal, proof) {
             Shown::First => Ok(()),
             Shown::Again => Err(AuthError::Proof(ProofFault::Replayed)),
@@ -148,7 +148,7 @@ impl Possession {
         Ok((thumbprint, claims))
     }
 
-    /// Whether the proof names the public URL. The request's own host is ignored.
+    /// Whether the proof is for this server's public URL. The request's own host does not count.
     fn is_of(&self, htu: &str, path: &str) -> bool {
         let Ok(mut named) = Url::parse(htu) else {
             return false;
@@ -157,7 +157,7 @@ impl Possession {
         named.set_fragment(None);
         let mut due = self.resource.clone();
         if path != self.path {
-            // A proxy that strips a prefix does so for other paths too.
+            // A proxy may strip a prefix of the public path, which then holds for other paths too.
             let public = due.path().strip_suffix(self.path.as_str()).unwrap_or("");
             due.set_path(&format!("{public}{path}"));
         }

@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 
 type Attempt<V> = Shared<BoxFuture<'static, V>>;
 
-/// Running attempts. Each runs while it has waiters, who all get its outcome, even a failure.
+/// Running attempts by key. Each runs as long as requests wait for it. All of them get its outcome, even a failure.
 pub(crate) struct Flights<K, V>(Arc<Mutex<Open<K, V>>>)
 where
     V: Clone;
 
 struct Open<K, V: Clone> {
     attempts: HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>,
-    /// Tells successive attempts of a key apart.
+    /// Counts attempts, to tell successive attempts of a key apart.
     begun: u64,
 }
 
@@ -64,7 +64,7 @@ impl<K, V: Clone> Default for Flights<K, V> {
     }
 }
 
-/// Removes an attempt when it ends or loses its waiters.
+/// Removes an attempt that has ended or that no request waits for.
 struct Landing<K: Eq + Hash, V: Clone> {
     open: Arc<Mutex<Open<K, V>>>,
     key: K,
@@ -74,7 +74,7 @@ struct Landing<K: Eq + Hash, V: Clone> {
 impl<K: Eq + Hash, V: Clone> Drop for Landing<K, V> {
     fn drop(&mut self) {
         let attempts = &mut self.open.lock().attempts;
-        // The key's next attempt may have begun already.
+        // Compare the numbers, because the key's next attempt may have begun.
         if (attempts.get(&self.key)).is_some_and(|(number, _)| *number == self.number) {
             attempts.remove(&self.key);
         }

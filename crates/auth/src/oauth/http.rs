@@ -1,4 +1,4 @@
-//! Requests to an authorization server, limited in time and size.
+//! Sends requests to an authorization server, limited in time and size.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::config::{Issuer, ResolvedIssuer, asked_url};
 
 /// Maximum bytes of a document. 70 keys with their certificates need half of it.
 pub(crate) const DOCUMENT: usize = 1 << 20;
-/// Some servers begin with it, although JSON forbids it (RFC 8259, 8.1).
+/// Some servers put it before JSON, although that is forbidden (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const SHOWN: usize = 200;
 const IDLE: Duration = Duration::from_secs(90);
@@ -27,7 +27,7 @@ pub(crate) struct HttpAsker {
     timeout: Duration,
 }
 
-/// The reason for a missing answer, without anything that was sent.
+/// Why there is no answer. Contains nothing that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoAnswer {
     #[error("{0}")]
@@ -39,10 +39,10 @@ pub(crate) enum NoAnswer {
 }
 
 impl HttpAsker {
-    /// Prepares requests to this issuer's server.
+    /// Prepares requests to the issuer's server.
     ///
     /// # Errors
-    /// A fault in the certificates.
+    /// A fault in the certificates of authorities.
     pub(crate) fn new(
         issuer: &Issuer,
         resolved: &ResolvedIssuer,
@@ -59,7 +59,7 @@ impl HttpAsker {
             connect_timeout: timeout,
             timeout: Some(timeout),
             connection_idle: IDLE,
-            // Secrets are not redirected, and documents follow at most one redirect.
+            // Redirects are off here, because secrets must not follow them. `get` follows one itself.
             redirects: Redirects::None,
         };
         let named = Named::These(named.filter_map(|url| url.parse().ok()).collect());
@@ -74,7 +74,7 @@ impl HttpAsker {
         asked_url(text, self.allow_http).map_err(NoAnswer::Failed)
     }
 
-    /// Follows at most one redirect, on the same origin.
+    /// Fetches a document. Follows at most one redirect, on the same origin.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, NoAnswer> {
         let reading = tokio::time::timeout(self.timeout, self.read(url));
         let late = |_| NoAnswer::Failed("no answer in time".to_owned());

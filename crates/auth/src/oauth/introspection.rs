@@ -1,4 +1,4 @@
-//! Asks the issuer about a token (RFC 7662, or Google's token information).
+//! Asks an issuer about tokens (RFC 7662, or Google's token information).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::refused;
 
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
-/// Concurrent questions, for tokens that were active before and for others.
+/// Maximum concurrent questions: for tokens that were active before, and for all others.
 const KNOWN_AT_A_TIME: usize = 32;
 const OTHERS_AT_A_TIME: usize = 32;
 const REFUSALS: usize = 4096;
@@ -49,7 +49,7 @@ struct AskedIssuer {
     rules: Arc<ClaimRules>,
     endpoint: Mutex<Option<(String, Instant)>>,
     finding: Flights<(), Result<String, NoAnswer>>,
-    /// Made-up tokens cannot take these places.
+    /// Places for questions about known tokens. Tokens that a caller made up cannot take them.
     of_known: Semaphore,
     of_others: Semaphore,
     known: ByToken<()>,
@@ -63,7 +63,7 @@ struct Active {
 }
 
 impl Introspector {
-    /// Puts active tokens into `verified`.
+    /// Prepares questions to the issuer. Active tokens are put into `verified`.
     pub(crate) fn new(
         http: HttpAsker,
         issuer: &ResolvedIssuer,
@@ -90,8 +90,8 @@ impl Introspector {
         }
     }
 
-    /// Returns the issuer's answer, which concurrent requests share. `claims` are the token's own
-    /// if it is a JWT. Cancel safe.
+    /// Asks the issuer about a token. Concurrent requests share one answer. `claims` are those in the token if it is a
+    /// JWT. Cancel safe.
     pub(crate) async fn ask(
         &self,
         token: &str,
@@ -120,7 +120,7 @@ impl AskedIssuer {
     }
 
     fn expect_issued(&self, token: &str, claims: Option<&[u8]>) -> Result<(), TokenFault> {
-        // RFC 6750, 2.1.
+        // The syntax of a bearer token (RFC 6750, 2.1).
         let text = token.trim_end_matches('=');
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
         if text.is_empty() || !text.bytes().all(allowed) {
@@ -130,7 +130,7 @@ impl AskedIssuer {
     }
 
     async fn find_out(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
-        // Another attempt may have ended after the caller's check.
+        // Look again, because another attempt may have ended after the caller looked.
         if let Some(known) = self.verified.get(&digest, Instant::now()) {
             return Ok(known);
         }
@@ -196,7 +196,7 @@ impl AskedIssuer {
         }
     }
 
-    /// Encodes name and secret for `Authorization: Basic` (RFC 6749, 2.3.1).
+    /// Returns Shoal's client name and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
     fn client(&self) -> Result<(String, String), String> {
         let file = &self.asked.client_secret_file;
         let secret = read_text(file, LONGEST_SECRET);

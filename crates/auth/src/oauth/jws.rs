@@ -1,5 +1,4 @@
-//! Parses a token in the compact form (RFC 7515). Its claims are untrusted until its signature is
-//! checked.
+//! Parses a token in the compact form (RFC 7515). Its claims are untrusted until the signature is checked.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -24,7 +23,8 @@ pub(crate) struct Header {
     pub(crate) kid: Option<String>,
     #[serde(default)]
     pub(crate) typ: Option<String>,
-    /// Shoal supports no critical headers, so it refuses tokens with one (RFC 7515, 4.1.11).
+    /// The headers that a reader must support. Shoal supports none, so it refuses a token with this member (RFC 7515,
+    /// 4.1.11).
     #[serde(default, deserialize_with = "whatever")]
     pub(crate) crit: Option<Value>,
     #[serde(default)]
@@ -52,7 +52,7 @@ impl<'a> Jws<'a> {
         allowed.contains(&algorithm).then_some(algorithm)
     }
 
-    /// Whether the type is allowed, in lower case and without `application/`.
+    /// Whether the token's type is one of `types`, given in lower case and without `application/`.
     pub(crate) fn is_of_type(&self, types: &[&str]) -> bool {
         let typ = self.header.typ.as_deref().unwrap_or("jwt");
         let typ = typ.to_ascii_lowercase();
@@ -73,7 +73,7 @@ impl<'a> Jws<'a> {
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        // serde would also read a struct from a list.
+        // Check this, because serde would also read a struct from a list.
         let is_object = self.payload.trim_ascii_start().first() == Some(&b'{');
         is_object.then(|| serde_json::from_slice(&self.payload).ok())?
     }

@@ -1,7 +1,6 @@
 //! Fetches and caches the keys of an issuer.
 //!
-//! One task fetches for all waiting requests. An unknown key triggers an early fetch, at most once
-//! per interval.
+//! One task fetches for all requests that wait. An unknown key causes an early fetch, at most once per interval.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use super::http::{HttpAsker, NoAnswer};
 use super::keys::KeySet;
 use super::metadata::{Endpoint, discover};
 
-/// Maximum waiting requests. Their callers are not authenticated yet.
+/// Maximum requests that wait for a fetch, because their callers are not authenticated yet.
 const WAITING: usize = 256;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -25,7 +24,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct KeyConfig {
     pub(crate) issuer: String,
     pub(crate) described_as: String,
-    /// Found in the metadata if unset.
+    /// The URL of the keys. `None` to find it in the issuer's metadata.
     pub(crate) jwks_url: Option<String>,
     pub(crate) refresh: Duration,
     pub(crate) interval: Duration,
@@ -33,7 +32,7 @@ pub(crate) struct KeyConfig {
     pub(crate) timeout: Duration,
 }
 
-/// An issuer's keys. Dropping them ends the fetching.
+/// The keys of one issuer. Fetching ends when this is dropped.
 pub(crate) struct KeySource {
     config: KeyConfig,
     known: watch::Receiver<Known>,
@@ -64,7 +63,7 @@ impl Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoKeys {
     Unknown,
-    /// The issuer is unreachable, or was not asked recently.
+    /// The issuer could not be reached, or may not be asked again so soon.
     Away,
 }
 
@@ -86,10 +85,10 @@ impl KeySource {
         self.known.borrow().clone()
     }
 
-    /// Returns the keys and the count of fetches. Waits for the process's first fetch. Cancel safe.
+    /// Returns the keys and the number of fetches so far. Waits for the first fetch. Cancel safe.
     ///
     /// # Errors
-    /// There are no keys, or they are too old.
+    /// If there are no keys, or they are too old.
     pub(crate) async fn keys(&self) -> Result<(Arc<KeySet>, u64), NoKeys> {
         if self.known.borrow().attempts == 0 {
             self.newer(0).await?;
@@ -104,10 +103,10 @@ impl KeySource {
         keys.map(|keys| (keys, known.attempts)).ok_or(NoKeys::Away)
     }
 
-    /// Returns the next fetch's keys, for a token whose key was missing after attempt `seen`.
+    /// Fetches keys for a token whose key was missing after fetch number `seen`, and returns them.
     ///
     /// # Errors
-    /// The keys were fetched recently, or cannot be fetched.
+    /// If the keys were fetched recently, or cannot be fetched.
     pub(crate) async fn newer(&self, seen: u64) -> Result<Arc<KeySet>, NoKeys> {
         let mut known = self.known.clone();
         {
@@ -125,7 +124,7 @@ impl KeySource {
         if known.borrow().attempts == seen {
             let _waiting = self.waiting.try_acquire().map_err(|_| NoKeys::Away)?;
             self.wanted.notify_one();
-            // Longer than a fetch, which may include the metadata.
+            // A fetch may include the metadata, so it can take several requests.
             let within = self.config.timeout * 4;
             let fetched = tokio::time::timeout(within, known.changed()).await;
             fetched
@@ -140,7 +139,7 @@ impl KeySource {
 }
 
 async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wanted: Arc<Notify>) {
-    // An unreachable server gets pauses.
+    // Pauses between attempts while the server cannot be reached.
     let mut pauses = Backoff::new(FIRST_PAUSE, config.interval.max(FIRST_PAUSE));
     loop {
         let began = Instant::now();
@@ -175,7 +174,7 @@ async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wa
                 pauses.pause()
             }
         };
-        // This fetch also answers requests that came while it ran.
+        // This fetch also serves requests that came while it ran.
         let _ = wanted.notified().now_or_never();
         told.send_modify(|known| {
             known.attempts += 1;

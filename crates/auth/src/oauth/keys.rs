@@ -1,4 +1,4 @@
-//! The keys of an issuer (RFC 7517).
+//! Reads the keys of an issuer (RFC 7517).
 
 use jsonwebtoken::DecodingKey;
 use serde::Deserialize;
@@ -8,14 +8,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{SigningAlgorithm, same};
 
-/// Maximum keys. Most issuers have a few, multi-tenant issuers 70 or more.
+/// Maximum keys of an issuer. Most have a few, multi-tenant issuers 70 or more.
 pub(crate) const MOST_KEYS: usize = 256;
 /// Maximum signature checks per token, because any caller can cause them.
 const CANDIDATES: usize = 128;
 const OF_ONE_ID: usize = 4;
 const ANY_TENANT: &str = "{tenantid}";
 
-/// A JSON key. Only the type is read of unsupported keys.
+/// A key as JSON. Of an unsupported key, only the type is read.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Jwk {
     kty: String,
@@ -37,10 +37,10 @@ pub(crate) struct Jwk {
     x: Option<String>,
     #[serde(default)]
     y: Option<String>,
-    /// Set if tenants share the keys. Microsoft's unregistered member.
+    /// The tenant of the key, if tenants share the keys: Microsoft's unregistered member.
     #[serde(default)]
     issuer: Option<Value>,
-    /// Present only in a mistakenly published private key.
+    /// The private part, which is present only if the issuer published it by mistake.
     #[serde(default)]
     d: Option<String>,
 }
@@ -62,7 +62,7 @@ enum KeyKind {
 }
 
 impl PublicKey {
-    /// Converts a JWK. Symmetric keys are refused.
+    /// Converts a JWK. Refuses symmetric keys.
     pub(crate) fn of(jwk: &Jwk) -> Option<Self> {
         let verifies = |operations: &Vec<String>| operations.iter().any(|one| one == "verify");
         if jwk
@@ -132,7 +132,7 @@ impl Jwk {
         self.d.is_some()
     }
 
-    /// Computes the thumbprint of RFC 7638.
+    /// Computes the key's thumbprint (RFC 7638).
     pub(crate) fn thumbprint(&self) -> Option<[u8; 32]> {
         let text = |part: &Option<String>| serde_json::to_string(part.as_ref()?).ok();
         let canonical = match self.kty.as_str() {
@@ -170,10 +170,10 @@ struct Document<'a> {
 }
 
 impl KeySet {
-    /// Skips unsupported and unreadable keys, because an issuer may have newer kinds.
+    /// Reads a document of keys. Skips unsupported and unreadable keys, because an issuer may have newer kinds.
     ///
     /// # Errors
-    /// The whole document is unusable.
+    /// If the whole document cannot be used.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document<'_> = serde_json::from_slice(text)
             .map_err(|_| "the document is not a JSON Web Key Set".to_owned())?;
@@ -193,8 +193,8 @@ impl KeySet {
         self.keys.len()
     }
 
-    /// Finds the keys with the token's key id, or those without an id. `tenant` is the token's
-    /// tenant if tenants share the keys.
+    /// Returns the keys that may have signed a token: those with its key id, and those without an id. `tenant` is the
+    /// token's tenant if tenants share the keys.
     pub(crate) fn candidates(
         &self,
         kid: Option<&str>,
@@ -217,6 +217,6 @@ impl KeySet {
 
 pub(crate) struct Candidates<'k> {
     pub(crate) keys: Vec<&'k PublicKey>,
-    /// Excludes all other keys.
+    /// Whether some of the keys have the token's key id.
     pub(crate) are_named: bool,
 }

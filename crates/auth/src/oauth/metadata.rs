@@ -1,4 +1,4 @@
-//! The metadata of an authorization server (RFC 8414, OpenID Connect Discovery).
+//! Reads the metadata of an authorization server (RFC 8414, OpenID Connect Discovery).
 
 use serde_json::{Map, Value};
 use shoal_ports::shown;
@@ -25,11 +25,10 @@ impl Endpoint {
     }
 }
 
-/// Finds a URL in an issuer's metadata, which must name `described_as`. Documents at other places
-/// are ignored.
+/// Finds a URL in the issuer's metadata. Ignores a document that names another issuer than `described_as`.
 ///
 /// # Errors
-/// The answers of all places.
+/// The answers of all places where the metadata may be.
 pub(crate) async fn discover(
     http: &HttpAsker,
     issuer: &str,
@@ -60,7 +59,7 @@ async fn search(
                 Ok(found) => return Ok(found),
                 Err(why) => why,
             },
-            // All places are on one server.
+            // Stop here, because all places are on one server.
             Err(NoAnswer::Unreachable(why)) => {
                 said.push(format!("{place}: {why}"));
                 break;
@@ -83,7 +82,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     let text = |member: &str| metadata.get(member).and_then(Value::as_str);
     match text("issuer") {
         Some(named) if same(named, issuer) => {}
-        // One path of a host must not speak for another (RFC 8414, 3.3).
+        // A document at one path of a host must not describe the issuer of another path (RFC 8414, 3.3).
         Some(other) => {
             let other = shown(other, SHOWN);
             return Err(format!("it has the metadata of another issuer, {other:?}"));
@@ -95,7 +94,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     found.ok_or_else(|| format!("it has metadata without `{member}`"))
 }
 
-/// Lists the possible URLs in the specification's order.
+/// Returns the URLs where the metadata may be, in the order of the specification.
 fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![

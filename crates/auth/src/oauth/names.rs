@@ -1,4 +1,4 @@
-//! The issuer's names in tokens.
+//! Finds the issuer that a token names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::config::{ResolvedIssuer, canonical};
 
 pub(crate) struct IssuerNames {
-    /// Issuers by their possible `iss`.
+    /// Issuers by the values that their tokens may have in `iss`.
     by_claim: HashMap<String, Arc<str>>,
-    /// The issuer of a token without `iss`.
+    /// The issuer of tokens without `iss`, if there is only one issuer.
     sole: Option<Arc<str>>,
     listed: String,
 }

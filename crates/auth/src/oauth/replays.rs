@@ -1,4 +1,4 @@
-//! Remembers shown proofs as long as they could be replayed.
+//! Remembers the proofs that callers have sent, as long as they could be replayed.
 //!
 //! A proof's date is signed, so a replay has the same date. Proofs are kept in slices by date. Each
 //! proof belongs to one slice, and a slice is dropped when all of its proofs have expired.
@@ -15,18 +15,18 @@ use parking_lot::Mutex;
 use shoal_ports::Principal;
 use tokio::time::Instant;
 
-/// The time span of a slice.
+/// The time that a slice covers.
 pub(crate) const SLICE: Duration = Duration::from_secs(10);
-/// Approximate bytes of a proof, and of a principal.
+/// Approximate bytes that a proof takes, and that a principal takes.
 const PROOF: usize = 24;
 const OWNER: usize = 80;
-/// The divisor for one principal's share of the free memory.
+/// A principal may hold this fraction (one over it) of the free memory.
 const PART: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proof<'a> {
     pub(crate) thumbprint: [u8; 32],
-    /// The proof's id.
+    /// The id that the client gave the proof.
     pub(crate) name: &'a str,
     pub(crate) date: Duration,
     pub(crate) left: Duration,
@@ -34,7 +34,7 @@ pub(crate) struct Proof<'a> {
 
 pub(crate) struct Replays {
     most_bytes: usize,
-    /// Randomly keyed, so that callers cannot cause collisions.
+    /// Hashes with a random key, so that callers cannot cause collisions.
     hasher: RandomState,
     seen: Mutex<Seen>,
 }
@@ -49,7 +49,7 @@ struct Seen {
 struct Slice {
     proofs: HashSet<u64, Fast>,
     bytes_of: HashMap<u64, usize, Fast>,
-    /// By the monotonic clock.
+    /// When all proofs of the slice have expired, by the monotonic clock.
     until: Instant,
 }
 
@@ -57,7 +57,7 @@ struct Slice {
 pub(crate) enum Shown {
     First,
     Again,
-    /// A proof that cannot be remembered must be refused.
+    /// There is no room to remember the proof, so it must be refused.
     Full,
 }
 

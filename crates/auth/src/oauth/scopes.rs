@@ -25,7 +25,7 @@ impl Scopes {
         }
     }
 
-    /// Returns a token's scopes, with implied ones.
+    /// Returns a token's scopes, and those that they imply.
     pub(crate) fn granted<'s>(&'s self, of_token: Vec<&'s str>) -> Box<[Arc<str>]> {
         let mut granted = BTreeSet::new();
         let mut next: Vec<&str> = of_token.into_iter().take(MOST).collect();
@@ -42,7 +42,8 @@ impl Scopes {
         expect(grant, self.required.iter().collect())
     }
 
-    /// Checks a tool call. The error names all missing scopes, so that a client authorizes once.
+    /// Checks that a grant covers a tool call. The error names all missing scopes, so that the client asks for them at
+    /// once.
     pub(crate) fn expect_for(
         &self,
         grant: &Grant,

@@ -1,4 +1,4 @@
-//! JSON objects without duplicate members.
+//! Reads JSON objects that must not repeat a member.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Refuses duplicate members, because readers disagree on which one counts.
+/// An object. Reading fails if it repeats a member, because readers disagree on which one counts.
 pub(crate) struct Unique(pub(crate) Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Unique {

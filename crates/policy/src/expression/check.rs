@@ -5,10 +5,10 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::ExpressionError;
 
-/// Maximum nesting of macros. The collections that they walk are limited as well.
+/// Maximum nesting of macros such as `all`, because each multiplies the cost.
 const DEEPEST: usize = 2;
 const LONGEST_PATTERN: usize = 256;
-/// Each level takes stack during evaluation, especially in an unoptimised build.
+/// Maximum nesting of an expression, because each level takes stack in its evaluation, most in an unoptimised build.
 const LEVELS: usize = 24;
 
 const VARIABLES: &[&str] = &[
@@ -30,7 +30,7 @@ const TARGET: &[&str] = &[
     "idempotent",
     "open_world",
 ];
-/// Functions in source form, because macros have been expanded.
+/// The functions that conditions may call. Macros are expanded before the check.
 const FUNCTIONS: &[&str] = &[
     "size",
     "contains",
@@ -206,7 +206,7 @@ impl<'p> Check<'p> {
         Err(self.wrong(id, reason))
     }
 
-    /// Requires a literal, because a client's pattern could take long to compile.
+    /// Checks that a pattern is a literal, because a pattern from a client could take long to compile.
     fn pattern(&self, id: u64, pattern: Option<&IdedExpr>) -> Result<(), ExpressionError> {
         let Some(Expr::Literal(LiteralValue::String(text))) = pattern.map(|it| &it.expr) else {
             return Err(self.wrong(id, "the pattern of matches must be a string literal"));
@@ -223,7 +223,7 @@ impl<'p> Check<'p> {
         compiled.map(drop).map_err(unusable)
     }
 
-    /// Refuses an expression that cannot be boolean. Claims have types only at evaluation.
+    /// Refuses an expression that cannot be true or false. The types of claims are known only at evaluation.
     fn condition(&self, node: &IdedExpr) -> Result<(), ExpressionError> {
         let is_condition = match &node.expr {
             Expr::Literal(literal) => matches!(literal, LiteralValue::Boolean(_)),

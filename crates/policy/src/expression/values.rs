@@ -1,4 +1,4 @@
-//! The CEL values that expressions read.
+//! The values that CEL conditions read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::Checked;
 use crate::subject::KnownSubject;
 use crate::target::{Annotations, Target};
 
-/// Adds only the values that the expression reads.
+/// Adds the values that the condition reads, and no others.
 ///
 /// # Errors
-/// The caller's claims are too large.
+/// If the caller's claims are too large.
 pub(super) fn add(
     context: &mut Context<'_, '_>,
     reads: Checked,

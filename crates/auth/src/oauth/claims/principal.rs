@@ -9,10 +9,10 @@ use crate::refused;
 
 /// Maximum bytes of a principal's name.
 const LONGEST: usize = 512;
-/// A token with one of these is not its client's own.
+/// Claims that show that a user logged in, so that the token is not its client's own.
 const LOGIN_CLAIMS: [&str; 3] = ["sid", "session_state", "auth_time"];
 
-/// Reads the first of these claims that the token has. `qualifier` is a prefix.
+/// Reads the principal from the first of the claims `by` that the token has. `qualifier` goes before the name.
 pub(super) fn of(
     claims: &Map<String, Value>,
     by: &[String],
@@ -41,7 +41,7 @@ pub(super) fn of(
         refused::claim(TokenFault::Claims, claim, Some(value), expected)
     };
     let text = name(value).ok_or_else(wrong)?;
-    // A name from one claim must not look like a name from another.
+    // Add the claim's name, because names from different claims must differ.
     let name = match at {
         0 if by.iter().any(|other| is_named_by(&text, other)) => return Err(wrong()),
         0 => format!("{qualifier}{text}"),
@@ -60,7 +60,7 @@ fn is_named_by(text: &str, claim: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// Refuses a user's token, because all users of the client would share one principal.
+/// Refuses a user's token if the principal is the client, because all its users would share one principal.
 fn expect_nobody_logged_in(claims: &Map<String, Value>, by: &[String]) -> Result<(), TokenFault> {
     let login = LOGIN_CLAIMS
         .into_iter()
