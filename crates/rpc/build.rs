@@ -14,7 +14,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed={INCLUDE}/shoal");
     let files = protox::compile(CONTRACTS, [INCLUDE])?;
     tonic_prost_build::configure()
-        // Payloads are slices instead of copies.
         .bytes(".")
         // Boxed, so that the smaller frames stay small in queues.
         .boxed(".shoal.worker.v1.NodeFrame.frame.start")

@@ -171,14 +171,12 @@ impl AccessTokens {
         }
         let malformed = |_| AuthError::Token(refused::token("bytes that are not text"));
         let token = str::from_utf8(token).map_err(malformed)?;
-        // Boxed, because few requests need its size.
         Box::pin(self.verify(token, digest)).await
     }
 
     async fn verify(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
         let fault = AuthError::Token;
         let Some(jws) = Jws::of(token) else {
-            // A token that does not name its issuer is sent to one issuer only.
             let mut issuers = self.issuers.iter().filter(|issuer| issuer.takes_opaque);
             let asked = issuers.find_map(|issuer| issuer.asked.as_ref());
             let asked = asked.ok_or_else(|| fault(not_signed(token)))?;

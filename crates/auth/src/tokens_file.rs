@@ -138,7 +138,6 @@ mod tests {
             format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n")
         };
         let text: String = entries.iter().map(entry).collect();
-        // Replaces the file, as editors and Kubernetes do.
         let next = file.with_extension("next");
         std::fs::write(&next, text).unwrap();
         std::fs::rename(&next, file).unwrap();
@@ -160,7 +159,6 @@ mod tests {
             .unwrap_or_else(|_| panic!("{token}: not {due:?}"));
     }
 
-    /// A pipe or a device could block the reader.
     #[cfg(unix)]
     #[tokio::test(start_paused = true)]
     async fn the_file_is_watched_on_after_something_that_cannot_be_read() {

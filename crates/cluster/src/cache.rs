@@ -25,7 +25,6 @@ struct Remembered {
 }
 
 impl OwnerCache {
-    /// Makes a cache that trusts an owner for `believed_for`, and keeps it for `kept_for` more.
     pub(crate) fn new(capacity: usize, believed_for: Duration, kept_for: Duration) -> Self {
         let kept_for = believed_for.saturating_add(kept_for);
         Self {
@@ -53,7 +52,6 @@ impl OwnerCache {
         self.forget_old(since);
     }
 
-    /// Removes old entries. Called on insert, because only inserts make the cache grow.
     fn forget_old(&self, now: Instant) {
         if let Some(mut next_look) = self.next_look.try_lock()
             && *next_look <= now

@@ -251,7 +251,6 @@ impl Fleet {
     }
 }
 
-/// Returns the nodes after `me` in the order of IDs, beginning again after the last.
 fn following(me: &NodeId, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
     nodes.retain(|id| id != me);
     nodes.sort_by_cached_key(|id| (id < me, id.clone()));

@@ -84,7 +84,6 @@ struct MembersInner {
     lease: Mutex<LeaseClock>,
     failing: Mutex<Option<String>>,
     certainty: Certainty,
-    /// Wakes the check of ownership, because other nodes may have claimed sessions.
     doubted: Notify,
     refresh_now: Notify,
     waiting: AtomicUsize,
@@ -132,7 +131,6 @@ impl Members {
             tasks: TaskTracker::new(),
             counted: Mutex::default(),
         });
-        // Subscribe before reading the nodes, so that a node that leaves in between is noticed.
         let news = shared.bus.subscribe();
         shared.renew().await?;
         shared.announce().await?;

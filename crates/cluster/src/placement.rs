@@ -26,7 +26,6 @@ pub(crate) fn choose<'a>(
     }
     let takers = view.nodes().filter(|node| may(node));
     let mut drawn = takers.choose_multiple(rng, 2);
-    // Keep the order of the list, which is the same at all nodes.
     if rng.random() {
         drawn.reverse();
     }
@@ -121,7 +120,6 @@ mod tests {
             first > 4_000,
             "it keeps nothing while it is far above: {first}"
         );
-        // From there on, shares are equal.
         let (some, rest) = (
             kept[first..].iter().filter(|kept| **kept).count(),
             20_000 - first,

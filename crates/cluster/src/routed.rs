@@ -156,7 +156,6 @@ impl Routes {
                 Err(error) => Some((route, error)),
             },
         };
-        // Boxed, to keep the future of a plain message small.
         Box::pin(async {
             let mut span = span::searching(to, E::OPERATION, committed);
             let context = span.context().cloned();

@@ -36,7 +36,6 @@ impl Peers for RpcPeers {
         let (me, config) = (self.me.clone(), self.config.clone());
         let relay = RemoteGateway::new(me, Some(node.id.clone()), &node.address, config);
         PeerGateways {
-            // A node serves relayed requests only from its own sessions.
             own: Arc::new(relay.relayed()),
             relay: Arc::new(relay),
         }

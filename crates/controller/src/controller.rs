@@ -149,7 +149,6 @@ impl Controller {
         let publisher = Publisher::new(&self.client, &self.config);
         let mut again = interval(self.config.tokens_every.get().min(COMPARE));
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The term in which this controller last published as leader.
         let mut term = 0;
         loop {
             tokio::select! {
@@ -244,7 +243,6 @@ impl Controller {
             Err(trouble) => tracing::warn!("the pools could not be published: {trouble}"),
         }
         self.report.lock().published(written.err());
-        // The next turn sends the remaining Events.
         let tell = timeout(EVENTS, events.tell(&plan));
         tokio::select! {
             biased;

@@ -94,7 +94,6 @@ impl Object {
             server: server.cloned(),
             annotations: ANNOTATIONS.iter().filter_map(said).collect(),
             what: match kind {
-                // A Service without the label matters only as the target of a URL.
                 Kind::Service => What::Service(Service::of(&object.data["spec"], server.is_some())),
                 Kind::McpLifecycleOperator => {
                     What::Published(text(&object.data["status"]["address"]["url"]))

@@ -26,7 +26,6 @@ pub(crate) struct Texts {
     pub(crate) secret: BTreeMap<String, Secret>,
 }
 
-/// A pool in the configuration's format.
 #[derive(Serialize)]
 struct Entry<'a> {
     backend: Backend<'a>,
@@ -123,6 +122,5 @@ pub(crate) fn texts(
 fn section(name: &str, table: Table) -> String {
     let pools = Table::from_iter([(name.to_owned(), table.into())]);
     let whole = Table::from_iter([("pools".to_owned(), pools.into())]);
-    // Serializing cannot fail, because all values are texts.
     format!("\n{}", toml::to_string(&whole).unwrap_or_default())
 }

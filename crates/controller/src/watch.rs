@@ -35,7 +35,6 @@ pub(crate) struct Sources {
     pub(crate) changed: Notify,
 }
 
-/// Objects by namespace and name, and their size in bytes.
 #[derive(Default)]
 struct Objects {
     known: BTreeMap<String, BTreeMap<String, Arc<Object>>>,
@@ -44,13 +43,10 @@ struct Objects {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LeftOut {
-    /// The object's namespace has too many objects of the kind.
     Namespace(String),
-    /// The objects of the kind have too many bytes.
     Kind,
 }
 
-/// The objects of one kind in one or all namespaces.
 #[derive(Default)]
 struct Source {
     objects: Objects,
@@ -60,7 +56,6 @@ struct Source {
     /// How often in a row the cluster lacked the kind, and how often the API server refused to list it.
     missing: usize,
     refused: usize,
-    /// Why an object was last left out.
     left_out: Option<LeftOut>,
     trouble: Option<String>,
 }
@@ -255,7 +250,6 @@ impl Source {
             Event::InitApply(object) => {
                 let object = Object::of(kind, api_version, &object);
                 if let (Some(listing), Some(object)) = (listing, object) {
-                    // Share an object that has not changed with the new list.
                     let object = self
                         .objects
                         .get_same(&object)
@@ -289,7 +283,6 @@ impl Source {
 }
 
 impl Objects {
-    /// Returns the known object if it equals this one.
     fn get_same(&self, object: &Object) -> Option<Arc<Object>> {
         let known = self.known.get(&object.namespace)?.get(&object.name)?;
         (**known == *object).then(|| Arc::clone(known))
@@ -426,7 +419,6 @@ mod tests {
             see("team-a", service("team-a", name, 500));
         }
         assert_eq!(names(), ["s0", "s1", "s2"]);
-        // An object that has grown too large is dropped.
         see("team-a", service("team-a", "s1", 600));
         assert_eq!(names(), ["s0", "s2"]);
         see("team-a", service("team-a", "s1", 500));

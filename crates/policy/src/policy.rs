@@ -128,7 +128,6 @@ impl Policy {
 
     /// Reads a caller's facts, usually from a cache. If the grant is known, its memo saves hashing all claims.
     pub fn subject(&self, subject: &Subject<'_>) -> Arc<KnownSubject> {
-        // Do not use the memo then, because different clients may share a grant.
         let read = subject.read.filter(|_| !self.reads.client);
         let known = read.and_then(Memo::get::<KnownSubject>);
         let is_ours = |known: &Arc<KnownSubject>| {

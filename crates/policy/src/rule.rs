@@ -125,7 +125,6 @@ impl CompiledRule {
         if when.reads_target() {
             return when.is_met(subject, target, annotations);
         }
-        // Cached for the caller, because the condition does not read the target.
         let mut failed = None;
         let met = subject.met[at].get_or_init(|| {
             let met = when.is_met(subject, target, annotations);

@@ -42,7 +42,6 @@ impl FileWatch {
         loop {
             sleep(every).await;
             let file = self.file.clone();
-            // The task fails only when the runtime ends.
             let Ok(now) = spawn_blocking(move || contents(&file)).await else {
                 continue;
             };
@@ -145,7 +144,6 @@ mod tests {
         let pipe = at.0.join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        // A pipe is not read, because reading would wait for a writer.
         assert!(FileWatch::new(&pipe).read.is_none());
     }
 }

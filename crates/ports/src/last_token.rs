@@ -46,7 +46,6 @@ impl LastToken {
         from: Option<IpAddr>,
     ) -> bool {
         let mut last = self.0.lock();
-        // A concurrent request may have sent another token.
         let Some(shown) = last.as_mut().filter(|shown| shown.digest == *token) else {
             return true;
         };

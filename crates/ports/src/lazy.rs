@@ -83,7 +83,6 @@ impl<T> LazySender<T> {
             return Err(Unsent::Full(value));
         }
         if state.waiting.capacity() == 0 {
-            // Most channels hold one value at most.
             state.waiting.reserve_exact(1);
         }
         state.waiting.push_back(value);

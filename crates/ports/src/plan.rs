@@ -64,7 +64,6 @@ impl RequestPlan {
     /// Converts an edge's result for the session's owner. `None` if the owner must plan the call itself.
     pub fn settled(planned: Planned) -> Option<EdgePlan> {
         Some(match planned {
-            // The session's owner asks the user first.
             Ok(plan) if plan.call.asks_first => return None,
             // Without the ledger number, the owner could not bind the call in the same way.
             Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,

@@ -10,7 +10,6 @@ use shoal_protocol::{Body, EventId, RawJson, RequestId, StreamId, response};
 
 /// A small call, and one dominated by scanning and copying.
 const SIZES: [usize; 2] = [32, 64 * 1024];
-/// The edge's nesting limit.
 const DEPTH: usize = 64;
 
 fn envelope(criterion: &mut Criterion) {

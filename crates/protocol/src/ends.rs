@@ -60,7 +60,6 @@ impl Ends {
             return Some(kind(rest)?(read(id, &self.head)?));
         }
         let kind = kind(rest)?;
-        // The id may follow the method.
         if let Some((id, _)) = after_method(rest).and_then(leading_id) {
             return Some(kind(read(id, &self.head)?));
         }

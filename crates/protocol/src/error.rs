@@ -2,7 +2,6 @@
 
 use crate::{LONGEST_MESSAGE, RawJson, RawObject, shown};
 
-/// Stands in for the message that a peer's error lacks.
 const MALFORMED: &str = "the peer answered with an error that has no message";
 
 /// Error codes that Shoal emits (2026-07-28, Overview, Error Codes).

@@ -91,7 +91,6 @@ impl std::str::FromStr for EventId {
     }
 }
 
-/// Reads a number that is spelled as `Display` writes it.
 fn hex(text: &str) -> Option<u64> {
     let canonical = !text.is_empty()
         && text

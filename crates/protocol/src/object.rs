@@ -168,7 +168,6 @@ fn with_comma(text: &[u8], name: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Cuts a range from the text by moving the shorter side.
 fn close(text: &mut BytesMut, cut: Range<usize>) {
     let left = text.len() - cut.len();
     if cut.start < left - cut.start {

@@ -100,7 +100,6 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Spells the string with the fewest escapes, if it is valid Unicode.
 fn canonical(written: &[u8]) -> Cow<'_, [u8]> {
     if !written.contains(&b'\\') {
         return written.into();

@@ -108,7 +108,6 @@ impl RequestId {
     }
 }
 
-/// Spells the string with the fewest escapes. Keeps unpaired surrogates.
 fn canonical(written: &str) -> Box<str> {
     let mut text = String::from("\"");
     for read in char::decode_utf16(utf16_of(written.as_bytes())) {

@@ -7,7 +7,6 @@ use shoal_protocol::{
     Body, Message, Method, Outcome, RawJson, RawObject, RequestId, notification, request, response,
 };
 
-/// JSON values in unusual spellings.
 fn json() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         Just("1.0".to_owned()),

@@ -94,7 +94,6 @@ impl PresencePort {
 async fn accept(listener: TcpListener, id: u64) {
     loop {
         match listener.accept().await {
-            // A new connection always has room for these few bytes.
             Ok((stream, _)) => {
                 let told = stream.into_std();
                 let _ = told.and_then(|mut stream| stream.write_all(&id.to_be_bytes()));
@@ -104,7 +103,6 @@ async fn accept(listener: TcpListener, id: u64) {
     }
 }
 
-/// Returns the local address of a connection to `address`. Sends no packets.
 async fn local_address(address: &str) -> io::Result<IpAddr> {
     let mut found = lookup_host(address).await?;
     let node = found.next().ok_or(io::ErrorKind::NotFound)?;
@@ -211,7 +209,6 @@ mod tests {
         assert!(seen.expect("no panic").is_some(), "it is there");
 
         let probe = PresenceProbe::begin(Some(WORKER), Some(told), WITHIN);
-        // The port must be seen before its loss counts.
         while !probe.seen.as_ref().is_some_and(|seen| seen.is_finished()) {
             tokio::task::yield_now().await;
         }
@@ -250,7 +247,6 @@ mod tests {
 
     #[tokio::test]
     async fn a_stopped_process_is_not_gone() {
-        // The kernel accepts connections even for a stopped process.
         let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = silent.local_addr().unwrap();
         let dial = super::Dial {

@@ -26,7 +26,6 @@ fn actor(criterion: &mut Criterion) {
     });
     let body = post(PING).body;
     let ping = || {
-        // A new delivery each time, because a repeated one is only looked up.
         let post = Post::new(body.clone());
         let answer = runtime.block_on(bench.sessions.deliver(&session, post));
         assert!(matches!(answer, Ok(Delivered::Json(_))), "{answer:?}");

@@ -153,7 +153,6 @@ impl CallDriver {
         }
         let dispatcher = self.dispatcher.clone();
         let call = Call {
-            // A cancelled call must not start.
             attach_only: in_flight.slot.is_cancelled(),
             ..in_flight.plan.call.clone()
         };
@@ -210,7 +209,6 @@ impl InFlight {
         }
     }
 
-    /// Ends the request and frees its id. Further calls do nothing.
     fn end(&self) {
         self.admission.outlive(&self.slot);
         if self.admission.release() {
@@ -236,7 +234,6 @@ impl InFlight {
     }
 
     pub(crate) fn answer(&self, outcome: CallOutcome) -> Bytes {
-        // The client did not cancel and waits for an answer.
         let stopped = matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled));
         let outcome = match stopped && self.live.streams.is_ending() {
             true => pump::session_ended(),
@@ -291,7 +288,6 @@ impl InFlight {
         }
     }
 
-    /// Binds the call to a worker that has certainly not received it yet.
     fn bind(&mut self, binding: Binding) {
         self.plan.worker = Some(binding);
         self.plan.bind();

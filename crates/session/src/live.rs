@@ -42,13 +42,11 @@ pub(crate) struct LiveSession {
     /// When the record was last stored, in milliseconds of the node's clock.
     pub(crate) last_saved: AtomicU64,
     pub(crate) actor: ActorSlot,
-    /// The session's state. Emptied when the session leaves or panics.
     core: StateLock<SessionCore>,
     facts: watch::Receiver<Arc<ServerFacts>>,
     admitted: Arc<Admitted>,
     task_changes: Notify,
     pub(crate) granted: GrantedCaller,
-    /// The session's revision, and the client's name for operators.
     handshake: OnceLock<(Revision, Arc<str>)>,
 }
 
@@ -180,7 +178,6 @@ impl LiveSession {
         self.core.with(idle).unwrap_or_default()
     }
 
-    /// Closes the session to inputs if it is idle. Returns whether it was idle.
     pub(crate) fn passivate(&self) -> bool {
         let passivate = |core: &mut SessionCore| {
             let idle = !core.closed && core.session.is_idle();
@@ -190,7 +187,6 @@ impl LiveSession {
         self.core.with(passivate).unwrap_or_default()
     }
 
-    /// Reopens a closed session that stays in memory after all.
     pub(crate) fn stay(&self) {
         self.core.with(|core| core.closed = false);
     }
@@ -203,7 +199,6 @@ impl LiveSession {
         self.core.with(end).unwrap_or_default()
     }
 
-    /// Drops the session's state, which is stored or belongs to another node.
     pub(crate) fn forget(&self) {
         self.core.forget();
     }
@@ -234,7 +229,6 @@ impl LiveSession {
             .fetch_max(epoch.0.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Stops all writes for the session, because another node owns it or may own it.
     pub(crate) fn lose(&self) {
         self.streams.lose();
     }
@@ -272,7 +266,6 @@ impl LiveSession {
     }
 }
 
-/// Notes the revision and the client's name. The result of `initialize` is final.
 fn publish(handshake: &OnceLock<(Revision, Arc<str>)>, session: &SessionState) {
     if handshake.get().is_none()
         && let Some(settled) = &session.record().handshake

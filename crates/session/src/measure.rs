@@ -19,7 +19,6 @@ use crate::stored::Entry;
 
 pub(crate) fn ended(about: &About, reason: EndReason) {
     metrics().sessions.ended(reason);
-    // A lost session continues on another node.
     if reason != EndReason::Lost
         && let Some(opened_at) = about.opened_at
     {

@@ -78,7 +78,6 @@ impl Record {
         RawJson::of(self).into_bytes()
     }
 
-    /// Reads a record. Fails if an incompatible version wrote it.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }

@@ -95,7 +95,6 @@ pub(crate) enum Input {
     TaskChanged(u64),
     TaskAnswered(String),
     TaskWithdrawn(CallId, AskId),
-    /// The task's end, and its time in milliseconds since 1970.
     TaskEnded(TaskEnd, u64),
     /// The task's end is too large to store: replace it by this one.
     TaskNotKept(TaskEnd),
@@ -107,7 +106,6 @@ pub(crate) enum Input {
 pub(crate) struct Came {
     /// The delivery of the request. Requests with equal ids from different deliveries are different requests.
     pub(crate) delivery: DeliveryId,
-    /// The call's id, if an edge has planned the call.
     pub(crate) call: Option<CallId>,
 }
 
@@ -294,8 +292,6 @@ impl SessionState {
         }
     }
 
-    /// Returns the running call that the same delivery began. On a single stream, the request id is enough, because it
-    /// is unique.
     fn same(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         if self.answers_each_post() {
             return self.admitted.of_delivery(request, came);

@@ -53,11 +53,9 @@ impl Stored {
         })
     }
 
-    /// Checks the stored bytes. Fails if the principal's or the node's limit is reached.
     pub(crate) fn check(&self, principal: &Principal) -> Result<(), GatewayError> {
         let config = &self.config;
         let (limit, retry_after) = (config.limits.stored_bytes_per_principal, config.retry_after);
-        // Without authentication all callers are one principal.
         if self.bytes.of(principal) >= limit && *principal != Principal::anonymous() {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(GatewayError::TooManyBytesOfPrincipal { limit, retry_after });

@@ -74,20 +74,17 @@ impl Attachment {
         self.reader.generation
     }
 
-    /// Sets how many events before the first one are missing, so that the client is told.
     pub(crate) fn without(mut self, gone: u64) -> Self {
         self.reader.gone = gone;
         self
     }
 
-    /// Begins to read for the connection, and drops `until_gone` when the connection closes.
     pub(crate) fn start(self, until_gone: impl Send + 'static) -> EventStream {
         self.reader.enter();
         let all_there = (self.reader.tail.as_ref()).is_some_and(|tail| tail.is_finished());
         let reading = self.reader.run(self.history, until_gone);
         match all_there {
             true => here_or_spawned(reading),
-            // For a reader that must wait, a task takes less memory.
             false => drop(tokio::spawn(reading)),
         }
         self.stream
@@ -267,7 +264,6 @@ impl Streams {
                     return Err(StoreError::Stale.into());
                 }
                 Err(LogError::Store(StoreError::NotFound)) => {
-                    // The store no longer has the session.
                     self.end();
                     return Err(StoreError::NotFound.into());
                 }
@@ -349,7 +345,6 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
-            // Queued here so that it leaves with the stream's opening. A new channel has room.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {
@@ -377,7 +372,6 @@ impl Streams {
         retry::retry_of(&self.session, config.retry, config.retry_spread)
     }
 
-    /// Reads from the log, with retries during an outage.
     async fn read_surely(&self, cursor: EventId, limit: usize) -> Result<Page, LogError> {
         let until = Instant::now() + self.config.store_patience;
         loop {
@@ -398,7 +392,6 @@ impl Streams {
         self.lifecycle.set(Turn::LOST);
     }
 
-    /// Stops writing and sends readers to the session's new owner.
     pub(crate) fn lose(&self) {
         self.lifecycle.set(Turn::LOST.or(Turn::MOVED));
         self.look_up();
@@ -439,7 +432,6 @@ impl Streams {
         open
     }
 
-    /// Whether all calls' streams have ended.
     pub(crate) fn is_quiet(&self) -> bool {
         let tails = self.tails.lock();
         tails.keys().all(|stream| *stream == StreamId::STANDALONE)

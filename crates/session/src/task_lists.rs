@@ -48,7 +48,6 @@ enum Change {
 enum Found {
     Adopted,
     Settled,
-    /// Another node may still own the task, so it cannot be claimed yet.
     Waits,
 }
 
@@ -169,7 +168,6 @@ impl Node {
         records.max(3 * LISTED_EVERY)
     }
 
-    /// Takes over some tasks of each dead node. Returns when to continue.
     async fn adopt(self: &Arc<Self>) -> Result<Duration, StoreError> {
         let Some(liveness) = self.liveness.get() else {
             return Ok(LOOK_EVERY);
@@ -221,7 +219,6 @@ impl Node {
         if !over.is_empty() {
             directory.delist(gone, &over).await?;
         }
-        // A task may have ended before it was added.
         for (task, _) in &adopted {
             if !self.live(task).is_some_and(|live| runs(&live)) {
                 self.task_lists.end(task);

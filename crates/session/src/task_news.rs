@@ -43,12 +43,10 @@ pub(crate) async fn publish_task_news(node: Arc<Node>, stop: CancellationToken) 
     let publishing = async {
         loop {
             let task = node.task_news.next().await;
-            // Remove the task from the queue first, so that a change meanwhile is announced again.
             node.task_news.waiting.lock().remove(&task);
             let event = ClusterEvent::TaskChanged { task: task.clone() };
             if let Err(error) = bus.publish(event).await {
                 tracing::debug!(%task, %error, "could not tell that a task has changed");
-                // If a task has moved, its next owner announces it.
                 if node.live(&task).is_some() {
                     node.task_news.add(&task);
                 }

@@ -68,7 +68,6 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
     says(r#"shoal_actor_mailbox{shoal_kind="session"}"#, 0.0);
 
-    // A reader resumes at the second event.
     let mut stream = bench.stream(&alice, 1, "stream-long").await;
     says(
         r#"shoal_journal_begin_duration_seconds_count{shoal_outcome="begun"}"#,
@@ -79,7 +78,6 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     let ping = r#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#;
     bench.json(&alice, ping).await;
     says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
-    // An actor exists while there is durable work.
     bench.script.holds.send_replace(true);
     let subscribe =
         r#"{"jsonrpc":"2.0","id":98,"method":"resources/subscribe","params":{"uri":"r://1"}}"#;

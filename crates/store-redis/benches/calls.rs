@@ -29,7 +29,6 @@ const SESSIONS: usize = 64;
 const DEPTHS: [usize; 2] = [1, 16];
 /// Short, so that expiry keeps up.
 const RETENTION: Duration = Duration::from_millis(200);
-/// In each, a session begins, appends to and ends these calls.
 const ROUNDS: usize = 16;
 const CALLS: usize = 25;
 const LONG: Duration = Duration::from_secs(3600);
@@ -210,7 +209,6 @@ async fn main() {
     );
     for depth in DEPTHS {
         let mut spent = [Spent::default(), Spent::default(), Spent::default()];
-        // The first rounds fill the sessions until expiry balances.
         for round in 0..rounds {
             let before = Spent::now(&server).await;
             let step = |number: usize| sessions[number].begin_some(calls);

@@ -21,9 +21,7 @@ pub(crate) struct Credentials {
 
 pub(crate) struct Access {
     pub(crate) login: RedisConnectionInfo,
-    /// The login at the sentinels, if they have a password of their own.
     pub(crate) at_sentinels: Option<RedisConnectionInfo>,
-    /// The certificates, if any server uses TLS.
     pub(crate) certificates: Option<TlsCertificates>,
     pub(crate) sentinels_tls: bool,
 }

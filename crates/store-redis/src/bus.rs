@@ -127,7 +127,6 @@ impl Listener {
                 message = messages.next() => match message {
                     Some(message) => match serde_json::from_slice(message.get_payload_bytes()) {
                         Ok(event) => self.tell(Ok(event)),
-                        // A newer release of Shoal sent it.
                         Err(error) => tracing::debug!(%error, "news that is not understood"),
                     },
                     None => return,
@@ -143,7 +142,6 @@ impl Listener {
     }
 
     fn tell(&self, news: Result<ClusterEvent, Lagged>) {
-        // Sending fails only if there are no subscribers.
         let _ = self.subscribers.send(news);
     }
 }

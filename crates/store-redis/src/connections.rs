@@ -50,13 +50,8 @@ struct ConnectionsInner {
 
 #[derive(Clone)]
 enum State {
-    Up {
-        link: Link,
-        number: u64,
-    },
-    /// The first attempt to connect is in progress.
+    Up { link: Link, number: u64 },
     Dialling,
-    /// The first attempt to connect failed, and others follow.
     Down(Arc<str>),
 }
 

@@ -40,11 +40,9 @@ impl Dialler {
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
         };
-        // Read the files now, because a wrong file must not look like an unreachable server.
         let access = dialler.access().map_err(ConnectError::Config)?;
         if access.certificates.is_some() && rustls::crypto::CryptoProvider::get_default().is_none()
         {
-            // This fails if another thread was faster.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let anywhere = Host {
@@ -139,7 +137,6 @@ impl Dialler {
             .map_err(|error| text(&error))
     }
 
-    /// Returns the server to connect to, which is the master if sentinels know it.
     async fn server(&self, access: &Access) -> Result<Client, String> {
         let client = match &self.target.place {
             Place::Server(host) => self.client(host, access),

@@ -243,7 +243,6 @@ impl Inner {
         let mut found = parts(self.fields(&key, &[field::EPOCH, field::OWNER]).await?)?;
         let epoch = found.optional()?.ok_or(StoreError::NotFound)?;
         let owner = found.optional()?.unwrap_or_default();
-        // The former owner, and how long it must have owned the session.
         let (mut former, mut quiet) = (None, 0);
         if !owner.is_empty() && owner != node.as_str() {
             let owner = NodeId::new(text(&owner)?);
@@ -274,7 +273,6 @@ impl Inner {
         if let Some(owner) = former
             && let Err(error) = self.contest(&owner).await
         {
-            // The former owner checks its sessions again one lease after a doubt.
             tracing::debug!(%owner, %error, "a former owner could not be told again");
         }
         Ok(Claim {
@@ -334,7 +332,6 @@ impl Inner {
     }
 }
 
-/// Returns when a lease began (`lua/contest_lease.lua`).
 fn began(lease: &[u8]) -> Option<&[u8]> {
     lease.split(|byte| *byte == b':').next()
 }

@@ -44,7 +44,6 @@ pub(crate) async fn warn_of_eviction(link: &mut Link) {
     }
 }
 
-/// Reads a reply that is a map, in RESP2 or RESP3.
 fn facts(reply: Value) -> Vec<(String, String)> {
     let flat = match reply {
         Value::Map(pairs) => pairs.into_iter().flat_map(|(k, v)| [k, v]).collect(),

@@ -263,7 +263,6 @@ pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStr
         calls.push(JournaledCall { entry, seen });
     }
     let running = streams.into_iter().map(|(stream, mut calls)| {
-        // Call ids sort by creation time.
         calls.sort_by_key(|call| call.entry.call);
         let stands = find(field::stream(stream)).ok_or_else(unexpected)?;
         let marks = find(field::nonces(stream)).map(|marks| &**marks);

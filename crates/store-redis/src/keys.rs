@@ -80,7 +80,6 @@ pub(crate) fn is_prefix(prefix: &str) -> bool {
     !prefix.is_empty() && !prefix.contains(['{', '}'])
 }
 
-/// The names of a session's fields; `lua/common.lua` lists all.
 pub(crate) mod field {
     use super::{CallId, DeliveryId};
 

@@ -72,7 +72,6 @@ impl Inner {
         let Value::Array(found) = found else {
             return Err(unexpected());
         };
-        // In RESP2, the reply is a flat list. In RESP3, it consists of pairs.
         let flat = found.into_iter().flat_map(|part| match part {
             Value::Array(pair) => pair,
             one => vec![one],

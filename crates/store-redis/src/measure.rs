@@ -39,7 +39,6 @@ pub(crate) async fn measured<T, E: Ending>(
     ended
 }
 
-/// How an operation failed.
 pub(crate) trait Ending {
     fn outcome(&self) -> StoreOutcome;
 }

@@ -46,7 +46,6 @@ impl Membership for RedisStore {
             for what in parts(said.await?)?.rest() {
                 match serde_json::from_slice(&what?) {
                     Ok(node) => nodes.push(node),
-                    // A node of another release announced itself.
                     Err(error) => tracing::debug!(%error, "a node says what is not understood"),
                 }
             }

@@ -46,7 +46,6 @@ pub(crate) fn parts(reply: Value) -> Result<Parts, StoreError> {
     }
 }
 
-/// Reads the fields of a hash, in RESP2 or RESP3.
 pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> {
     let mut fields = HashMap::new();
     match reply {

@@ -20,7 +20,6 @@ struct Bytes;
 
 impl Weighter<TokenDigest, Verified> for Bytes {
     fn weight(&self, _: &TokenDigest, verified: &Verified) -> u64 {
-        // Scopes need no room of their own: they are slices of the claims or of the configuration.
         let claims = verified.grant.claims.as_bytes().len();
         u64::try_from(2 * claims + ENTRY).unwrap_or(u64::MAX)
     }
@@ -43,7 +42,6 @@ impl VerifiedTokens {
         if now < known.until {
             return Some(known);
         }
-        // Check again, because a newer entry may have replaced the expired one.
         self.0.remove_if(token, |known| known.until <= now);
         None
     }

@@ -114,7 +114,6 @@ impl ClaimRules {
         audience::expect(&self.issuer, &claims)?;
         let until = self.expect_in_time(&claims, told, now)?;
         let believed = Instant::now() + self.cached_for;
-        // An issuer's URL has no fragment, so the first # ends the issuer.
         let qualifier = match self.is_qualified {
             true => format!("{issuer}#"),
             false => String::new(),
@@ -184,7 +183,6 @@ impl ClaimRules {
                 Told::ByToken => Err(refused::claim(TokenFault::Claims, "exp", None, DATE)),
             };
         };
-        // Keep fractions of a second, because the monotonic clock has them too.
         let left = date("exp", end)?
             .saturating_add(self.skew)
             .saturating_sub(now);

@@ -92,7 +92,6 @@ impl Possession {
             thumbprint,
             name: &claims.jti,
             date: seconds(claims.iat),
-            // Remember the proof longer, because the clock may be set back by as much as the skew.
             left: seconds(left) + self.skew,
         };
         // Remember the proof even if a quota refuses the request, because the client makes a new proof for its retry,
@@ -157,7 +156,6 @@ impl Possession {
         named.set_fragment(None);
         let mut due = self.resource.clone();
         if path != self.path {
-            // A proxy may strip a prefix of the public path, which then holds for other paths too.
             let public = due.path().strip_suffix(self.path.as_str()).unwrap_or("");
             due.set_path(&format!("{public}{path}"));
         }

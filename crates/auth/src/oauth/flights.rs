@@ -74,7 +74,6 @@ struct Landing<K: Eq + Hash, V: Clone> {
 impl<K: Eq + Hash, V: Clone> Drop for Landing<K, V> {
     fn drop(&mut self) {
         let attempts = &mut self.open.lock().attempts;
-        // Compare the numbers, because the key's next attempt may have begun.
         if (attempts.get(&self.key)).is_some_and(|(number, _)| *number == self.number) {
             attempts.remove(&self.key);
         }

@@ -63,7 +63,6 @@ struct Active {
 }
 
 impl Introspector {
-    /// Prepares questions to the issuer. Active tokens are put into `verified`.
     pub(crate) fn new(
         http: HttpAsker,
         issuer: &ResolvedIssuer,
@@ -130,7 +129,6 @@ impl AskedIssuer {
     }
 
     async fn find_out(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
-        // Look again, because another attempt may have ended after the caller looked.
         if let Some(known) = self.verified.get(&digest, Instant::now()) {
             return Ok(known);
         }

@@ -73,7 +73,6 @@ impl<'a> Jws<'a> {
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        // Check this, because serde would also read a struct from a list.
         let is_object = self.payload.trim_ascii_start().first() == Some(&b'{');
         is_object.then(|| serde_json::from_slice(&self.payload).ok())?
     }

@@ -124,7 +124,6 @@ impl KeySource {
         if known.borrow().attempts == seen {
             let _waiting = self.waiting.try_acquire().map_err(|_| NoKeys::Away)?;
             self.wanted.notify_one();
-            // A fetch may include the metadata, so it can take several requests.
             let within = self.config.timeout * 4;
             let fetched = tokio::time::timeout(within, known.changed()).await;
             fetched
@@ -139,7 +138,6 @@ impl KeySource {
 }
 
 async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wanted: Arc<Notify>) {
-    // Pauses between attempts while the server cannot be reached.
     let mut pauses = Backoff::new(FIRST_PAUSE, config.interval.max(FIRST_PAUSE));
     loop {
         let began = Instant::now();
@@ -174,7 +172,6 @@ async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wa
                 pauses.pause()
             }
         };
-        // This fetch also serves requests that came while it ran.
         let _ = wanted.notified().now_or_never();
         told.send_modify(|known| {
             known.attempts += 1;

@@ -59,7 +59,6 @@ async fn search(
                 Ok(found) => return Ok(found),
                 Err(why) => why,
             },
-            // Stop here, because all places are on one server.
             Err(NoAnswer::Unreachable(why)) => {
                 said.push(format!("{place}: {why}"));
                 break;

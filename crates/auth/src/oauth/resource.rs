@@ -12,14 +12,12 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 pub(crate) struct Resource {
     metadata: ResourceMetadata,
-    /// The public URL of the metadata.
     metadata_url: String,
     required: String,
     dpop: Dpop,
 }
 
 impl Resource {
-    /// Builds the documents. `path` is where this server serves the resource.
     pub(crate) fn new(auth: &Auth, issuers: &[&str], resource: &Url, path: &str) -> Self {
         let public = resource.path().trim_end_matches('/');
         let mut paths = vec![

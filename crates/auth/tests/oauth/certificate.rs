@@ -26,7 +26,6 @@ async fn show(
         certificate: shown,
         ..Credentials::none()
     };
-    // A cached token's connection is still checked.
     let first = setting.oauth.authenticate(shown).await;
     assert_eq!(setting.oauth.authenticate(shown).await, first);
     first
@@ -47,7 +46,6 @@ async fn a_token_is_good_over_connections_with_its_certificate_alone() {
             elsewhere
         );
         assert_eq!(show(mode, Scheme::Bearer, &own, None).await, elsewhere);
-        // A proof of a key does not replace the certificate.
         let proven = show(mode, Scheme::Dpop, &own, Some(&own)).await;
         assert_eq!(proven, Err(AuthError::Token(TokenFault::Unbound)));
     }

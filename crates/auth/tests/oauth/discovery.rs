@@ -119,7 +119,6 @@ async fn documents_may_begin_with_a_mark_and_be_one_redirect_away_on_the_same_or
         assert_eq!(oauth.report()[0].trouble, None, "{status}");
         realm.expect_its_token_taken(&oauth).await;
     }
-    // Refuses a second redirect, and one to another origin, which includes port and scheme.
     realm.server.tell("/jwks", Told::moved(302, "/again"));
     realm.server.tell("/again", Told::moved(302, "/keys"));
     let oauth = realm.trusted();

@@ -59,7 +59,6 @@ async fn a_bound_token_needs_a_proof_which_is_good_once() {
     assert_eq!(again, Err(AuthError::Proof(ProofFault::Replayed)));
     let none = bound.show(Scheme::Dpop, None).await;
     assert_eq!(none, Err(AuthError::Proof(ProofFault::Missing)));
-    // A thief of the token does not have the key.
     let other = bound.client.proof(&bound.claims());
     let as_bearer = bound.show(Scheme::Bearer, Some(&other)).await;
     assert_eq!(as_bearer, Err(AuthError::Token(TokenFault::Bound)));

@@ -104,7 +104,6 @@ async fn known_keys_are_used_while_their_server_is_away_but_not_for_ever() {
     until(|| setting.oauth.trouble().is_some()).await;
     let token = setting.key.token(&setting.claims());
     setting.show(&token).await.unwrap();
-    // An unreachable issuer cannot confirm that a key is unknown.
     let unknown = SigningKey::es256("unknown").token(&setting.claims());
     let later = setting.show(&unknown).await;
     assert!(

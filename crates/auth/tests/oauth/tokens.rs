@@ -75,7 +75,6 @@ async fn an_algorithm_is_pinned_and_never_symmetric() {
             "{alg}"
         );
     }
-    // A public key is not an HMAC secret.
     let header = json!({ "alg": "HS256", "kid": "first" });
     let signed = jsonwebtoken::crypto::sign(
         format!("{}.{}", part(&header), part(&claims)).as_bytes(),
@@ -147,7 +146,6 @@ async fn whatever_is_wrong_is_told_apart() {
     }
 }
 
-/// A client that knows the server as `https://h` requests tokens for `https://h/`.
 #[tokio::test]
 async fn names_of_resources_and_issuers_are_compared_as_urls() {
     for (resource, aud, taken) in [
@@ -225,7 +223,6 @@ async fn the_subjects_of_two_issuers_are_two_principals() {
         names.push(shown.unwrap().principal.to_string());
         assert_eq!(names.last(), Some(&format!("{}#alice", server.issuer)));
     }
-    // One issuer cannot sign for the other.
     let forged = keys[1].token(&first.claims(RESOURCE));
     let refused = oauth.authenticate(Credentials::bearer(&forged)).await;
     assert_eq!(refused, Err(fault(TokenFault::Signature)));

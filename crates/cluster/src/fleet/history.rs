@@ -65,7 +65,6 @@ fn told(answers: &[NodeAnswer<NodeReport>]) -> impl Iterator<Item = (&NodeId, &N
     reports.filter_map(|answer| Some((&answer.node, answer.said.as_ref().ok()?)))
 }
 
-/// Drops outdated rates, then the nodes that were lost longest ago.
 fn forget(known: &mut HashMap<NodeId, Vec<Step>>) {
     let newest = known.values().map(|steps| last(steps)).max();
     let oldest = newest.unwrap_or_default().saturating_sub(SHOWN_S);

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use super::MembersInner;
 use crate::view::Node;
 
-/// Registers gauges that do not keep the membership alive.
 pub(super) fn observe(shared: &Arc<MembersInner>) -> Vec<Registration> {
     let nodes = &metrics().nodes;
     let seen = Arc::downgrade(shared);

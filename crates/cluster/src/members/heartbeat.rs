@@ -42,7 +42,6 @@ pub(super) async fn beat(shared: Arc<MembersInner>) {
 }
 
 impl MembersInner {
-    /// Renews the lease, if this node has one. Notes when other nodes may have claimed sessions.
     pub(super) async fn renew(&self) -> Result<(), StoreError> {
         if !self.me.lock().session {
             return Ok(());

@@ -46,12 +46,9 @@ type Elsewhere = dyn Fn(&PoolsElsewhere) + Send + Sync;
 pub(super) struct Memory {
     here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
     elsewhere: OnceLock<Box<Elsewhere>>,
-    /// The pools that the store remembered when this node started.
     recalled: OnceLock<BTreeSet<String>>,
     told: Mutex<BTreeSet<String>>,
-    /// The pools that this node last wrote, and when.
     written: Mutex<Option<(BTreeSet<String>, Instant)>>,
-    /// The names that this node last submitted for agreement, and when.
     named: Mutex<Option<(Names, Instant)>>,
     settled: Mutex<Names>,
 }
@@ -68,7 +65,6 @@ impl Members {
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
-        // Give the pools before asking, because a node that waits for a pool does not know all pools.
         self.shared.tell_elsewhere();
         let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);

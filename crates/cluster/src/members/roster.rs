@@ -69,7 +69,6 @@ async fn next(news: &mut Option<ClusterSubscription>) -> bool {
         return std::future::pending().await;
     };
     match open.next().await {
-        // A missed event may be a leaving node.
         Some(Ok(ClusterEvent::NodeLeft { .. }) | Err(_)) => true,
         Some(Ok(ClusterEvent::TaskChanged { .. })) => false,
         None => {

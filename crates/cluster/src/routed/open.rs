@@ -19,7 +19,6 @@ impl Routes {
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let within = match open.transport {
-            // Do not wait: a call that cannot become a task runs as a plain call.
             SessionTransport::Task => Duration::ZERO,
             _ => self.config.open_within,
         };
@@ -93,7 +92,6 @@ impl Routes {
             NotOpened::Refused(GatewayError::Moved { .. }) => {
                 "the session nodes are leaving, or are not ready yet".to_owned()
             }
-            // If the node opened the session after all, that session ends by its idle timeout.
             NotOpened::Refused(
                 GatewayError::Unreachable { reason } | GatewayError::Unsent { reason },
             ) => format!("no session node can be reached to open a session ({reason})"),

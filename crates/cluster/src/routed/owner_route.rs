@@ -9,7 +9,6 @@ use super::Routes;
 use crate::peers::Peer;
 use crate::view::{Node, View};
 
-/// A route to the node that owns a session, or will own it.
 pub(crate) struct OwnerRoute {
     pub(crate) owner: NodeId,
     /// The node to send requests to: the owner or a relay.

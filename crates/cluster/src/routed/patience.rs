@@ -39,7 +39,6 @@ impl Patience {
         tokio::select! {
             () = sleep(pause) => {}
             () = nodes_change(members) => {
-                // Begin with short pauses again, because the nodes have changed.
                 self.backoff.reset();
                 self.spread().await;
             }
@@ -59,7 +58,6 @@ impl Patience {
 async fn nodes_change(members: &Members) {
     let mut views = members.watch();
     let before = views.borrow_and_update().generation();
-    // The sender of the views lives as long as `members`.
     while views.changed().await.is_ok() {
         if views.borrow_and_update().generation() != before {
             return;

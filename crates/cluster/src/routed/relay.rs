@@ -60,7 +60,6 @@ impl Relay {
         request: &E,
         route: OwnerRoute,
     ) -> Result<E::Answer, GatewayError> {
-        // Pass `false`, because the request itself contains whether it is repeated.
         let answer = request.attempt(&*route.gateway, to, false).await;
         let cache = &self.routes.cache;
         match &answer {

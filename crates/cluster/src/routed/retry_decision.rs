@@ -61,19 +61,18 @@ pub(crate) fn decide(
         {
             RetryDecision::Elsewhere
         }
-        // An earlier attempt has closed the session.
-        GatewayError::NotFound if operation == Operation::Close && asked.committed => RetryDecision::Done,
+        GatewayError::NotFound if operation == Operation::Close && asked.committed => {
+            RetryDecision::Done
+        }
         GatewayError::NotFound
         | GatewayError::Rejected(_)
         | GatewayError::HistoryGone(_)
         | GatewayError::TooManySessionsOfPrincipal { .. }
         | GatewayError::TooManyBytesOfPrincipal { .. }
-        // The edge that bound the call decides what follows.
         | GatewayError::WorkerAway { .. }
         | GatewayError::Internal(_) => RetryDecision::Final,
         GatewayError::Moved { .. } => RetryDecision::Elsewhere,
         GatewayError::Unreachable { .. } | GatewayError::Unsent { .. } => RetryDecision::Repeat,
-        // Another node may have room.
         GatewayError::TooManySessions { .. } => RetryDecision::Elsewhere,
         GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. }
             if operation == Operation::Open =>

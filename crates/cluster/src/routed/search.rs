@@ -29,7 +29,6 @@ struct Search<'a> {
     measured: bool,
     counted: bool,
     patience: Patience,
-    /// The owner that the last node named.
     redirect: Option<NodeId>,
     /// Whether a redirect was followed since the last lookup in the store.
     redirected: bool,
@@ -137,10 +136,8 @@ impl<'a> Search<'a> {
             }
             let succeeds = self.successor.take().as_ref() == Some(&route.asked);
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
-                // The node may still be a relay to the owner.
                 self.is_owned = true;
             } else if !route.is_hinted {
-                // A node that only a hint named has not declined the session.
                 self.tried.push(route.asked.clone());
             }
         }
@@ -181,9 +178,7 @@ impl<'a> Search<'a> {
             None => self.routes.taker(&self.to.session, &self.tried),
         };
         route.ok_or_else(|| match (&owner, &self.refusal) {
-            // No node is left that could take the session.
             (None, Some(refusal)) => refusal.clone(),
-            // Treat this like a node that does not know the owner.
             _ => GatewayError::Moved { owner: None },
         })
     }
@@ -202,7 +197,6 @@ impl<'a> Search<'a> {
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
         match self.routes.look_up(self.to).await {
-            // An outdated entry is better than an error.
             Err(GatewayError::Unavailable { .. })
                 if self.failures == 0 && self.remembered().is_some() =>
             {

@@ -6,7 +6,6 @@ use shoal_telemetry::trace::{self, Span, attributes, names};
 use super::owner_route::OwnerRoute;
 use super::retry_decision::Operation;
 
-/// Starts the span of a search. A message that reaches its owner at once has none.
 pub(super) fn searching(to: &SessionRef, operation: Operation, committed: bool) -> Span {
     let Some(parent) = &to.trace else {
         return Span::none();

@@ -18,7 +18,6 @@ use super::request::Listen;
 struct Outliving {
     routes: Arc<Routes>,
     to: SessionRef,
-    /// The last event ID that the client has, or the stream's beginning.
     cursor: EventId,
     /// Whether the client has an ID to resume from.
     primed: bool,
@@ -95,14 +94,12 @@ impl Outliving {
                 self.primed = true;
             }
             Some(StreamItem::Passing { .. }) => {}
-            // End here, because the client reconnects by itself.
             Some(StreamItem::Retry(_) | StreamItem::Moved) | None => self.from = Source::Nobody,
         }
         item
     }
 
     fn look_for_next_owner(&mut self) {
-        // Drop the old reader before the new one starts.
         self.from = Source::Nobody;
         let config = &self.routes.config;
         let (found, before) = self.found;
@@ -126,7 +123,6 @@ impl Outliving {
 }
 
 impl Moves {
-    /// Returns the next pause: only after several `futile` owners in a row.
     fn pause(&mut self, futile: bool) -> Option<Duration> {
         if futile {
             self.futile += 1;
@@ -146,7 +142,6 @@ impl Stream for Outliving {
             match &mut self.from {
                 Source::Owner(items) => match ready!(items.poll_recv(cx)) {
                     Some(StreamItem::Moved) => self.look_for_next_owner(),
-                    // Drop it, because the client already has a later ID.
                     Some(StreamItem::Prime { .. }) if self.primed => {}
                     item => return Poll::Ready(self.pass(item)),
                 },

@@ -20,7 +20,6 @@ pub(super) struct Joined {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Whether each existing link stays.
     pub(super) keep: Vec<bool>,
     pub(super) start: Vec<String>,
 }
@@ -83,7 +82,6 @@ impl Roll {
             return;
         }
         let heard = lists.into_iter().flatten();
-        // Only edges and session nodes dispatch calls.
         let heard = heard.filter(|node| node.edge || node.session);
         for node in heard.filter(|node| Some(&node.id) != self.me.as_ref()) {
             let known = KnownNode {
@@ -99,7 +97,6 @@ impl Roll {
             .collect();
         let forget_after = self.config.forget_after;
         self.nodes.retain(|id, known| {
-            // An open link proves that the node exists.
             if linked.contains(id) {
                 known.told = now;
             }

@@ -114,7 +114,6 @@ impl Round {
         let (mut state, mut nodes) = (link.state(), link.nodes());
         let changed = Arc::clone(&self.changed);
         let watching = tokio::spawn(async move {
-            // Check at once, because the link may already be up.
             changed.notify_one();
             loop {
                 let alive = tokio::select! {
@@ -162,7 +161,6 @@ impl Join {
     }
 }
 
-/// Waits for a change of the known nodes. Pends if there is no receiver.
 async fn changes(told: &mut Option<watch::Receiver<Vec<NodeInfo>>>) {
     let changed = match told {
         Some(told) => told.changed().await.is_ok(),

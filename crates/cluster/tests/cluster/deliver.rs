@@ -209,7 +209,6 @@ async fn a_close_that_was_lost_on_the_way_back_has_been_done() {
 
 #[tokio::test(start_paused = true)]
 async fn patience_runs_out() {
-    // Two of these pass before the lease lapses.
     let patience = LEASE / 3;
     let cluster = TestCluster::with(RoutingConfig {
         patience,
@@ -289,7 +288,6 @@ async fn a_full_cluster_says_so_at_once() {
     assert_eq!(edge.answer(&to).await.unwrap(), "a", "one has room");
 }
 
-/// The later owner's refusal must leave open whether the call was executed.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
     let soon = Duration::from_secs(1);
@@ -304,7 +302,6 @@ async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
             retry_after: soon,
         },
         GatewayError::Internal("a fault".to_owned()),
-        // The owner may bind it again, unless it was sent elsewhere.
         GatewayError::WorkerAway {
             reason: "cut off".to_owned(),
         },

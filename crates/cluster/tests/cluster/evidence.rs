@@ -12,7 +12,6 @@ use tokio::time::Instant;
 
 use crate::test_cluster::{Death, LEASE, Reply, TestCluster};
 
-/// Far less than a lease.
 const MOMENT: Duration = Duration::from_millis(500);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -42,7 +41,6 @@ async fn all_that_a_killed_node_was_doing_is_taken_over_at_once() {
         assert_eq!(answer.await.unwrap().unwrap(), "b");
     }
     assert!(begun.elapsed() < MOMENT, "{:?}", begun.elapsed());
-    // Once for two edges and the successor.
     assert!(cluster.looks() <= 6, "looked {} times", cluster.looks());
 }
 

@@ -32,7 +32,6 @@ async fn sessions_that_a_leaving_node_keeps_are_taken_when_it_has_left() {
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
-    // Refuses sessions that it still owns, like a draining node with sleeping sessions.
     for _ in 0..10 {
         a.then(Reply::Error(GatewayError::Moved { owner: None }));
     }
@@ -63,7 +62,6 @@ async fn a_draining_node_passes_its_own_clients_on() {
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_hears_soon_that_a_node_has_gone() {
     let hour = Duration::from_secs(3600);
-    // Nodes read the list every second, so the lease lapses at different times within it.
     for tenths in 0..10 {
         let cluster = TestCluster::with(RoutingConfig {
             patience: hour * 2,

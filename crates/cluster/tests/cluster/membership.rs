@@ -68,7 +68,6 @@ async fn a_lapse_has_ownership_revalidated() {
     assert_eq!(a.joined().members.lease().lapses, 1);
     assert_eq!(ownership.count.load(Ordering::SeqCst), 1);
 
-    // A claim that was under way then may have followed the first check.
     tokio::time::sleep(LEASE / 2).await;
     assert_eq!(ownership.count.load(Ordering::SeqCst), 1);
     tokio::time::sleep(LEASE).await;

@@ -83,7 +83,6 @@ async fn an_overloaded_node_opens_elsewhere_until_it_is_none_any_more() {
         open(a.joined()).await.unwrap();
     }
     assert_eq!((a.opens(), b.opens()), (0, 1_000));
-    // Three fifths: too small a difference for a hop.
     tokio::time::sleep(LEASE).await;
     for _ in 0..100 {
         open(a.joined()).await.unwrap();
@@ -206,7 +205,6 @@ async fn a_new_session_waits_for_a_node() {
     assert_eq!((a.opens(), b.opens()), (1, 1));
 }
 
-/// The call is not read while the task waits for a node.
 #[tokio::test(start_paused = true)]
 async fn a_task_waits_for_no_node() {
     let cluster = TestCluster::new();
@@ -216,7 +214,6 @@ async fn a_task_waits_for_no_node() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
-/// A new node would not help soon.
 #[tokio::test(start_paused = true)]
 async fn a_new_session_waits_for_no_room() {
     let cluster = TestCluster::new();

@@ -19,7 +19,6 @@ async fn what_the_store_remembers_is_asked_for_until_it_is_known_and_not_lost_me
     let membership = cluster.store.membership.clone();
     let both = ["early", "late"].map(str::to_owned);
     membership.remember_pools(&both, HOUR).await.unwrap();
-    // The store does not answer the first request for the pools that it remembers.
     let asked = AtomicUsize::new(0);
     let hangs_first = move |step: &'static str| {
         let hangs = step == "remembered_pools" && asked.fetch_add(1, Ordering::SeqCst) == 0;

@@ -32,7 +32,6 @@ pub(crate) struct TestCluster {
     pub(crate) store: Store,
     nodes: Arc<Mutex<Vec<Arc<ScriptedNode>>>>,
     cut: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
-    /// Connections that are refused, though both nodes are alive.
     refused: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
     looks: Arc<AtomicUsize>,
     pub(crate) log: log::Log,
@@ -105,7 +104,6 @@ impl TestCluster {
         nodes.iter().find(|node| node.id == *id).cloned()
     }
 
-    /// Without a hint in the ID, as in earlier releases.
     pub(crate) async fn session(&self, owner: &ScriptedNode) -> SessionRef {
         self.session_called(SessionId::random(), owner).await
     }

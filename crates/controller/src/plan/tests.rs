@@ -21,7 +21,6 @@ fn object(kind: Kind, value: Value) -> Object {
     Object::of(kind, "v1", &object).unwrap()
 }
 
-/// A labelled Service with these annotations, created in second `age`.
 fn service(name: &str, age: u32, annotations: Value) -> Object {
     service_with(
         name,
@@ -44,7 +43,6 @@ fn service_with(name: &str, age: u32, annotations: Value, spec: Value) -> Object
     object(Kind::Service, value)
 }
 
-/// A Service of `team-a` without the label.
 fn plain(name: &str, spec: Value) -> Object {
     let mut service = service_with(name, 0, json!({}), spec);
     service.server = None;
@@ -338,7 +336,6 @@ fn an_object_takes_no_more_memory_than_it_needs() {
     assert_eq!(reason, Reason::InvalidAnnotation);
     assert!(message.len() <= 1000, "{}", message.len());
 
-    // The cut may split a character.
     for more in ["", "x", "xx", "xxx"] {
         let url = format!("http://mcp-x.team-a.svc/{more}{long}");
         let published = published(Kind::Toolhive, "x", &url);

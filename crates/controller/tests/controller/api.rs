@@ -30,13 +30,9 @@ struct Stored {
     objects: BTreeMap<(String, String), Value>,
     known: BTreeSet<String>,
     version: u64,
-    /// Whether lists fail.
     failing: bool,
-    /// The largest page.
     longest_page: usize,
-    /// The published texts for nodes, in order.
     written: Vec<String>,
-    /// The requests that wrote Events, in order.
     told: Vec<Value>,
     /// Remaining failures and their status, by method and path.
     failing_at: BTreeMap<(String, String), (usize, u16)>,
@@ -71,7 +67,6 @@ impl Api {
         config
     }
 
-    /// Adds a collection.
     pub(crate) fn install(&self, collection: &str) {
         self.state
             .lock()
@@ -103,12 +98,10 @@ impl Api {
         self.held.send_replace((path.to_owned(), 0));
     }
 
-    /// How many requests were held.
     pub(crate) fn holds(&self) -> usize {
         self.held.borrow().1
     }
 
-    /// The status of a planned failure.
     fn failure(&self, method: &str, path: &str) -> Option<u16> {
         let mut state = self.state.lock().unwrap();
         let key = (method.to_owned(), path.to_owned());
@@ -117,7 +110,6 @@ impl Api {
         Some(*code)
     }
 
-    /// Whether all planned failures have occurred.
     pub(crate) fn has_failed(&self) -> bool {
         let state = self.state.lock().unwrap();
         state.failing_at.values().all(|(left, _)| *left == 0)
@@ -180,7 +172,6 @@ impl Api {
         self.state.lock().unwrap().objects[&key]["data"].clone()
     }
 
-    /// Whether the ConfigMap's pools contain a text.
     pub(crate) fn nodes_see(&self, text: &str) -> bool {
         let data = self.own("configmaps");
         data[POOLS_KEY]
@@ -188,7 +179,6 @@ impl Api {
             .is_some_and(|pools| pools.contains(text))
     }
 
-    /// Whether the Secret's pools contain a text.
     pub(crate) fn workers_see(&self, text: &str) -> bool {
         self.secret(POOLS_KEY).contains(text)
     }
@@ -204,7 +194,6 @@ impl Api {
         String::from_utf8(value.0).unwrap()
     }
 
-    /// The object, reason and text of each written Event.
     pub(crate) fn told(&self) -> Vec<[String; 3]> {
         let state = self.state.lock().unwrap();
         let word = |value: &Value| value.as_str().unwrap().to_owned();
@@ -228,7 +217,6 @@ impl Api {
         holder.map(str::to_owned)
     }
 
-    /// The renewal time in the Lease.
     pub(crate) fn lease_renewed(&self) -> Option<Value> {
         let lease = self.get(
             "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
@@ -237,7 +225,6 @@ impl Api {
         Some(lease["spec"]["renewTime"].clone())
     }
 
-    /// The owner reference of the Lease.
     pub(crate) fn owner_of_the_lease(&self) -> Option<String> {
         let lease = self.get(
             "apis/coordination.k8s.io/v1/namespaces/shoal/leases",
@@ -271,7 +258,6 @@ impl Api {
         axum::Json(list).into_response()
     }
 
-    /// Streams the changes since a version and all later changes.
     fn watch(&self, collection: &str, since: u64) -> Response {
         let (missed, changes) = {
             let state = self.state.lock().unwrap();

@@ -47,8 +47,6 @@ async fn a_turn_ends_with_the_leadership() {
     api.put(SERVICES, service("news", json!({})));
     until("its turn", || api.holds() > 0).await;
 
-    // Another controller takes over the expired Lease and publishes. Only then does the held request of the first
-    // controller continue.
     let spec = json!({ "holderIdentity": "two", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z" });
     api.put(
         LEASES,
@@ -83,7 +81,6 @@ async fn a_turn_that_takes_longer_than_the_lease_does_not_lose_it() {
     api.hold(&format!("{OWN}/shoal-discovered"));
     api.put(SERVICES, service("news", json!({})));
     until("its turn", || api.holds() > 0).await;
-    // The Lease lasts for three renewals.
     for _ in 0..6 {
         let before = api.lease_renewed();
         until("a renewal", || api.lease_renewed() != before).await;
@@ -111,7 +108,6 @@ async fn one_of_two_controllers_writes_and_the_other_follows() {
     api.put(SERVICES, service("news", json!({})));
     until("what it writes", || api.nodes_see("team-a_news")).await;
 
-    // A dead controller does not give up its Lease, so the Lease expires.
     second.task.abort();
     let third = start(&api, "three");
     until("the third", || (third.report)().leads).await;
@@ -122,13 +118,11 @@ async fn one_of_two_controllers_writes_and_the_other_follows() {
 async fn the_first_controller_makes_the_lease() {
     let api = Api::start().await;
     api.put(SERVICES, service("weather", json!({})));
-    // Another controller creates the Lease at the same moment, and gives it up.
     api.fail("POST", LEASES, 1, 409);
     let running = start(&api, "one");
     until("the pool", || api.workers_see("team-a_weather")).await;
     assert!(api.has_failed());
     assert!((running.report)().leads);
-    // Deleting the release deletes the Lease.
     assert_eq!(
         api.owner_of_the_lease().as_deref(),
         Some("api/v1/namespaces/shoal/configmaps/shoal-discovered")

@@ -107,7 +107,6 @@ async fn a_refusal_is_told_once_and_concerns_no_other() {
     until("the good one", || api.nodes_see("team-a_good")).await;
     until("the name that is taken", || !api.nodes_see("team-a_mine")).await;
     until("both events", || api.told().len() >= 2).await;
-    // Another turn sends no further Event.
     api.put(SERVICES, service("later", json!({})));
     until("the later one", || api.nodes_see("team-a_later")).await;
     let told = || {
@@ -117,7 +116,6 @@ async fn a_refusal_is_told_once_and_concerns_no_other() {
     };
     let (bad, mine) = (["bad", "InvalidAnnotation"], ["mine", "NameTaken"]);
     assert!(told().eq([bad, mine]), "{:?}", api.told());
-    // Another error of the same kind has its own text.
     api.put(
         SERVICES,
         service("bad", json!({ "shoal.dev/port": "elsewhere" })),
@@ -138,7 +136,6 @@ async fn an_event_that_the_api_server_does_not_take_is_tried_once() {
     api.hold("apis/events.k8s.io/v1/namespaces/team-a/events");
     let running = start(&api, "one");
     until("the first event", || api.holds() > 0).await;
-    // The next turn starts after this turn gives up the Event, and does not retry it.
     api.put(SERVICES, service("later", json!({})));
     until("the later one", || api.nodes_see("team-a_later")).await;
     api.hold("");
@@ -159,7 +156,6 @@ async fn nothing_is_taken_away_because_nothing_can_be_read() {
     let trouble = |it: &Running| (it.report)().sources.iter().any(|it| it.trouble.is_some());
     until("the trouble", || trouble(&running)).await;
     running.end().await;
-    // A controller that starts now leads, and waits until it has read all objects.
     let other = start(&api, "two");
     until("the other", || (other.report)().leads && trouble(&other)).await;
     assert!(!(other.report)().listed);

@@ -11,7 +11,6 @@ const SECRETS: &str = "api/v1/namespaces/team-a/secrets";
 const FIRST: &str = "Zmlyc3Q=";
 const SECOND: &str = "c2Vjb25k";
 
-/// A Secret with a token in base64.
 fn secret(value: &str, labels: serde_json::Value) -> serde_json::Value {
     json!({ "metadata": { "name": "weather", "labels": labels }, "data": { "token": value } })
 }
@@ -60,7 +59,6 @@ async fn a_secret_that_cannot_be_read_at_first_holds_up_the_turn_and_refuses_not
     assert!(api.has_failed());
     assert_eq!(api.told(), Vec::<[String; 3]>::new());
 
-    // The known token stays, and the other pools follow.
     api.fail("GET", &format!("{SECRETS}/weather"), usize::MAX, 500);
     api.put(SERVICES, service("news", json!({})));
     until("the next pool", || api.workers_see("team-a_news")).await;

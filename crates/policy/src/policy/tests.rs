@@ -112,7 +112,6 @@ fn a_rule_that_asks_stands_between_those_that_deny_and_allow() {
     );
     assert_eq!(of(&[allow.clone(), broken.clone()]), asks);
     assert_eq!(of(&[broken, allow]), asks);
-    // Ask rules apply only to tools.
     let policy = policy(&ask);
     for kind in [
         TargetKind::Prompt,
@@ -236,7 +235,6 @@ fn a_rule_that_fails_opens_nothing() {
     let known = allowing.subject(&by("ann"));
     let decision = allowing.decide(&known, &tool("t"));
     assert!(!decision.allowed && decision.failed);
-    // The cached failure also counts for other targets.
     assert!(allowing.decide(&known, &tool("u")).failed);
     let denying = policy(&format!("{all}{}", rule("deny")));
     let decision = denying.decide(&denying.subject(&by("ann")), &tool("t"));
@@ -419,7 +417,6 @@ fn only_a_rule_that_names_methods_allows_one_and_any_rule_denies_it() {
         decided(&rules, &by("ann"), &method("p")),
         (true, Some("skills".into()))
     );
-    // The same method name in another pool is another target.
     assert_eq!(decided(&rules, &by("ann"), &method("q")), (false, None));
     assert_eq!(
         decided(&rules, &by("guest"), &method("p")),

@@ -88,7 +88,6 @@ fn rules_that_were_read_are_not_in_force_and_later_ones_stay() {
     let newest = number();
     assert!(!rules.put_in_force(earlier));
     assert_eq!(number(), newest);
-    // Also where a later reading has found the rules that were in force.
     file.write(&ONE.replace("allow", "deny"));
     let earlier = read();
     file.write(&ONE.replace("one", "later"));
@@ -121,7 +120,6 @@ fn rules_of_the_configuration_stay_when_the_file_changes() {
     file.write(&ONE.replace("allow", "deny"));
     assert!(rules.reread());
     assert_ne!(rules.current().fingerprint(), before);
-    // Names must be unique across configuration and file.
     file.write("[[rules]]\nname = 'own'\neffect = 'allow'\n");
     assert!(!rules.reread());
 }

@@ -95,7 +95,6 @@ pub(super) async fn trimming(store: &Store, capacity: usize) {
     let kept = store.log.read(&id, oldest, capacity * 2).await.unwrap();
     assert_eq!(kept.events.len(), capacity, "all that is kept");
 
-    // One append may exceed the capacity of a stream.
     let many = vec!["m"; capacity * 2];
     let appended = store.log.append(&id, epoch, append(at(start, last), &many));
     let appended = appended.await.unwrap();

@@ -11,7 +11,6 @@ pub(super) const BACKLOG: usize = 1024;
 #[async_trait]
 impl ClusterBus for MemoryStore {
     async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError> {
-        // Sending fails only if there are no subscribers.
         let _ = self.subscribers.send(Ok(event));
         Ok(())
     }

@@ -39,7 +39,6 @@ pub(super) struct Data {
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
     pub(super) leases: DashMap<NodeId, Lease>,
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
-    /// Remembered until the time beside it, like the next two fields.
     pub(super) pools: Mutex<Option<(Vec<String>, Instant)>>,
     pub(super) catalogs: DashMap<String, (Vec<u8>, Instant)>,
     pub(super) names: Mutex<Option<(BTreeMap<String, String>, Instant)>>,
@@ -69,7 +68,6 @@ pub(super) struct SessionData {
 
 #[derive(Default)]
 pub(super) struct StreamData {
-    /// Number of trimmed events.
     pub(super) trimmed: u64,
     pub(super) events: VecDeque<Bytes>,
     pub(super) finished: Option<Instant>,
@@ -126,7 +124,6 @@ impl StreamData {
             freed += event.len();
             self.trimmed += 1;
         }
-        // Give back memory that only a burst needed.
         if self.events.capacity() > 4 * self.events.len() + 64 {
             self.events.shrink_to_fit();
         }
@@ -152,7 +149,6 @@ impl Data {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Runs one step on a session that has not expired.
     pub(super) fn with<T>(
         &self,
         session: &SessionId,

@@ -65,7 +65,6 @@ impl Membership for MemoryStore {
         life: Duration,
     ) -> Result<(), StoreError> {
         let now = Instant::now();
-        // A new entry counts as expired.
         let mut kept =
             (self.data.catalogs.entry(pool.to_owned())).or_insert_with(|| (Vec::new(), now));
         let (known, until) = kept.value_mut();

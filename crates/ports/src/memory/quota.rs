@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use crate::{CellRate, QuotaCells, QuotaKey, StoreError, Taken};
 
 const MOST_BYTES: usize = 32 << 20;
-/// Estimated bytes of a bucket, without its name.
 const BUCKET: usize = 128;
 
 /// The quota buckets of this process. Above the memory limit, full buckets are dropped first.
@@ -71,7 +70,6 @@ impl Buckets {
         self.full.insert(key.clone(), full);
     }
 
-    /// Drops buckets until a quarter of the memory is free.
     fn make_room(&mut self, now: u64, most_bytes: usize) {
         let Self { full, bytes } = self;
         let mut forget = |key: &QuotaKey| *bytes -= bytes_of(key);

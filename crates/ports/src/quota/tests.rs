@@ -70,7 +70,6 @@ fn an_ipv6_network_is_one_subject() {
     assert_ne!(subject("192.0.2.1"), subject("192.0.2.2"));
 }
 
-/// A straightforward token bucket, to compare with.
 struct Bucket {
     rate: CellRate,
     cells: u32,

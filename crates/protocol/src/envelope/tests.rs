@@ -51,7 +51,6 @@ fn a_repeated_member_leaves_the_id_readable() {
             r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":7,"method":"ping"}"#,
             Some("7"),
         ),
-        // It is unclear which id is the request's.
         (r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#, None),
         (
             r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping","method":"ping"}"#,
@@ -107,7 +106,6 @@ fn what_readers_could_take_for_two_messages_is_refused_by_its_id() {
     ] {
         let expected = (code::INVALID_PARAMS, "7".to_owned());
         assert_eq!(refused(&call(params)), expected, "{params}");
-        // Servers may repeat members.
         assert!(parse(&call(params)).is_ok(), "{params}");
     }
     for (text, id) in [
@@ -172,7 +170,6 @@ fn what_the_official_sdks_read_is_read() {
     };
     let float = r#"{"jsonrpc":"2.0","id":7.0,"result":null,"error":{"code":1,"message":""}}"#;
     assert_eq!(error(float).to_json().as_str(), "7");
-    // The null id matches no request.
     let unread = error(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}"#);
     assert_eq!(unread.number_as_answered(), None);
     assert!(parse(r#"{"jsonrpc":"2.0","id":null,"result":{}}"#).is_err());

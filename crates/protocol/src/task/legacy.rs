@@ -134,7 +134,6 @@ pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Ve
 /// Marks the id of a task's question. Ids of a session's own questions do not contain it.
 const OF_TASK: char = '/';
 
-/// Makes the id of a question. The edge finds the task by this id, whichever session answers.
 fn question_id(task_id: &str, key: &str) -> RequestId {
     RequestId::from_string(&format!("{task_id}{OF_TASK}{key}"))
 }

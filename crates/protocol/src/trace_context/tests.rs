@@ -24,7 +24,6 @@ fn a_later_version_is_read_as_far_as_it_is_known() {
     for text in [
         "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what-the-future-holds",
-        // Unknown flags are not passed on.
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-ff",
         "\t00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 ",
     ] {

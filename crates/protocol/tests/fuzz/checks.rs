@@ -29,7 +29,6 @@ pub(crate) fn envelope(data: &[u8]) {
     }
 }
 
-/// First-wins and last-wins readers must agree.
 fn unambiguous(text: &Bytes) {
     let Ok(Body::Single(Message::Request(request))) = Body::from_client(text, 32) else {
         return;

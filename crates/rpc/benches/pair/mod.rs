@@ -80,14 +80,12 @@ impl WorkerSet for First {
     fn remove(&self, _: &WorkerId) {}
 }
 
-/// A worker as the node sees it. A drop ends the link.
 pub(crate) struct Pair {
     pub(crate) worker: Arc<dyn Worker>,
     _nodes: watch::Sender<Vec<shoal_ports::NodeInfo>>,
     _join: WorkerJoin,
 }
 
-/// Links an echoing worker to a node.
 pub(crate) async fn pair() -> Result<Pair, Box<dyn std::error::Error>> {
     let config = LinkConfig::default();
     let (sender, mut workers) = mpsc::unbounded_channel();

@@ -68,7 +68,6 @@ impl RemoteInspector {
         let answer = answer.map_err(|status| self.refused(&status))?;
         let report = answer.into_inner().report;
         if report.is_empty() {
-            // The node runs an earlier release, whose reports have another format.
             return Err(InspectError::Unsupported);
         }
         serde_json::from_slice(&report)

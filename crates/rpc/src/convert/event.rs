@@ -114,7 +114,6 @@ pub(crate) fn is_end(event: &wire::Event) -> bool {
     matches!(event.kind, Some(Kind::Finished(_)))
 }
 
-/// Whether the event ends a cancelled call.
 pub(crate) fn is_stop(event: &wire::Event) -> bool {
     let Some(Kind::Finished(CallOutcome {
         outcome: Some(Outcome::Failure(failure)),

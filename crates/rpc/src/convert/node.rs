@@ -22,7 +22,6 @@ pub(crate) fn node_in(node: Node) -> NodeInfo {
         session: node.session,
         edge: node.edge,
         draining: node.draining,
-        // Workers do not read these fields.
         starting: false,
         pools: Vec::new(),
         sessions: node.sessions,

@@ -74,7 +74,6 @@ pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
     use fail::Failure;
     wire::CallFailure {
         failure: Some(match failure {
-            // A worker does not report these failures.
             CallFailure::NotExecuted { reason }
             | CallFailure::WorkerAway { reason }
             | CallFailure::NotReady { reason, .. } => {

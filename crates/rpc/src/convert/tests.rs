@@ -44,7 +44,6 @@ fn same(left: &impl Debug, right: &impl Debug) {
 proptest! {
     #[test]
     fn calls(call in call(Instant::now())) {
-        // The message carries the remaining time, because the clock advances.
         let now = call.deadline - Duration::from_millis(1234);
         let back = call_in(through(&call_out(&call, now)), now).unwrap();
         same(&back, &call);
@@ -121,7 +120,6 @@ proptest! {
     ) {
         let mut to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
         to.headers = headers;
-        // With a plan, the grant is not sent.
         to.grant = grant.filter(|_| plan.is_none());
         let post = Post {
             plan: plan_for(&body, plan),

@@ -13,7 +13,6 @@ use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::node_link_client::NodeLinkClient;
 use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, Welcome, session_frame};
 
-/// Dials a node, says hello, and starts to drive the link.
 pub(super) async fn connect(
     from: &NodeId,
     node: Option<&NodeId>,

@@ -27,7 +27,6 @@ pub(super) struct Link {
     pub(super) version: u32,
     pub(super) closing: CancellationToken,
     next: AtomicU64,
-    /// The requests in flight. `None` once the link has ended.
     flights: Mutex<Option<ByFlight<PendingRequest>>>,
 }
 
@@ -128,7 +127,6 @@ impl Link {
             None => None,
         };
         if let Some(PendingRequest::Asked(asked)) = asked {
-            // This fails if the caller has left, which has detached the flight.
             let _ = asked.send(reply);
         }
     }
@@ -190,7 +188,6 @@ impl Link {
     }
 }
 
-/// Detaches the flight if the caller drops its future.
 struct DetachGuard<'a> {
     link: &'a Link,
     number: Option<u64>,

@@ -40,7 +40,6 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
                 there.outbox.close(Some("it was only looked for"));
                 return match there.welcome.node.as_str() {
                     found if found == node.as_str() => Sight::There,
-                    // The peer gave no name, so it may be the right node.
                     "" => Sight::Unknown,
                     _ => Sight::Gone,
                 };

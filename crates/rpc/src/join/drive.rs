@@ -125,9 +125,7 @@ impl<'a> Drive<'a> {
     }
 
     async fn step(&mut self, leaving: Option<Instant>) -> Result<(), End> {
-        // Received frames alone do not use up Tokio's task budget, so this does.
         tokio::task::consume_budget().await;
-        // Check this first, however many frames arrive.
         if self.stop.is_cancelled() {
             self.outbox.close(Some("the worker stops"));
             return Err(End::Stopped);
@@ -224,7 +222,6 @@ impl<'a> Drive<'a> {
                 }
             }
             Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
-            // The inbox has already handled these frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -242,7 +239,6 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Says goodbye and refuses calls that still arrive.
     async fn part(mut self) -> End {
         let idle = self.flights.is_idle();
         self.flights.parted = true;

@@ -71,7 +71,6 @@ impl Runner {
                 Err(error) => error,
             };
             self.failed(&error);
-            // The node has given this worker up by now, too.
             if alone_since.elapsed() > 2 * self.config.rejoin {
                 chores.unsubscribe_all();
             }
@@ -150,7 +149,6 @@ impl Runner {
         self.state.send_modify(|state| {
             let first = state.connected || state.last_error.is_none();
             if first {
-                // Log a failure once, not for each attempt.
                 tracing::warn!(worker = %self.joining.id(), address = self.address, %error, "no link to a node");
             }
             state.connected = false;

@@ -42,7 +42,6 @@ pub(super) enum Step {
     Answered(AskId, bool),
     Event(CallEvent),
     Refused(CallFailure),
-    /// The call's events have ended, with the call or before it.
     Ended,
 }
 
@@ -143,7 +142,6 @@ impl ServedCall {
         }
     }
 
-    /// Passes an answer to the call. Its arrival is reported later.
     pub(super) fn answer(&mut self, ask: AskId, outcome: Outcome) {
         if let Some(control) = &self.control {
             self.answers.push((ask, control.answer(ask, outcome)));
@@ -151,7 +149,6 @@ impl ServedCall {
         }
     }
 
-    /// Answers a question that the client will not see.
     pub(super) fn answer_itself(&self, ask: AskId, outcome: Outcome) {
         if let Some(control) = &self.control {
             drop(control.answer(ask, outcome));

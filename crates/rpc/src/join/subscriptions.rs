@@ -15,7 +15,6 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Subscribes for one node. A subscription that the worker refuses does not count.
     pub(super) async fn add(&self, worker: &Arc<dyn Worker>, uri: &str) -> Result<(), RpcError> {
         let mut counts = self.counts.lock().await;
         worker.subscribe(uri).await?;

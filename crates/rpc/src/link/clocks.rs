@@ -77,7 +77,6 @@ mod tests {
             (100, 200, 201, Some(1)),
             (100, 200, 90, Some(10)),
             (100, 200, 5_000_200, Some(5_000_000)),
-            // The peer sends no time; this clock was set back; a process was suspended.
             (100, 200, 0, None),
             (200, 100, 150, None),
             (0, LONGEST_US + 1, 1, None),
@@ -88,7 +87,6 @@ mod tests {
 
     #[test]
     fn the_furthest_of_the_peers_that_are_there_counts() {
-        // Far beyond the measurements of other tests' links.
         let (near, far) = (Skew::new(), Skew::new());
         let hours = |hours: u64| hours * 3_600_000_000;
         near.note(hours(10), hours(10), hours(11));

@@ -31,7 +31,6 @@ mod tests {
 
     #[test]
     fn a_small_credit_never_starves_the_sender() {
-        // The sender may spend at least its credit, so reading all of it grants some.
         for credit in [0, 1, 256, 257, 1000] {
             let mut taken = Taken::default();
             assert!((0..credit.max(1)).any(|_| taken.add(cost(0), credit).is_some()));

@@ -7,7 +7,6 @@ use crate::error::LinkError;
 use crate::tls::{self, Unreached};
 use crate::{LinkConfig, Tls};
 
-/// Connects to `address` (`host:port`) within [`LinkConfig::handshake_timeout`].
 pub(crate) async fn connect(address: &str, config: &LinkConfig) -> Result<Channel, LinkError> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))
         .map_err(|_| LinkError::Transport(format!("{address:?} is not an address")))?

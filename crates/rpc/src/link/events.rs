@@ -16,7 +16,6 @@ impl<T: 'static> LinkEvents<T> {
         self
     }
 
-    /// Waits for the next event. Cancellation safe.
     pub(crate) async fn next(&mut self) -> T {
         match self.0.next().await {
             Some(happened) => happened,
@@ -45,7 +44,6 @@ mod tests {
         assert_eq!(events.next().await, 1);
         drop(number);
         assert_eq!(events.next().now_or_never(), None);
-        // All sources have ended.
         assert_eq!(events.next().now_or_never(), None);
     }
 }

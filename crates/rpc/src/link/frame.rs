@@ -6,7 +6,6 @@ use crate::proto::node::v1::{EdgeFrame, SessionFrame, edge_frame, session_frame}
 use crate::proto::types::v1::{Close, Fragment, Ping, Pong};
 use crate::proto::worker::v1::{NodeFrame, WorkerFrame, node_frame, worker_frame};
 
-/// A frame of one direction of one contract.
 pub(crate) trait Frame: prost::Message + Default + 'static {
     const LINK: LinkKind;
 

@@ -67,7 +67,6 @@ where
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// Reads until the peer has ended its half. Cancellation safe.
     pub(crate) async fn ended(&mut self) {
         while let Some(Ok(_)) = self.stream.next().await {}
     }
@@ -86,7 +85,6 @@ where
                 None => return Poll::Ready(Err(LinkError::Ended)),
             };
             self.heard.note();
-            // Only for metrics, because computing the length takes time.
             if metrics::enabled() {
                 let bytes = frame.encoded_len() as u64;
                 metrics().rpc.frame(F::LINK, Direction::In, bytes);

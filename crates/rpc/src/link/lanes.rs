@@ -9,9 +9,7 @@ use super::{FRAGMENT, LANES};
 use crate::proto::types::v1::Fragment;
 
 pub(super) enum QueuedFrame<F> {
-    /// A frame that is sent whole, and its length.
     Whole(F, usize),
-    /// An encoded frame that is sent in fragments.
     Long(Bytes),
 }
 
@@ -122,7 +120,6 @@ impl<F: Frame> Lanes<F> {
                 QueuedFrame::Whole(frame, bytes) => freed.push((frame, bytes)),
                 QueuedFrame::Long(rest) => {
                     lane.rest = rest;
-                    // `resume_after` sets the final value.
                     lane.after = u64::MAX;
                     self.flights.insert(lane.flight);
                     self.lanes.push_back(lane);

@@ -30,7 +30,6 @@ impl Up {
         Self(kind)
     }
 
-    /// Counts the link's end: as broken, unless one side left.
     pub(crate) fn ended(self, why: &LinkError) {
         if !matches!(why, LinkError::Left(_) | LinkError::Closed(_)) {
             metrics().rpc.disconnected(self.0);

@@ -21,11 +21,8 @@ use crate::error::TooLong;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
-    /// The frame will be sent if the connection holds.
     Queued,
-    /// The outbox is full, and the frame was not sent.
     Full,
-    /// The outbox is closed, so the frame was not sent.
     Dropped,
 }
 
@@ -72,7 +69,6 @@ impl<F: Frame> Outbox<F> {
         flight: u64,
         frame: impl Into<F>,
     ) -> Result<Pushed, TooLong> {
-        // Check before encoding, to save the work. Queuing checks again.
         if self.is_full() {
             return Ok(Pushed::Full);
         }
@@ -160,7 +156,6 @@ impl<F: Frame> Outbox<F> {
     }
 
     fn end(&self, stage: Stage, reason: Option<&str>) {
-        // The peer stops reading at this frame.
         let last = reason.map(|reason| F::of_link(LinkFrame::Close(reason.to_owned())));
         let mut queue = self.queue.lock();
         queue.finish(last);

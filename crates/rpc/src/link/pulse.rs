@@ -20,7 +20,6 @@ const OWN_PAUSE: Duration = Duration::from_millis(500);
 #[derive(Clone, Default)]
 pub(crate) struct Heard(Arc<AtomicBool>);
 
-/// Times the pings of a silent peer.
 struct Pulse {
     due: Pin<Box<Sleep>>,
     after: Duration,

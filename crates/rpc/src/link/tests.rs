@@ -103,7 +103,6 @@ proptest! {
             let frame = event(flight, sequence, bytes);
             outbox.push(flight, frame.clone()).unwrap();
             expected.entry(flight).or_default().push(frame);
-            // Some frames leave while others are still pushed.
             if pull {
                 messages.extend(stream.next().now_or_never().flatten());
             }
@@ -195,7 +194,6 @@ fn a_closed_outbox_sends_what_it_has_and_takes_no_more() {
     assert!(stream.next().now_or_never().unwrap().is_none());
 }
 
-/// A peer stops reading once it has the reason.
 #[test]
 fn why_an_outbox_ends_is_said_after_everything_else() {
     let (outbox, mut stream) = outbox(2);
@@ -226,7 +224,6 @@ async fn whoever_waits_for_room_is_told() {
     tokio::task::yield_now().await;
     stream.next().await.unwrap();
     waiting.await.unwrap();
-    // Waiting for room ends with the connection.
     outbox.push(1, event(1, 3, 2000)).unwrap();
     drop(stream);
     outbox.room().await;

@@ -35,7 +35,6 @@ pub(crate) fn negotiate(config: &LinkConfig, theirs: Option<Versions>) -> Result
     Ok(highest)
 }
 
-/// Whether this side offered the version that the accepting side chose.
 pub(crate) fn is_offered(config: &LinkConfig, version: u32) -> bool {
     let ours = own(config);
     (ours.lowest..=ours.highest).contains(&version)

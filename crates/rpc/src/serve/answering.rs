@@ -20,7 +20,6 @@ use crate::proto::node::v1::{Accepted, Closed, End, Failed, Json, SessionFrame, 
 /// When callers should retry if the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The answer to one request. Ends the request on drop.
 pub(super) struct Answering {
     number: u64,
     flight: Arc<ServedRequest>,
@@ -86,7 +85,6 @@ impl Answering {
 
     pub(super) fn listening(self, listening: Option<Result<EventStream, GatewayError>>) {
         match listening {
-            // In a task of its own, which is smaller: the current one keeps room for the request.
             Some(Ok(stream)) => drop(tokio::spawn(async move { self.stream(stream).await })),
             Some(Err(error)) => self.failed(error),
             None => {}

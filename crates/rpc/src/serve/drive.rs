@@ -72,7 +72,6 @@ impl Drive {
             .or(inbox.pulse(&self.shared.config))
             .or(closing.map(|()| Err(LinkError::Left("the node is leaving"))));
         let ended = loop {
-            // Received frames alone do not use up Tokio's task budget, so this does.
             tokio::task::consume_budget().await;
             let goes_on = tokio::select! {
                 biased;
@@ -152,7 +151,6 @@ impl Drive {
                 }
             }
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
-            // The inbox has already handled these frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -162,7 +160,6 @@ impl Drive {
         Ok(())
     }
 
-    /// Starts the answer to a request, or refuses the request if too much waits to be sent.
     fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
         let flight = Arc::new(ServedRequest::new(self.credit));
         match self.flights.0.lock().entry(number) {

@@ -23,7 +23,6 @@ const HANDSHAKES: usize = 1024;
 const READY: usize = 64;
 /// Pause after a failure to accept, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Time for a refused peer to read the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The first byte of a TLS handshake; HTTP/2 begins with a letter.
 const HANDSHAKE: u8 = 0x16;
@@ -83,7 +82,6 @@ async fn accept(
 }
 
 async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepted> {
-    // This only lowers latency: links also work without it.
     let _ = stream.set_nodelay(true);
     if tls.files().allow_plaintext && !begins_tls(&stream).await? {
         count(HandshakeOutcome::Plaintext);
@@ -112,7 +110,6 @@ fn count(outcome: HandshakeOutcome) {
 }
 
 fn refuse(error: &io::Error, peer: SocketAddr) {
-    // Probes may open connections and close them at once.
     if super::error::cause(error).is_none() {
         tracing::debug!(%peer, %error, "a connection ended before TLS was agreed");
         return;

@@ -21,7 +21,6 @@ pub(crate) enum Unreached {
     Peer(String),
 }
 
-/// Connects to `address` (`host:port`) and agrees on TLS.
 pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached> {
     let connector = TlsConnector::from(Arc::clone(&tls.material().client));
     let trust = tls.trust();

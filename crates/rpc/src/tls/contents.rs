@@ -21,7 +21,6 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Reads the files. `authority` is given with the name of its setting.
     pub(super) fn read(
         certificate: &Path,
         key: &Path,
@@ -41,7 +40,6 @@ fn read(which: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
         .map_err(|error| TlsError::file(which, path, format!("cannot be read: {error}")))
 }
 
-/// Reads the certificate with its intermediates, and its matching key.
 pub(super) fn pair(
     contents: &Contents,
     certificate: &Path,
@@ -85,7 +83,6 @@ fn key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
                 "holds no private key: a block -----BEGIN PRIVATE KEY----- is expected, and not an encrypted one"
                     .to_owned()
             }
-            // Replace the error, because it may quote the key.
             _ => "is no PEM, or only a part of it".to_owned(),
         };
         TlsError::file(KEY, path, problem)

@@ -17,7 +17,6 @@ use super::named::Named;
 use super::standing::{Nodes, Standing};
 use super::validity::Validity;
 
-/// The ALPN name of gRPC.
 const H2: &[u8] = b"h2";
 
 pub(super) struct Material {
@@ -27,7 +26,6 @@ pub(super) struct Material {
 }
 
 impl Material {
-    /// Checks that peers with the same authority and name would accept this process's certificate.
     pub(super) fn of(
         contents: &Contents,
         files: &TlsFiles,
@@ -101,7 +99,6 @@ fn client(
     Ok(Arc::new(config))
 }
 
-/// Checks this process's certificate as a peer would.
 fn check(
     chain: &[CertificateDer<'static>],
     name: &ServerName<'static>,

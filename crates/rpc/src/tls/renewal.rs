@@ -35,7 +35,6 @@ struct Current<M> {
 }
 
 impl<S: Source> Renewed<S> {
-    /// Reads the files for the first time.
     pub(super) fn open(source: S) -> Result<Arc<Self>, TlsError> {
         let contents = source.read()?;
         let made = Arc::new(source.make(&contents)?);
@@ -75,7 +74,6 @@ pub(super) async fn renew<S: Source>(shared: Weak<Renewed<S>>, every: Duration) 
         };
         let looking = Arc::clone(&shared);
         let looked = spawn_blocking(move || looking.look());
-        // A panic does not prevent the next reload.
         let Ok(looked) = looked.await else {
             continue;
         };
@@ -92,7 +90,6 @@ pub(super) async fn renew<S: Source>(shared: Weak<Renewed<S>>, every: Duration) 
     }
 }
 
-/// Logs each problem once.
 fn tell(of: &str, error: TlsError, said: &mut Option<TlsError>) {
     if said.as_ref() == Some(&error) {
         return;

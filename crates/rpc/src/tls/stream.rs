@@ -21,7 +21,6 @@ pub(crate) struct Accepted {
     _open: Option<OpenConnection>,
 }
 
-/// Facts about a connection that its requests can look up.
 #[derive(Clone)]
 pub(crate) struct ConnectInfo {
     pub(super) standing: Standing,

@@ -85,7 +85,6 @@ impl Trust {
     }
 
     pub(super) fn refused(&self, address: &str, why: &str) {
-        // A certificate may carry many names.
         let why: String = why.chars().take(LONGEST_REASON).collect();
         self.note(address, |dialled| dialled.last = Last::Refused(why));
     }

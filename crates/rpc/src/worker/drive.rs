@@ -72,7 +72,6 @@ impl Drive {
 
     pub(super) async fn next(&mut self) -> Result<Said, LinkError> {
         loop {
-            // Received frames alone do not use up Tokio's task budget, so this does.
             tokio::task::consume_budget().await;
             tokio::select! {
                 biased;
@@ -146,7 +145,6 @@ impl Drive {
             Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
             Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
-            // The inbox has already handled these frames.
             Frame::Batch(_)
             | Frame::Fragment(_)
             | Frame::Ping(_)
@@ -184,7 +182,6 @@ impl Drive {
     fn resource_updated(&self, said: wire::ResourceUpdated) -> Result<(), LinkError> {
         let params = RawJson::parse_text(said.params)
             .map_err(|_| LinkError::protocol("a resource update whose parameters are not JSON"))?;
-        // There may be no receiver before the worker is added.
         let _ = self.peer.updates.send(ResourceUpdated {
             uri: said.uri,
             params,

@@ -29,7 +29,6 @@ pub(super) struct Link {
     /// Maximum bytes that a reader may leave unread: the credit, and the frame that exceeds it.
     most_unread: u64,
     gauge: Arc<Gauge>,
-    /// The flights on the link. `None` once the link has ended.
     flights: Mutex<Option<ByFlight<Arc<LinkedCall>>>>,
 }
 

@@ -43,7 +43,6 @@ enum CallStage {
     Running,
     Refused(CallFailure),
     Ended,
-    /// The link broke. Readers continue in another flight.
     Broken,
 }
 
@@ -51,7 +50,6 @@ enum CallStage {
 pub(super) enum Arrived {
     More,
     Last,
-    /// The worker exceeded its credit.
     TooMuch,
 }
 
@@ -115,7 +113,6 @@ impl LinkedCall {
             }
             if end {
                 state.stage = CallStage::Ended;
-                // The call ended before these answers arrived.
                 for (_, taken) in state.answers.drain(..) {
                     let _ = taken.send(false);
                 }
@@ -161,7 +158,6 @@ impl LinkedCall {
         self.change(|state| {
             state.stage = stage;
             state.replaced = replaced;
-            // This node does not know whether the answers arrived.
             state.answers.clear();
         });
     }
@@ -192,7 +188,6 @@ impl LinkedCall {
         let mut state = self.state.lock();
         let at = state.answers.iter().position(|(known, _)| *known == ask);
         if let Some(at) = at {
-            // The caller may have stopped waiting.
             let _ = state.answers.swap_remove(at).1.send(open);
         }
     }

@@ -169,7 +169,6 @@ impl WorkerLinksInner {
             && Arc::ptr_eq(&entry.peer, peer)
             && !std::mem::replace(&mut entry.added, true)
         {
-            // Add the worker under the lock, so that it cannot be removed before.
             self.set.add(Arc::new(RemoteWorker::new(Arc::clone(peer))));
         }
         Ok(())

@@ -90,7 +90,6 @@ impl WorkerPeer {
         })
     }
 
-    /// Returns the worker's load. A worker without a link has no capacity.
     pub(super) fn load(&self) -> WorkerLoad {
         match self.state.lock().link_state {
             LinkState::Up(_) => self.gauge.read(),
@@ -104,7 +103,6 @@ impl WorkerPeer {
         }
     }
 
-    /// Wakes tasks that wait for the worker to return.
     fn reachable(&self) {
         self.announcement.send_modify(|_| ());
     }
@@ -121,7 +119,6 @@ impl WorkerPeer {
         *self.ledger.lock() = number;
     }
 
-    /// Returns a number that is unique for this worker.
     pub(super) fn number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }

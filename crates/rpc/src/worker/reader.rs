@@ -139,7 +139,6 @@ impl CallControl for Steer {
 
     fn over(&self) -> Option<BoxFuture<'static, ()>> {
         let over = self.0.flight.until_over()?;
-        // Ends when the worker reports it or the link breaks.
         Some(Box::pin(async { drop(over.await) }))
     }
 

@@ -29,7 +29,6 @@ use crate::probe::{journaled, long, rest};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Pair, config, until, within};
 
-/// Returns 0 without such a series.
 fn of_workers(name: &str, direction: Option<&str>) -> f64 {
     let page = prometheus_text();
     let head = format!("{name}{{");
@@ -66,7 +65,6 @@ async fn links_frames_and_used_up_credit_are_counted() {
         for _ in 0..100 {
             record.notify(long(1000));
         }
-        // Without a reader, 16 KiB fill the credit.
         until(|| of_workers("shoal_rpc_stalls_total", None) >= 1.0).await;
         record.result(1);
         assert_eq!(rest(&mut running).await.len(), 101);

@@ -27,7 +27,6 @@ async fn a_worker_that_stays_away_is_given_up() {
         let mut call = journaled();
         for bound in [None, Some(pair.worker.id.clone())] {
             call.worker = bound;
-            // One call may run at any worker, the other only at this one.
             let only_this = call.worker.is_some();
             let never_sent = pair.remote.start(call.clone()).await.err();
             match never_sent {
@@ -36,11 +35,9 @@ async fn a_worker_that_stays_away_is_given_up() {
                 other => panic!("{other:?}"),
             }
         }
-        // The worker may know the call from an earlier start.
         let mut perhaps = pair.remote.start_again(call.clone()).await.unwrap();
         assert_eq!(next(&mut perhaps).await, None);
         pair.node.set.gone("w").await;
-        // The worker has not denied that it knows the call.
         let mut gone = pair.remote.attach(Attach::new(call.id, 0)).await.unwrap();
         assert_eq!(next(&mut gone).await, None);
         assert!(!gone.control.is_replaced());

@@ -19,7 +19,6 @@ use crate::setting::{Node, config, within};
 
 const ANSWER: usize = 1024 * 1024;
 const ANSWERS: u64 = 64;
-/// The connection itself holds less than ten answers.
 const QUEUED: usize = 4 * ANSWER;
 const MOST_PASSED: usize = 24;
 
@@ -115,7 +114,6 @@ async fn answers_that_are_not_read_are_refused_beyond_the_limit() {
         let all = ANSWERS as usize;
         edge.asked(all).await;
         now.send_replace(true);
-        // A text that is unique again was sent or refused.
         while !text.is_unique() {
             tokio::task::yield_now().await;
         }
@@ -141,7 +139,6 @@ async fn nothing_is_begun_while_too_many_answers_are_not_read() {
             let json = Delivered::Json(text.clone());
             edge.node.routing.will(Answer::Delivered(json));
             edge.say(deliver(ANSWERS + flight)).await;
-            // When the detach has been handled, so has the request before it.
             edge.say(Ask::Detach(Detach { flight })).await;
             let mut dropped = edge.node.routing.dropped.subscribe();
             let so_many = |dropped: &usize| *dropped == flight as usize;

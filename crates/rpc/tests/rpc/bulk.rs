@@ -32,7 +32,6 @@ async fn long_texts_arrive_whole_in_both_directions() {
 async fn small_calls_pass_by_long_ones() {
     within(async {
         let pair = Arc::new(Pair::new(ScriptedWorker::echoing("w")).await);
-        // All calls wait first, so that they meet in the queue.
         let mut long_calls = Vec::new();
         for _ in 0..12 {
             let pair = Arc::clone(&pair);

@@ -128,7 +128,6 @@ async fn a_slow_start_may_still_be_refused() {
         let start = pair.remote.start(call);
         let let_go = async {
             until(|| pair.worker.starts(id) == 1).await;
-            // Longer than the time after which a silent call is accepted.
             tokio::time::sleep(Duration::from_millis(20)).await;
             pair.worker.let_start.send_replace(true);
         };
@@ -156,7 +155,6 @@ async fn a_start_that_is_given_up_lets_go_of_its_call() {
         start.abort();
         assert!(start.await.is_err());
         pair.worker.let_start.send_replace(true);
-        // A repeated start finds or begins the call, as the worker decides.
         let mut running = pair.remote.start(call).await.unwrap();
         pair.worker.call(id).await.result(1);
         assert_eq!(rest(&mut running).await.len(), 1);

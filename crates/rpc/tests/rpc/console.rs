@@ -306,13 +306,11 @@ async fn a_release_without_a_console_cannot_be_inspected() {
     .await;
 }
 
-/// A release with a different format of reports.
 struct Earlier;
 
 #[async_trait]
 impl NodeConsole for Earlier {
     async fn inspect(&self, _: Request<InspectRequest>) -> Result<Response<InspectAnswer>, Status> {
-        // `node = 1` with `id = 1`.
         let answer: &[u8] = b"\x0a\x08\x0a\x06node-1";
         let answer = prost::Message::decode(answer);
         Ok(Response::new(answer.unwrap()))

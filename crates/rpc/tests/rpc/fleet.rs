@@ -84,7 +84,6 @@ async fn load_is_reported_and_what_happens_between_reports_is_guessed() {
     .await;
 }
 
-/// With the next report or in groups, to save frames.
 #[tokio::test]
 async fn a_worker_is_told_which_results_it_need_not_keep() {
     within(async {

@@ -17,7 +17,6 @@ use crate::setting::{Node, config, within};
 
 const A_WHILE: Duration = Duration::from_millis(100);
 
-/// So that a side that waits is not interrupted.
 fn patient() -> LinkConfig {
     LinkConfig {
         handshake_timeout: Duration::from_secs(60),

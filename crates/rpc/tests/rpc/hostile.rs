@@ -124,7 +124,6 @@ async fn frames_that_belong_to_nothing_are_ignored() {
             raw.send.send(frame).await.unwrap();
         }
         let remote = node.set.worker("raw").await;
-        // The smallest possible worker: it answers `start`.
         let serve = async {
             loop {
                 let frames = match raw.hear().await.unwrap() {

@@ -132,7 +132,6 @@ impl RawLink {
         }
     }
 
-    /// All frames about calls before the answer to a ping.
     pub(crate) async fn so_far(&mut self) -> Vec<worker_frame::Frame> {
         use worker_frame::Frame::{Announce, Load, Pong};
         self.say(node_frame::Frame::Ping(Ping { nonce: 77 })).await;

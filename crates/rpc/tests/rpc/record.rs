@@ -23,7 +23,6 @@ pub(crate) struct State {
     answers: Vec<(AskId, String)>,
     cancelled: Vec<String>,
     let_go: bool,
-    /// Whether the tool continues after the call's end.
     works_on: bool,
 }
 
@@ -176,7 +175,6 @@ impl CallControl for Control {
         self.record.0.send_modify(|state| {
             let reads = state.reader == self.number;
             let waits = reads && state.open.contains(&ask);
-            // A repeated answer gets the same result as the first.
             open = waits || reads && state.answers.iter().any(|(known, _)| *known == ask);
             if waits {
                 state.open.retain(|known| *known != ask);

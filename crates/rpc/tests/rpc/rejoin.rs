@@ -59,7 +59,6 @@ async fn a_break_ends_every_call_on_the_link_at_once() {
         until(|| pair.worker.starts(id) == 1).await;
         pair.proxy.block();
         assert_eq!(next(&mut accepted).await, None);
-        // The worker has not answered, so the call may be running.
         let mut unheard = pending.await.unwrap().unwrap();
         assert_eq!(unheard.control.reader(), None);
         assert_eq!(next(&mut unheard).await, None);
@@ -149,7 +148,6 @@ async fn a_worker_that_reaches_its_node_by_two_addresses_does_not_replace_its_ow
         record.progress(1);
         following.next().await.unwrap();
         for last in [2, 4] {
-            // While the broken link is redialled, another address leads to the same node.
             pair.proxy.block();
             pair.seen(false).await;
             let other = WorkerJoin::start(&pair.joining, &pair.node.address.to_string(), config());

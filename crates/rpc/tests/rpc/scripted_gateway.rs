@@ -29,7 +29,6 @@ pub(crate) enum Answer {
 pub(crate) struct ScriptedGateway {
     pub(crate) name: &'static str,
     pub(crate) asked: watch::Sender<Vec<Asked>>,
-    /// Answers in order; afterwards requests fail as not found.
     pub(crate) answers: Mutex<VecDeque<Answer>>,
     pub(crate) opened: Mutex<Option<Result<Opened, GatewayError>>>,
     pub(crate) dropped: watch::Sender<usize>,

@@ -20,7 +20,6 @@ pub(crate) enum Plan {
     Refuse(CallFailure),
     /// `start` returns when the test permits.
     Stall,
-    /// Like `Stall`, then refuses.
     StallAndRefuse,
 }
 

@@ -25,7 +25,6 @@ pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
     done.expect("the test did not end in time")
 }
 
-/// Quick to reconnect, slow to give up.
 pub(crate) fn config() -> LinkConfig {
     LinkConfig {
         backoff: Duration::from_millis(5),

@@ -23,11 +23,9 @@ async fn answers_reach_the_tool_and_are_acknowledged() {
         );
         assert!(running.control.answer(AskId(9), answer("true")).await);
         assert_eq!(record.answer().await, (AskId(9), "true".to_owned()));
-        // An answer to an unknown question fails.
         assert!(running.control.answer(AskId(9), answer("false")).await);
         assert!(!running.control.answer(AskId(10), answer("false")).await);
         assert_eq!(record.answers(), 1);
-        // The answer survives the dropped future.
         record.ask(11, RawJson::from_static("{}"));
         next(&mut running).await.unwrap();
         drop(running.control.answer(AskId(11), answer("2")));

@@ -167,7 +167,6 @@ async fn an_event_that_no_link_carries_ends_its_stream() {
         let mut stream = edge.listen(&session(), None).await.unwrap();
         items.send(event(1, 20 << 20)).await.unwrap();
         items.send(event(2, 1)).await.unwrap();
-        // Later items would leave a gap.
         assert!(rest(&mut stream).await.is_empty());
         until(|| items.is_closed()).await;
     })

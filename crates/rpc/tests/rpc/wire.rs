@@ -44,7 +44,6 @@ async fn a_call_that_ends_at_once_is_one_event() {
     .await;
 }
 
-/// Otherwise the node would refuse calls until the first load report.
 #[tokio::test]
 async fn a_worker_says_how_much_it_can_run_before_what_it_offers() {
     within(async {
@@ -131,7 +130,6 @@ async fn no_more_is_sent_than_the_credit_allows() {
         for _ in 0..6 {
             record.notify(long(598));
         }
-        // Each event costs 856, so the second makes the credit negative.
         assert_eq!(numbers(&link.so_far().await), [(1, 1), (1, 2)]);
         assert_eq!(link.so_far().await, []);
         let grant = |bytes| Say::Credit(Credit { flight: 1, bytes });
@@ -193,7 +191,6 @@ async fn an_answer_that_comes_twice_is_taken_once_and_acknowledged_twice() {
         assert_eq!(link.said().await, Some(taken(6, false)));
         assert_eq!(record.answer().await, (AskId(5), "1".to_owned()));
         assert_eq!(record.answers(), 1);
-        // A new reader answers again, because the acknowledgement may be lost.
         drop(link);
         let mut again = node.welcomed(1).await;
         again.say(answer(5, b"4")).await;
@@ -203,7 +200,6 @@ async fn an_answer_that_comes_twice_is_taken_once_and_acknowledged_twice() {
         while said.len() < 2 {
             said.extend(again.said().await);
         }
-        // Their order depends on timing.
         said.retain(|frame| !matches!(frame, Frame::Accepted(_)));
         assert_eq!(said, [taken(5, true)]);
         assert_eq!(record.answers(), 1);

@@ -106,7 +106,6 @@ impl Work {
         let (record, change) = match live.apply(Input::StateAsked { call, asked }) {
             Ok(Effect::StateAnswer(outcome)) => return Some(outcome),
             Ok(Effect::Keep { record, change }) => (record, change),
-            // The session is leaving, along with its calls.
             _ => return None,
         };
         let bytes = record.len();

@@ -16,7 +16,6 @@ pub(crate) struct ActorSlot(Mutex<Option<Running>>);
 struct Running {
     actor: ActorRef<SessionMsg>,
     writes: mpsc::UnboundedSender<Write>,
-    /// Number of messages to process, including the current one.
     due: usize,
 }
 
@@ -35,7 +34,6 @@ impl ActorSlot {
         self.0.lock().is_some()
     }
 
-    /// Counts a message as done. Returns whether it was the last one, so that the actor stops.
     pub(super) fn done(&self) -> bool {
         let mut slot = self.0.lock();
         let Some(running) = &mut *slot else {

@@ -25,7 +25,6 @@ impl GrantedCaller {
         };
         match (&to.grant, to.headers.is_empty()) {
             (None, true) => client,
-            // Callers with headers are not cached, because headers may contain credentials.
             (_, false) => with(),
             (Some(_), true) => {
                 let mut last = self.0.lock();

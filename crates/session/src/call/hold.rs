@@ -100,7 +100,6 @@ impl CallDriver {
         }
         let driver = self.clone();
         let call = Some(call);
-        // Boxed, because most calls end before they get here.
         Box::pin(Held { driver, call }.answer()).await
     }
 
@@ -153,7 +152,6 @@ impl CallDriver {
                 drop(in_flight);
                 return self.read_again(&live, beginning).await.map_err(again);
             }
-            // The worker's refusal is final.
             Err(error) if failure.retry() == Retry::Safe => return Err(error),
             Err(error) => {
                 return Err(GatewayError::Unreachable {
@@ -178,7 +176,6 @@ impl CallDriver {
         }
         let outcome = CallOutcome::Failed(failure);
         match in_flight.repeated {
-            // The worker's answer is final.
             true => Ok(in_flight.json(outcome)),
             false => in_flight.refuse(outcome).map(Delivered::Json),
         }
@@ -358,7 +355,6 @@ pub(super) fn again(error: GatewayError) -> GatewayError {
     }
 }
 
-/// Returns the error that makes the edge deliver the call again.
 pub(super) fn moved() -> GatewayError {
     GatewayError::Unreachable {
         reason: "the session has moved".to_owned(),

@@ -119,7 +119,6 @@ impl CallDriver {
             .iter_mut()
             .filter(|call| call.is_task() && !call.is_once())
         {
-            // The call may run elsewhere if its edge's worker is lost.
             call.unbind();
         }
         for call in calls.iter_mut().filter(|call| !call.repeated) {
@@ -136,7 +135,6 @@ impl CallDriver {
             && let Some(call) = calls.pop()
         {
             let mut run = pin!(self.run(call, &tail, None));
-            // If an answer is ready, it leaves with the stream's first event.
             let ended = poll!(&mut run).is_ready();
             let _ = opened.send(Ok(open(beginning)));
             if !ended {
@@ -288,12 +286,10 @@ impl CallDriver {
                     return begun;
                 }
                 Err(LogError::Store(StoreError::NotFound)) => {
-                    // The store no longer has the session.
                     live.streams.end();
                     return begun;
                 }
                 Err(LogError::Store(StoreError::Forgotten)) => {
-                    // A failure here shows again in the repeated step below.
                     let _ = live.write_record(Step::Restore).await;
                 }
                 Err(LogError::Store(StoreError::Unavailable(_))) => doubtful = true,
@@ -328,7 +324,6 @@ impl CallDriver {
         }
     }
 
-    /// Ends the journaled calls of a client that was refused meanwhile.
     async fn take_back(&self, calls: &[InFlight], tail: &Tail) {
         for call in calls {
             let failure = CallFailure::not_executed("the store was unreachable for too long");
@@ -368,7 +363,6 @@ impl CallDriver {
                         None => return self.end_with_session(0, &in_flight, tail).await,
                     }
                 }
-                // Another delivery may have sent the call there.
                 Err(CallFailure::WorkerAway { reason }) if in_flight.came_bound => {
                     break CallFailure::OutcomeUnknown { reason };
                 }
@@ -376,7 +370,6 @@ impl CallDriver {
                     if in_flight.slot.is_cancelled() {
                         break CallFailure::Cancelled;
                     }
-                    // The worker's refusal is final, so plan the call again.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;
                     if tried.is_empty() || tried.len() >= self.config.start_attempts {

@@ -41,7 +41,6 @@ async fn keep_or_read(
     }
     match live.apply(Input::StateAsked { call, asked }) {
         Ok(Effect::StateAnswer(outcome)) => Some(outcome),
-        // The session is leaving, along with its calls.
         _ => None,
     }
 }

@@ -140,7 +140,6 @@ impl CallDriver {
                 && self.is_short(in_flight, outcome)
                 && !is_unknown(outcome)
             {
-                // Free the id before the client can see the answer.
                 in_flight.end();
                 waiting.tell(Ok(in_flight.json(outcome.clone())));
                 ahead.answered = Some((outcome.clone(), event.sequence));
@@ -179,7 +178,6 @@ impl CallDriver {
             () = slot.until_wanted() => None,
             outcome = ended => Some(outcome),
         };
-        // A repeated delivery finds the call at its worker.
         let outcome = match outcome {
             None | Some(CallOutcome::Failed(CallFailure::Superseded { .. })) => {
                 waiting.tell(Err(moved()));
@@ -220,7 +218,6 @@ impl Stage {
         }
     }
 
-    /// Returns the stage with buffered events before those to come.
     fn after(self, ahead: VecDeque<CallEvent>) -> Self {
         match self {
             Self::Running(running) if !ahead.is_empty() => {
@@ -235,7 +232,6 @@ impl Stage {
     }
 }
 
-/// Waits for the call's end and drops its other events.
 async fn end_of(stage: Stage, in_flight: &mut InFlight) -> CallOutcome {
     let mut running = match stage {
         Stage::Running(running) => running,

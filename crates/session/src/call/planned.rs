@@ -125,7 +125,6 @@ impl CallDriver {
     }
 }
 
-/// Waits for `planning`. Ends early if the request is cancelled or its session leaves.
 async fn in_time(
     planning: impl Future<Output = Planned>,
     in_flight: &InFlight,
@@ -159,7 +158,6 @@ impl InFlight {
     }
 }
 
-/// Reads the client's span from the request.
 fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
     TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
 }

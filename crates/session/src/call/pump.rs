@@ -33,7 +33,6 @@ impl CallDriver {
         let mut superseded = 0;
         loop {
             let mut event = tokio::select! {
-                // Biased, so that events are passed on before the end.
                 biased;
                 event = events.next() => event,
                 () = in_flight.live.until_over() => {

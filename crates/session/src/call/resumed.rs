@@ -47,7 +47,6 @@ impl CallDriver {
                 ..call
             },
             Err(error) => {
-                // Leave the call to a node that can read it.
                 tracing::error!(session = %live.id, call = %entry.call, %error,
                     "a journaled call cannot be read");
                 return;
@@ -66,7 +65,6 @@ impl CallDriver {
             () = in_flight.live.until_over() => {
                 drop(taking_over);
                 self.end_with_session(seen, &in_flight, &tail).await;
-                // The next owner of a lost session finds the call.
                 if let Ok(running) = resuming.await
                     && !in_flight.live.is_lost()
                 {

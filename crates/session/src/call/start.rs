@@ -68,7 +68,6 @@ pub(super) fn read(
     let start: Start = start.read()?;
     let timeout = match start.timeout {
         Some(timeout) => Duration::from_millis(timeout).min(longest),
-        // An older release wrote the entry, so the start time is unknown.
         None => longest,
     };
     let meta = RequestMeta::of(start.params.as_ref());

@@ -28,7 +28,6 @@ impl CallDriver {
         tail: &Tail,
     ) {
         let live = &in_flight.live;
-        // Leave the call first, because storing may take long.
         in_flight.leave();
         if !live.streams.is_ending() && !self.keep_end(outcome, in_flight).await {
             return;
@@ -38,7 +37,6 @@ impl CallDriver {
             seen,
             ended: true,
         };
-        // The entry closes with an empty result, because the record has the real one.
         let closing = response(in_flight.request(), &RawJson::from_static("{}"));
         match live.streams.append(tail, vec![closing], Some(end)).await {
             Ok(()) => {
@@ -109,7 +107,6 @@ fn end_of(outcome: CallOutcome) -> TaskEnd {
         return TaskEnd::Cancelled;
     }
     match outcome.into_outcome() {
-        // Copied, because the result outlives the message that contains it.
         Outcome::Result(result) => TaskEnd::Completed(result.detached()),
         Outcome::Error(error) => TaskEnd::Failed(error.to_json()),
     }

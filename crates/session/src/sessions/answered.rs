@@ -60,7 +60,6 @@ impl Node {
             cursor = newest.id;
             for event in page.events {
                 let message = RawJson::from_valid(event.data);
-                // Skip Shoal's own requests to the client: they have a method, and ids of their own.
                 if let (Some(id), None) = (message.member("id"), message.member("method")) {
                     missing.retain(|missing| *missing != id);
                 }

@@ -35,12 +35,10 @@ impl Node {
         to: &SessionRef,
         post: Post,
     ) -> Result<Delivered, GatewayError> {
-        // Rare paths are boxed to keep a plain call's future small.
         if post.repeated {
             return Box::pin(self.deliver_again(to, post)).await;
         }
         let delivered = self.deliver_body(to, post, Before::Never).await?;
-        // Only a repeated POST can return `None`.
         delivered.ok_or_else(|| self.being_moved())
     }
 
@@ -106,7 +104,6 @@ impl Node {
         posting: &Posting,
         bound: bool,
     ) -> Result<(Arc<LiveSession>, Effect), GatewayError> {
-        // Only sampled traces get a span.
         let kept = to.trace.as_ref().filter(|trace| trace.is_sampled());
         let _span = kept.map(|trace| {
             trace::internal(names::SESSION_DELIVER)
@@ -134,7 +131,6 @@ impl Node {
         }
     }
 
-    /// Removes a session that accepts no inputs any more.
     pub(crate) async fn forget_dead(&self, live: &Arc<LiveSession>) {
         let _alone = self.locks.lock(&live.id).await;
         let present = self
@@ -205,7 +201,6 @@ impl Node {
         effect: Effect,
     ) -> Result<Delivered, GatewayError> {
         let reached = match effect {
-            // Accept the client's answer only once the call has it.
             Effect::Answer { slot, ask, outcome } => slot.answer(ask, outcome).await,
             Effect::Cancel { slot, reason } => slot.cancel(&reason),
             _ => false,

@@ -53,7 +53,6 @@ struct Known<'a> {
 impl Node {
     fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
         let filter = Filter::of(filter);
-        // Keep only the sort key of sessions that may not be shown.
         let mut found: Vec<(Reverse<u64>, SessionId)> = Vec::new();
         for live in self.all_live().iter().filter(|live| !live.is_lost()) {
             let about = live.about();

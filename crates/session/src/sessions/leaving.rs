@@ -18,7 +18,6 @@ use crate::live::LiveSession;
 use crate::measure;
 use crate::streams::Tail;
 
-/// How long an ending session waits for its answers to be read.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
@@ -48,10 +47,8 @@ impl Node {
         how: Leave,
         alone: Option<Alone>,
     ) -> bool {
-        // Interrupt the actor's current work first.
         match &how {
             Leave::Passivate | Leave::Lost => {}
-            // Events from now on wait at their workers.
             Leave::HandOver(_) => live.streams.stop_writing(),
             Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
             // Set the reason first, because the calls' answers contain it.
@@ -106,7 +103,6 @@ impl Node {
             false => HandOverOutcome::Failed,
         };
         metrics().sessions.handed_over(released);
-        // From now on, readers may look for the session's next owner.
         live.lose();
         self.table.remove_live(live);
         self.unsubscribe_from(&live.id, subscriptions).await;
@@ -207,7 +203,6 @@ impl Node {
     }
 }
 
-/// Waits briefly until clients have read the calls' answers.
 async fn answered(live: &LiveSession, written: &[Arc<Tail>]) {
     let until = Instant::now() + ANSWERED_WITHIN;
     let read = |tail: &Arc<Tail>| tail.stream() != StreamId::STANDALONE && tail.is_read();

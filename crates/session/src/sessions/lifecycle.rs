@@ -91,7 +91,6 @@ impl Node {
         })
     }
 
-    /// Creates a session in memory. The node will request the `missing` subscriptions from the backends.
     pub(super) fn make_live(
         &self,
         id: SessionId,
@@ -107,7 +106,6 @@ impl Node {
         live
     }
 
-    /// Passivates a live session, so that its next message restores it from its record.
     pub(super) fn rebuild_later(&self, live: &LiveSession, subscriptions: BTreeSet<String>) {
         let passive = Passive {
             principal: live.principal.clone(),

@@ -50,7 +50,6 @@ impl Node {
             None => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
                 let prime = live.primes_streams();
-                // A single-stream session sends everything that the log keeps.
                 let (cursor, gone) = if Self::is_single_stream(live) {
                     let oldest = live.streams.oldest(&tail).await.map_err(failed)?;
                     (oldest, oldest.sequence)
@@ -105,7 +104,6 @@ impl Node {
             live: live.clone(),
             reader,
         };
-        // In its own task, because the news must reach the log even if the caller leaves.
         let (node, told) = (self.clone(), live.clone());
         let telling = async move { node.tell(&told, Input::Listening(reader)).await };
         match tokio::spawn(telling).await {

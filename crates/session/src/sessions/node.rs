@@ -34,7 +34,6 @@ pub(crate) struct Node {
     pub(crate) task_lists: TaskLists,
     pub(crate) table: Table,
     pub(crate) places: Places,
-    /// Locks, each held while its session is woken, passivated or ended.
     pub(crate) locks: SessionLocks,
     pub(crate) draining: CancellationToken,
     pub(crate) handing_over: AtomicBool,
@@ -42,7 +41,6 @@ pub(crate) struct Node {
     pub(crate) counters: Arc<StreamCounters>,
     pub(crate) this: Weak<Self>,
     pub(crate) stored: Arc<Stored>,
-    /// Evidence on leases and other nodes. Set only in a cluster.
     pub(crate) liveness: OnceLock<Arc<dyn Liveness>>,
     started: Instant,
 }
@@ -59,7 +57,6 @@ pub(crate) struct About {
     pub(crate) client: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
     pub(crate) transport: SessionTransport,
-    /// When the session was opened, in milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
 }
 
@@ -206,7 +203,6 @@ impl Node {
             Ok(()) => {}
             Err(error) => {
                 tracing::warn!(session = %live.id, %error, "could not announce a change");
-                // The log failed, so send the list changes to the listener directly.
                 live.note(Input::Unannounced(updated));
                 live.streams.pass(lists);
             }

@@ -121,7 +121,6 @@ impl Node {
         missing.retain(|uri| !self.subscribers.has(uri, &to.session));
         record.updated.extend(missing.iter().cloned());
         let state = SessionState::new(to.session.clone(), record, self.limits());
-        // A backend may have refused a subscription at the previous owner.
         let live = self.make_live(to.session.clone(), state, (claim.epoch, share), missing);
         let passive = self.table.wake(live.clone());
         let passive = passive.ok_or(GatewayError::Moved { owner: None })?;
@@ -232,7 +231,6 @@ impl Node {
         match asked {
             Ok(Ok(())) => Ok(()),
             Ok(Err(moved @ GatewayError::Moved { .. })) => Err(moved),
-            // Another owner may know a newer state of the task.
             Ok(Err(error)) if live.transport == SessionTransport::Task => Err(error),
             Err(_) if live.transport == SessionTransport::Task => Err(GatewayError::Unavailable {
                 reason: "the store does not name the task's owner".to_owned(),
@@ -255,7 +253,6 @@ impl Node {
         };
         let claim = self.claim(to, why, evidence).await?;
         let mut record = read(&claim)?;
-        // This node may have missed updates while the session slept.
         record.updated.extend(record.subscriptions.iter().cloned());
         let subscriptions = record.subscriptions.clone();
         let running = self.driver.store.journal.running(&to.session, claim.epoch);
@@ -382,12 +379,10 @@ impl Node {
                 .for_each_concurrent(AT_ONCE, |lost| self.forget_if_asleep(lost));
             forgetting.await;
         }
-        // Clear these last, because it takes long.
         self.clear_all_lost().await;
         Ok(())
     }
 
-    /// Drops a passivated session that another node owns, unless it woke here meanwhile.
     async fn forget_if_asleep(self: &Arc<Self>, (session, epoch): (SessionId, Epoch)) {
         let alone = self.locks.lock(&session).await;
         let node = self.clone();

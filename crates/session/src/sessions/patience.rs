@@ -17,9 +17,7 @@ pub(crate) struct Patience {
 
 #[derive(Default)]
 struct Waited {
-    /// When the store first failed since it last answered.
     away_since: Option<Instant>,
-    /// Total duration of the store's earlier outages.
     before: Duration,
 }
 

@@ -25,7 +25,6 @@ impl Places {
         usize::try_from(self.taken.all()).unwrap_or(usize::MAX)
     }
 
-    /// Takes a place for a new session. Fails if the node's or the principal's limit is reached.
     pub(crate) fn take(&self, principal: &Principal) -> Result<Place, GatewayError> {
         let own = match *principal == Principal::anonymous() {
             // Without authentication all callers are one principal.

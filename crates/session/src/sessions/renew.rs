@@ -19,7 +19,6 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 impl Node {
-    /// Has the session's actor request the missing subscriptions.
     pub(super) fn subscribe_again(&self, live: &Arc<LiveSession>, missing: BTreeSet<String>) {
         if missing.is_empty() {
             return;
@@ -31,7 +30,6 @@ impl Node {
         live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
     }
 
-    /// Requests the missing subscriptions from the backends, and refused ones again later. Runs in the session's actor.
     pub(crate) async fn renew(&self, live: &Arc<LiveSession>, renewal: Renewal) {
         let Renewal {
             mut missing,

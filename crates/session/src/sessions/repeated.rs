@@ -20,7 +20,6 @@ enum Found {
     Delivered(Delivered),
     /// The earlier delivery began no calls.
     Never,
-    /// The earlier delivery left no trace.
     Nothing,
 }
 
@@ -63,7 +62,6 @@ impl Node {
         let until = Instant::now() + self.config.call_timeout;
         loop {
             let found = match post.is_bound() {
-                // Open calls are in memory. A worker knows all others.
                 true => live.streams.delivered(post.delivery),
                 false => self.driver.find_in_log(&live, post.delivery).await?,
             };
@@ -109,7 +107,6 @@ impl Node {
         })
     }
 
-    /// Returns the final answer for a call that outlasted the longest permitted time.
     fn took_too_long(&self, body: &Body, once: bool) -> Bytes {
         let failure = match once {
             true => CallFailure::outcome_unknown("the request was delivered before and still runs"),

@@ -17,7 +17,6 @@ use crate::state::{Input, empty_result};
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// Subscribes the session to a resource: stores the record, then asks the backend.
     pub(super) async fn subscribe(
         &self,
         live: &Arc<LiveSession>,
@@ -52,7 +51,6 @@ impl Node {
         Ok(empty_result(request))
     }
 
-    /// Subscribes at the backend, within a call's timeout. `None` if the session leaves first.
     pub(super) async fn ask_backend(
         &self,
         live: &LiveSession,
@@ -82,7 +80,6 @@ impl Node {
         }
     }
 
-    /// Removes the subscriptions of a session that has left.
     pub(super) async fn unsubscribe_from(&self, session: &SessionId, uris: BTreeSet<String>) {
         for uri in uris {
             self.unsubscribe(session, &uri).await;

@@ -49,7 +49,6 @@ impl Node {
         }
     }
 
-    /// Returns how long a session was unused. `last_used` is a time of the node's clock.
     fn unused_for(&self, last_used: u64) -> Duration {
         Duration::from_millis(self.now().saturating_sub(last_used))
     }
@@ -77,7 +76,6 @@ impl Node {
         if unused >= self.config.retention && live.streams.is_quiet() {
             live.share.set_log(0);
         }
-        // The record of a used session must not expire.
         let unsaved = self.unused_for(live.last_saved.load(Ordering::Relaxed));
         if unsaved >= self.config.idle_of(live.transport) / 2
             && let Err(error) = live.write_record(Step::Save).await

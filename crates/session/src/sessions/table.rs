@@ -27,7 +27,6 @@ enum Held {
     Passive(Box<Passive>),
 }
 
-/// A passivated session, of which the node keeps only this entry.
 pub(crate) struct Passive {
     pub(crate) principal: Principal,
     pub(crate) epoch: Epoch,

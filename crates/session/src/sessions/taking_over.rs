@@ -23,7 +23,6 @@ impl TakingOver {
             });
         Self {
             since: metrics::enabled().then(Instant::now),
-            // Remains if the take-over is abandoned.
             outcome: TakeOver::Failed,
             span,
         }

@@ -185,7 +185,6 @@ impl Admission {
     pub(crate) fn release(&self) -> bool {
         let first = !self.released.swap(true, Ordering::Relaxed);
         if first {
-            // Outside the lock, because this may drop the call.
             drop(self.admitted.remove(&self.request, self.call));
         }
         first

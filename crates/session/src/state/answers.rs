@@ -58,7 +58,6 @@ pub(crate) fn withdrawal(call: CallId, ask: AskId) -> Bytes {
     notification(Method::Cancelled.as_str(), Some(&params.to_json()))
 }
 
-/// Returns the call and the question that a request id names. Rejects any other spelling, such as a UUID in capitals.
 fn asker_of(id: &RequestId) -> Option<(CallId, AskId)> {
     asker_of_key(&id.to_json().string()?)
 }

@@ -27,7 +27,6 @@ impl SessionState {
         if let Some(kept) = &self.record.handshake {
             let error = RpcError::invalid_request("the session has been initialized already");
             let refusal = error_response(&request.id, &error);
-            // On a single stream, the first answer may not have reached the client.
             let may_lack_answer = self.transport() == SessionTransport::SingleStream;
             return match handshake {
                 Ok(handshake) if may_lack_answer && handshake == *kept => {
@@ -83,7 +82,6 @@ pub(crate) fn handshake_of(request: &Request) -> Result<Handshake, RpcError> {
         params
             .get(name)
             .filter(RawJson::is_object)
-            // Copied, because the value outlives the message that contains it.
             .map(|declared| declared.detached())
             .ok_or_else(|| missing(&format!("params.{name} must be an object")))
     };

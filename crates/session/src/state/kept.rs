@@ -131,7 +131,6 @@ impl SessionState {
         self.record.kept.make(change);
     }
 
-    /// Forgets the writes of ended calls, because they are not repeated.
     pub(super) fn forget_writings(&mut self) {
         let admitted = &self.admitted;
         let runs = |call: &CallId| admitted.running(*call).is_some();

@@ -96,7 +96,6 @@ impl SessionState {
         }))
     }
 
-    /// Cancels a request at its admission if its cancellation arrived earlier.
     pub(super) fn cancel_at_once(&mut self, request: &RequestId, slot: &CallSlot) {
         let at = self
             .unmatched
@@ -200,7 +199,6 @@ impl SessionState {
                 }
                 slot.map_or(Effect::None, |slot| Effect::Cancel { slot, reason })
             }
-            // `initialized` needs no action, and Shoal requests the roots anew each time.
             _ => Effect::None,
         }
     }

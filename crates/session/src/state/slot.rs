@@ -21,7 +21,6 @@ pub(crate) struct CallSlot {
     cancelled: Notify,
     /// Fires when the delivery of a call without a caller is repeated.
     wanted: Notify,
-    /// Fires when the call leaves this node or ends, so that no one waits for its answers any more.
     left: Notify,
 }
 
@@ -31,7 +30,6 @@ struct SlotState {
     cancelled: Option<String>,
     left: bool,
     answers: Vec<EarlyAnswer>,
-    /// Resolves when the tool of an ended call has stopped.
     over: Option<Over>,
     asked: Vec<(AskId, Span)>,
 }
@@ -110,7 +108,6 @@ impl CallSlot {
         state.control = Some(control);
     }
 
-    /// Cancels the call. Returns `false` if another reader controls the call.
     pub(crate) fn cancel(&self, reason: &str) -> bool {
         let mut state = self.state.lock();
         match &state.control {
@@ -126,7 +123,6 @@ impl CallSlot {
         }
     }
 
-    /// Whether the tool still runs although the call leaves.
     pub(super) fn outlives(&self) -> bool {
         let control = {
             let state = self.state.lock();
@@ -176,7 +172,6 @@ impl CallSlot {
         }
     }
 
-    /// Detaches a call that has ended or whose session has moved.
     pub(crate) fn leave(&self, why: &'static str) {
         let asked = {
             let mut state = self.state.lock();
@@ -213,7 +208,6 @@ impl CallSlot {
         }
         state.answered(ask, &outcome);
         if let Some(control) = state.control.clone() {
-            // Release the lock before calling the control.
             drop(state);
             return control.answer(ask, outcome);
         }

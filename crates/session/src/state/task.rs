@@ -162,7 +162,6 @@ impl SessionState {
         let (state, updated_at) =
             match ended.and_then(|task| Some((task.end.as_ref()?, task.ended_at))) {
                 Some((end, at)) => (Now::Ended(end), at),
-                // The store lost the call's journal entry, or the call did not begin.
                 None if self.admitted.held() == 0 => (Now::Lost, created_at),
                 None if self.task.questions.is_empty() => (Now::Working, self.task.changed_at),
                 None => (Now::Asking(&self.task.questions), self.task.changed_at),
@@ -174,13 +173,11 @@ impl SessionState {
             state,
             created_at,
             updated_at,
-            // The TTL counts from the task's creation (the extension, Tasks). Every change extends it.
             ttl: (updated_at - created_at).saturating_add(limits.ttl),
             limits,
         }
     }
 
-    /// Reads the client's answers from a request. Fails if an answer is malformed.
     fn task_answers(&self, params: Option<&RawJson>) -> Result<Vec<TaskAnswer>, RpcError> {
         let given = params.and_then(|params| params.member("inputResponses"));
         let given = input_responses(given.as_ref())?;

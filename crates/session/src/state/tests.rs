@@ -367,11 +367,9 @@ fn promises_hold_whatever_happens() {
 
 fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut session = ready();
-    // An id may be there more than once.
     let mut in_flight: Vec<(u64, CallId, Admission)> = Vec::new();
     // The id, call, number, and whether the call runs.
     let mut asked: Vec<(RequestId, CallId, u64, bool)> = Vec::new();
-    // Surely known versions, and those told on this connection.
     let (mut known, mut told, mut current) = ([0u64; 3], [0u64; 3], 0u64);
     let (mut reader, mut listening) = (0, false);
     for step in steps {
@@ -498,7 +496,6 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     };
                 prop_assert_eq!(announced, missed);
                 (listening, told) = (true, [current; 3]);
-                // Every second time, the log refuses it.
                 if announced > 0 && reader % 2 == 0 {
                     session.apply(Input::Announced([current; 3]), &facts_at([current; 3]));
                     known = [current; 3];

@@ -59,7 +59,6 @@ impl SessionState {
 
     /// Registers a listener and returns the news to log that it may not know.
     pub(super) fn listening(&mut self, reader: u64, facts: &ServerFacts) -> Effect {
-        // The newest reader is the session's listener.
         self.listener = self.listener.max(Some(reader));
         if self.record.handshake.is_none() {
             return Effect::None;

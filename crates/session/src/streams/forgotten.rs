@@ -26,7 +26,6 @@ impl Streams {
             .collect();
         if !others.is_empty() {
             let streams = live.streams.clone();
-            // In a task, because other tasks may hold the turns of the other tails.
             tokio::spawn(async move { streams.restore_all(others).await });
         }
         Ok(())
@@ -53,7 +52,6 @@ impl Streams {
             let confirmed = match found.await {
                 Err(LogError::Store(StoreError::Forgotten)) => self.restore(&tail).await,
                 Err(LogError::Store(outage)) if outage.is_outage() => Err(outage),
-                // A newer owner decides.
                 _ => Ok(()),
             };
             match confirmed {

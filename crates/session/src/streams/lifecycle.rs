@@ -38,7 +38,6 @@ impl Lifecycle {
     }
 
     pub(super) fn end_because(&self, why: &'static str) {
-        // Only the first reason counts.
         let _ = self.ending.set(why);
         self.set(Turn::ENDING);
     }

@@ -17,7 +17,6 @@ use super::tail::{Next, Tail};
 
 pub(super) struct Reader {
     pub(super) streams: Arc<Streams>,
-    /// The tail of the stream. `None` if the stream has finished.
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
@@ -57,7 +56,6 @@ impl Reader {
             if self.gone > 0 {
                 let _ = Box::pin(self.tell_of_gap()).await;
             }
-            // If the connection is gone, the client resumes from the log.
             let caught_up = match &self.tail {
                 Some(_) if history.is_empty() => true,
                 _ => Box::pin(self.catch_up(history)).await.is_ok(),
@@ -143,13 +141,11 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends events from the log. Returns whether the log has no more events for this reader.
     async fn read_log(&mut self, events: usize) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let limit = streams.config.reader_buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
         match (page, &self.tail) {
-            // The log has lost or trimmed the next events.
             (Ok(Page { events, .. }), Some(tail)) if events.is_empty() => {
                 self.skip_gap(&tail.clone()).await
             }
@@ -160,7 +156,6 @@ impl Reader {
                 Ok(over)
             }
             (Err(error), _) => {
-                // A client that resumes gets the reason.
                 tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
                 Err(ReaderGone)
             }

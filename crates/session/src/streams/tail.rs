@@ -110,7 +110,6 @@ impl Tail {
         }
     }
 
-    /// Describes the stream for restoring it in the store. The caller holds the turn.
     pub(super) fn to_open_stream(&self) -> OpenStream {
         let state = self.state.lock();
         let last = state.last;
@@ -151,7 +150,6 @@ impl Tail {
         Some(EventId { sequence, ..first })
     }
 
-    /// Returns the stream's beginning if this delivery opened the stream.
     pub(super) fn opened_for(&self, delivery: DeliveryId) -> Option<EventId> {
         let begins = || EventId {
             sequence: 0,
@@ -173,7 +171,6 @@ impl Tail {
                 call, ended: true, ..
             }) => {
                 state.calls.retain(|open| open.id() != call);
-                // A finished stream needs no restoring.
                 if !finished {
                     state.ended.push_back(call);
                 }
@@ -271,7 +268,6 @@ impl Tail {
             return Next::Passing(passing.map(|(_, data)| data).collect());
         }
         if cursor.sequence < state.last.sequence {
-            // Stop where a queued message is due.
             let until = state
                 .passing
                 .front()

@@ -76,7 +76,6 @@ async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     }
     let echo = bench.json(&alice, &call(6, "echo")).await;
     assert!(echo.contains("result"), "{echo}");
-    // The backend may be waiting for this call.
     let tool = bench.script.call("stream").await;
     let request = StateRequest::set("k", Some(RawJson::of("v")));
     let ask = AskId(1);
@@ -92,7 +91,6 @@ async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     assert_eq!(crate::support::read_all(&mut stream).await.events.len(), 1);
 }
 
-/// The session is also passivated in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn thousands_of_changes_from_many_sides_are_each_done_once_and_in_order() {
     const SIDES: u64 = 8;

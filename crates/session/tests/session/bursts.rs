@@ -14,7 +14,6 @@ async fn begun(bench: &Bench) -> (SessionRef, EventStream, Arc<Driven>) {
     (alice, stream, bench.script.call("stream").await)
 }
 
-/// Yields between reports, as many tools do.
 async fn burst(tool: &Driven) {
     for n in 1..=EVENTS {
         tool.progress(n).await;
@@ -55,7 +54,6 @@ async fn a_burst_reaches_the_client_as_the_same_events_in_fewer_appends() {
     assert_eq!(appends.iter().sum::<usize>(), 11);
     assert!(appends.len() < 5, "{appends:?}");
 
-    // A client may resume between any two.
     let cursor = Some(together.events[6].0);
     let mut resumed = bench.sessions.listen(&alice, cursor).await.unwrap();
     let rest = read_all(&mut resumed).await;

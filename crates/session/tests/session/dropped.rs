@@ -14,7 +14,6 @@ use crate::support::{Bench, call, initialize, post, read, read_all, within};
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Enough polls to finish any delivery here.
 const ENOUGH: usize = 40;
 
 fn bench(config: SessionConfig) -> Bench {
@@ -94,7 +93,6 @@ async fn settle(bench: &Bench, left: usize) {
     assert!(settled.is_ok(), "{:?}", bench.sessions.status());
 }
 
-/// Record, node and backend agree on the subscriptions.
 async fn check_subscriptions(bench: &Bench, to: &SessionRef, what: &str) {
     let consistent = async {
         loop {
@@ -390,13 +388,11 @@ async fn a_session_whose_end_nobody_waits_for_ends() {
     }
 }
 
-/// The next listener learns of missed changes.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_hangs_up_takes_no_news_along() {
     for polls in 0..12 {
         let bench = bench(SessionConfig::default());
         let to = bench.open("alice", "2025-11-25").await;
-        // A running call keeps an actor.
         let _busy = bench.stream(&to, 1, "stream-busy").await;
         let subscribe =
             r#"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"r://a"}}"#;
@@ -435,7 +431,6 @@ async fn a_listener_that_hangs_up_takes_no_news_along() {
     }
 }
 
-/// The answer comes at most as late as a call may end.
 #[tokio::test(start_paused = true)]
 async fn who_asks_again_is_answered_when_no_call_may_take_longer() {
     let config = SessionConfig {

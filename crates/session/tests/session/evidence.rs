@@ -87,7 +87,6 @@ async fn two_on(bench: Bench) -> Two {
 }
 
 impl Two {
-    /// The second node wrongly finds the first one gone.
     fn blame(&self) {
         *self.second_told.gone.lock() = Some(NodeId::new("test"));
     }
@@ -187,7 +186,6 @@ async fn while_the_store_cannot_say_what_needs_no_store_is_served() {
     counted.mute(true);
     let served = two.echo(&two.bench.sessions, 1).await;
     assert!(matches!(served, Ok(Delivered::Json(_))), "{served:?}");
-    // The store answers again: another node owns the session.
     counted.mute(false);
     two.blame();
     two.echo(&two.second, 2).await.unwrap();
@@ -195,7 +193,6 @@ async fn while_the_store_cannot_say_what_needs_no_store_is_served() {
     assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner: None });
 }
 
-/// This node would not notice a newer state.
 #[tokio::test]
 async fn of_a_task_nothing_is_said_while_the_store_cannot_say_whose_it_is() {
     let counted = Counted::new();

@@ -309,7 +309,6 @@ async fn a_repetition_of_what_never_began_is_started_once() {
     assert_eq!(starts(&bench, "echo"), 1);
 }
 
-/// Only the worker can say that the call was not executed.
 #[tokio::test]
 async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     let bench = Bench::new(held_for(LONG));
@@ -426,7 +425,6 @@ async fn a_call_that_was_journaled_first_is_bound_anew_by_its_owner() {
     assert_eq!(starts(&bench, "echo"), 1);
 }
 
-/// The worker dropped the result, or another ran the call.
 #[tokio::test]
 async fn what_a_worker_refuses_or_has_forgotten_is_looked_for_in_the_log() {
     for refused in [true, false] {
@@ -471,7 +469,6 @@ async fn a_repetition_costs_the_store_nothing() {
     assert_eq!(journal.looks.load(SeqCst), 0);
 }
 
-/// The answer comes without earlier events.
 #[tokio::test]
 async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
     let (bench, journal) = flaky(SessionConfig {
@@ -524,7 +521,6 @@ async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     until(|| tool.cancelled.borrow().is_some()).await;
     tool.finish("{}").await;
     within(repeated).await.unwrap().unwrap();
-    // A new request with the same id is separate.
     let mut fresh = deliver(&next, &alice, bound(7, "other"));
     let other = bench.script.call("other").await;
     assert!(other.cancelled.borrow().is_none());
@@ -554,7 +550,6 @@ async fn a_redelivery_that_was_cancelled_before_is_never_started() {
     }
 }
 
-/// Until then the next owner may need the result. The edge acknowledges JSON.
 #[tokio::test]
 async fn a_result_is_acknowledged_once_it_is_in_the_log() {
     let bench = Bench::new(held_for(LONG));
@@ -619,7 +614,6 @@ async fn a_call_whose_start_outlasts_the_hold_does_not_wait_for_the_store() {
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }
 
-/// Running calls may use the store's reserve. For new ones the store is asked first.
 #[tokio::test]
 async fn a_full_store_takes_what_a_call_that_runs_has_said_and_admits_nothing() {
     let (bench, journal) = flaky(held_for(LONG));

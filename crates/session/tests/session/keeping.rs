@@ -266,7 +266,6 @@ async fn sleeping_sessions_and_those_handed_over_keep_it() {
     assert_eq!(read_value(&tool, 1, "k").await, r#"{"value":"w"}"#);
 }
 
-/// The store loses an acknowledged value.
 #[tokio::test]
 async fn the_next_write_of_the_record_holds_what_the_store_has_lost() {
     let (bench, saves) = Bench::with_fate(SessionConfig::default());
@@ -287,7 +286,6 @@ async fn the_next_write_of_the_record_holds_what_the_store_has_lost() {
     assert_eq!(read_value(&reader, 1, "lost").await, r#"{"value":"v"}"#);
 }
 
-/// The value survives a handover during an outage.
 #[tokio::test]
 async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
     let config = SessionConfig {
@@ -319,7 +317,6 @@ async fn a_session_is_handed_over_to_a_store_that_was_away_for_a_moment() {
     assert_eq!(read_value(&reader, 1, "k").await, r#"{"value":"v"}"#);
 }
 
-/// Otherwise each batch would wait in turn.
 #[tokio::test(start_paused = true)]
 async fn sessions_that_leave_together_wait_for_the_store_once() {
     let config = SessionConfig {
@@ -338,7 +335,6 @@ async fn sessions_that_leave_together_wait_for_the_store_once() {
     assert!((LONG..2 * LONG).contains(&took), "{took:?}");
 }
 
-/// The next owner knows the earlier record.
 #[tokio::test]
 async fn an_owner_that_is_gone_writes_nothing_again() {
     let (bench, saves) = Bench::with_fate(SessionConfig::default());

@@ -111,7 +111,6 @@ async fn a_call_is_answered_with_its_task_and_runs_once() {
         listed(&bench.sessions, &session).await,
         json!([made.session.as_str()])
     );
-    // The request id is free, and the delivery finds its task.
     let once_more = json_of(&bench.sessions, &session, again(&call)).await;
     assert_eq!(once_more, answer);
 

@@ -78,7 +78,6 @@ async fn an_idle_session_sleeps_and_wakes_with_all_it_knew() {
     };
     bench.script.updates.send(update).unwrap();
     bench.script.change_lists();
-    // The paused clock advances when all work is done.
     tokio::time::sleep(Duration::from_millis(30)).await;
     assert_eq!(bench.sessions.status().live, 0, "news wake nobody");
 
@@ -172,7 +171,6 @@ async fn every_call_of_a_session_that_ends_is_answered() {
     let bench = Bench::new(SessionConfig::default());
     let alice = bench.open("alice", "2025-03-26").await;
     let (sessions, to) = (bench.sessions.clone(), alice.clone());
-    // Its answer would be JSON.
     let quick = tokio::spawn(async move { sessions.deliver(&to, post(&call(1, "quick"))).await });
     let quick_tool = bench.script.call("quick").await;
     let batch = format!("[{},{}]", call(2, "stream-2"), call(3, "stream-3"));
@@ -185,7 +183,6 @@ async fn every_call_of_a_session_that_ends_is_answered() {
     }
     let (sessions, to) = (bench.sessions.clone(), alice.clone());
     let closing = tokio::spawn(async move { sessions.close(&to).await });
-    // As a worker does for a cancelled call.
     within(quick_tool.cancelled.subscribe().changed())
         .await
         .unwrap();

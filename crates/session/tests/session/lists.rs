@@ -60,7 +60,6 @@ async fn who_was_told_on_a_connection_that_broke_is_told_again_and_then_no_more(
         drop(stream);
         let mut again = bench.sessions.listen(&alice, None).await.unwrap();
         let told = read(&mut again, 1).await;
-        // Through the log this time, so that it can be resumed.
         assert!(told.events[0].1.contains(CHANGED), "{told:?}");
         let before = again.cursor;
         drop(again);

@@ -25,7 +25,6 @@ async fn lease(store: &Store, node: &str) {
     renewed.unwrap();
 }
 
-/// Ends the first node's lease unnoticed.
 async fn lose_lease(store: &Store) {
     store
         .directory
@@ -248,7 +247,6 @@ async fn refused(refusals: usize) -> (Bench, Sessions, SessionRef) {
 async fn a_subscription_that_the_new_owners_backend_refuses_is_renewed_later() {
     let (bench, second, alice) = refused(2).await;
     let mut stream = second.listen(&alice, None).await.unwrap();
-    // One update from each gap: without an owner, and without a subscription.
     for _ in 0..2 {
         let told = read(&mut stream, 1).await.texts.remove(0);
         assert!(told.contains("resources/updated"), "{told}");
@@ -535,7 +533,6 @@ async fn a_session_is_not_locked_out_by_a_claim_that_the_store_has_lost() {
     let (bench, _) = two_nodes().await;
     let alice = initialized(&bench).await;
     for (n, tool) in (1..).zip(["echo", "stream-echo"]) {
-        // Only the worker knows this owner.
         let lost = Epoch(1_000 * n);
         bench.script.heard.lock().replace(lost);
         let answer = bench.sessions.deliver(&alice, bound(n, tool)).await;

@@ -226,7 +226,6 @@ async fn single_stream(bench: &Bench) -> (SessionRef, EventStream) {
     (to, stream)
 }
 
-/// Over HTTP+SSE, calls are journaled first.
 #[tokio::test]
 async fn a_repetition_over_one_stream_is_begun_and_answered_once() {
     let bench = Bench::new(SessionConfig::default());
@@ -335,7 +334,6 @@ async fn a_call_whose_answer_is_on_its_way_to_the_one_stream_is_not_begun_again(
     waiting.mark_unchanged();
     log.holds.send_replace(true);
     tool.finish("{}").await;
-    // The id is free, but the answer is not logged.
     within(waiting.changed()).await.unwrap();
     let delivered = bench.sessions.deliver(&to, again).await;
     assert!(

@@ -43,7 +43,6 @@ fn places(bench: &Bench) -> (usize, usize) {
     (status.reserved, status.live + status.passive)
 }
 
-/// Panics if a session disappears right after an answer.
 async fn come_back(bench: &Bench, mut to: SessionRef, number: u64) {
     for round in 0..8 {
         let spread = Duration::from_millis((number * 7 + round * 13) % 60);
@@ -148,7 +147,6 @@ async fn the_sweep_looks_again_before_it_ends_a_session() {
     let call = post(&call(1, "stream"));
     let waking = tokio::spawn(async move { sessions.deliver(&to, call).await });
     store.until_held().await;
-    // Long enough for the session to expire.
     sleep(IDLE + Duration::from_millis(100)).await;
     store.release();
     let shoal_ports::Delivered::Stream(mut stream) = within(waking).await.unwrap().unwrap() else {

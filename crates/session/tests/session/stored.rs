@@ -6,7 +6,6 @@ use shoal_session::SessionConfig;
 
 use crate::support::{Bench, post, read_all};
 
-/// Several small sessions and one large call.
 const BUDGET: u64 = 32 * 1024;
 
 fn bench() -> Bench {

@@ -27,7 +27,6 @@ async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Dr
     task_after(bench, principal, tool, Duration::ZERO).await
 }
 
-/// The session waits before taking the call over.
 async fn task_after(
     bench: &Bench,
     principal: &str,
@@ -76,7 +75,6 @@ async fn task_after(
     assert!(matches!(delivered, Delivered::Stream(_)), "{delivered:?}");
     drop(begun);
     let driven = bench.script.call(tool).await;
-    // The edge was the first reader.
     within(async {
         while driven.reads() < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -189,7 +187,6 @@ async fn what_a_call_asks_is_answered_key_by_key() {
         "elicitation/create"
     );
 
-    // One malformed answer invalidates all.
     let broken = json!({"inputResponses":{&keys[0]:5,&keys[1]:{"action":"accept"}}});
     let refused = ask(&bench.sessions, &task, "tasks/update", broken).await;
     assert_eq!(refused["error"]["code"], -32602);
@@ -416,7 +413,6 @@ async fn what_the_store_has_lost_is_told_again_before_the_task_sleeps() {
     *saves.lock() = Fate::Lost;
     tool.finish(r#"{"content":[]}"#).await;
     status(&bench.sessions, &task, "completed").await;
-    // Only this node knows the task's end.
     for away in [Fate::Away, Fate::Unconfirmed] {
         *saves.lock() = away;
         tokio::time::sleep(LONG).await;
@@ -499,7 +495,6 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
     let ended = status(&bench.sessions, &task, "completed").await;
     let ttl = ended["ttlMs"].as_u64().unwrap();
     assert!(ttl >= 600_005, "{ended}");
-    // The record outlives the session's time.
     tokio::time::sleep(Duration::from_secs(500)).await;
     assert_eq!(bench.sessions.status().live, 0);
     assert_eq!(get(&bench.sessions, &task).await, ended);

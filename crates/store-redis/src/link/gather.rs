@@ -31,7 +31,6 @@ struct Asked {
 }
 
 impl Gathering {
-    /// Takes over a connection. Call within a runtime.
     pub(crate) fn over(connection: MultiplexedConnection) -> Self {
         let (asking, asked) = mpsc::channel(WAITING);
         tokio::spawn(send(connection, asked));
@@ -74,7 +73,6 @@ async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Aske
                 while due.len() < MOST && let Ok(asked) = asking.try_recv() {
                     due.push(asked);
                 }
-                // Drop commands whose callers have left.
                 due.retain(|asked| !asked.reply.is_closed());
                 if !due.is_empty() {
                     let together = std::mem::replace(&mut due, Vec::with_capacity(MOST));
@@ -100,7 +98,6 @@ async fn exchange(mut connection: MultiplexedConnection, together: Vec<Asked>) {
             let asked = pipeline.cmd_iter().zip(waiting);
             for ((command, (script, waiting)), reply) in asked.zip(replies) {
                 match script {
-                    // The server has restarted, or has not seen the script.
                     Some(script) if is_no_script(&reply) => in_full.push(Asked {
                         command: script.in_full(command),
                         script: None,

@@ -27,7 +27,6 @@ async fn a_user_with_few_rights_is_enough() {
     counts_cells(&connect(config(&url)).await.0).await;
     keeps_lists(&connect(config(&url)).await.1).await;
 
-    // A password file may be replaced while the store lives.
     let file = server.directory.path("password");
     std::fs::write(&file, "s3cret@/\n").unwrap();
     let by_file = || RedisConfig {

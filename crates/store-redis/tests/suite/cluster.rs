@@ -44,7 +44,6 @@ impl Cluster {
                 "yes",
                 "--save",
                 "",
-                // A restarted node keeps its data.
                 "--appendonly",
                 "yes",
                 "--cluster-node-timeout",
@@ -175,7 +174,6 @@ async fn a_cluster_keeps_the_contract_and_loses_a_node_for_a_while() {
     session(&elsewhere).await;
 }
 
-/// Makes enough sessions for every part of the cluster.
 async fn everywhere(store: &Store) -> Result<Vec<SessionId>, String> {
     let mut sessions = Vec::new();
     for _ in 0..24 {

@@ -105,7 +105,6 @@ async fn a_touched_session_keeps_its_streams_and_an_untouched_one_goes() {
     let (start, _) = begin(&store, &id, epoch).await;
     let one = append(start, &[b"one"]);
     store.log.append(&id, epoch, one).await.unwrap();
-    // Longer than its events would live otherwise.
     for _ in 0..30 {
         sleep(idle / 4).await;
         save().await.unwrap();

@@ -13,7 +13,6 @@ use crate::server::{IN_MEMORY, Server};
 
 const FORGOTTEN: StoreError = StoreError::Forgotten;
 
-/// A store whose keys can be put back.
 struct Lossy {
     server: Server,
     store: Store,
@@ -153,7 +152,6 @@ async fn an_owner_is_told_that_its_events_were_forgotten_and_enters_them_again()
     );
 }
 
-/// The next owner must not answer a call twice.
 #[tokio::test]
 async fn a_call_whose_end_was_forgotten_is_not_open_once_its_owner_has_entered_it_again() {
     let lossy = Lossy::new().await;
@@ -204,7 +202,6 @@ async fn what_nobody_knows_any_more_is_gone_and_not_silently_missing() {
     let two = lossy.append(&id, epoch, one, "2").await;
     let three = lossy.append(&id, epoch, two, "3").await;
     lossy.put_back(&before).await;
-    // Only the newest event is at hand.
     let restored = journal.restore(&id, epoch, open(three, &["3"], &[&call]));
     restored.await.unwrap();
     let end = ending(three, &[b"end"], call.call);
@@ -265,7 +262,6 @@ async fn the_next_owner_gives_no_event_the_id_of_one_that_was_forgotten() {
     let last = log.append(&id, new, end).await.unwrap().last;
     let page = log.read(&id, last, 9).await.unwrap();
     assert!(page.finished && page.events.is_empty());
-    // Each claim has its own nonce, and all are known.
     let third = directory.claim(&id, &node("b")).await.unwrap().epoch;
     let latest = lossy.append(&id, third, other, "latest").await;
     let page = log.read(&id, news, 9).await.unwrap();

@@ -44,7 +44,6 @@ impl Looked {
         self.server.ask(&["HGETALL", &self.key]).await
     }
 
-    /// Counts commands, including those in scripts.
     async fn commands(&self, step: impl AsyncFn()) -> String {
         let _: redis::Value = self.server.ask(&["CONFIG", "RESETSTAT"]).await;
         step().await;
@@ -140,7 +139,6 @@ async fn a_call_takes_few_commands() {
         "evalsha:1 hmget:1 hset:1 rpush:1",
         "evalsha:1 hdel:1 hmget:1 hset:1 pexpire:1 rpush:1 time:1",
     );
-    // The first round loads the scripts.
     for (round, expected) in [None, Some([begin, event, end])].into_iter().enumerate() {
         let call = entry_with(u8::try_from(2 * round + 1).unwrap());
         let opening = opening(&call);

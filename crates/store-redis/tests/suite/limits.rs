@@ -203,7 +203,6 @@ async fn events_that_somebody_else_removed_are_told_to_be_gone() {
     let key = format!("{prefix}:{{{id}}}:s:{}:{}", start.epoch, start.stream.0);
     let keys: u64 = server.ask(&["DEL", &key]).await;
     assert_eq!(keys, 1, "{key}");
-    // New events must not be mistaken for lost ones.
     let more = append(last, &[b"4", b"5", b"6"]);
     let appended = log.append(&id, epoch, more).await.unwrap();
     assert_eq!(appended.kept, 3);

@@ -10,7 +10,6 @@ use shoal_telemetry::metrics::prometheus_text;
 use crate::fixture::{begin, config, connect, eventually, node, session};
 use crate::server::{IN_MEMORY, Server};
 
-/// Turns metrics on for the whole process.
 fn count() {
     static ON: OnceLock<Guard> = OnceLock::new();
     ON.get_or_init(|| shoal_telemetry::init(&Telemetry::default(), &Logging::default()).unwrap());

@@ -39,7 +39,6 @@ async fn says_clearly_why_it_cannot_begin() {
 
     for wrong in [
         config("mysql://user:hunter2@h"),
-        // Redis' client would log in as another user.
         config("redis://user@h"),
         RedisConfig {
             user: Some("shoal".to_owned()),

@@ -5,7 +5,6 @@ use shoal_ports::{CellRate, Principal, QuotaCells, QuotaKey, QuotaSubject, Taken
 use crate::fixture::{config, connect};
 use crate::server::{IN_MEMORY, Server};
 
-/// Uses enough buckets for every part of a cluster.
 pub(crate) async fn counts_cells(cells: &dyn QuotaCells) {
     let rate = hourly(3);
     for number in 0..24 {
@@ -26,7 +25,6 @@ fn key(quota: &str, principal: &str) -> QuotaKey {
     }
 }
 
-/// Too slow to refill during a test.
 fn hourly(burst: u32) -> CellRate {
     CellRate::new("1/h".parse().unwrap(), burst)
 }
@@ -90,7 +88,6 @@ async fn another_rate_holds_at_once() {
         redis.take(&alice, slow, 100, 100).await,
         Ok(Taken::Cells(100))
     );
-    // One millisecond for each of the 1,000, instead of hours.
     let fast = CellRate::new("1000/s".parse().unwrap(), 1_000);
     let Ok(Taken::Later(wait)) = redis.take(&alice, fast, 1_000, 1_000).await else {
         panic!("it is empty");

@@ -36,7 +36,6 @@ async fn steps_of_the_directory() {
     }
 }
 
-/// The next renewal must report the lapse.
 #[tokio::test]
 async fn a_lapse_is_learnt_of_though_a_reply_was_lost() {
     let server = Server::on_socket(&IN_MEMORY).await;
@@ -49,7 +48,6 @@ async fn a_lapse_is_learnt_of_though_a_reply_was_lost() {
     assert_eq!(renew().await, Ok(Renewal::Begun));
     assert_eq!(renew().await, Ok(Renewal::Kept));
     let _: redis::Value = server.ask(&["FLUSHALL"]).await;
-    // The reply of this renewal goes elsewhere.
     lost.directory.renew_lease(&node("a"), LONG).await.unwrap();
     assert_eq!(renew().await, Ok(Renewal::Begun));
     assert_eq!(renew().await, Ok(Renewal::Kept));

@@ -35,7 +35,6 @@ async fn redis(replica_of: Option<u16>, more: &[&str]) -> (Server, u16) {
     .await
 }
 
-/// A single sentinel decides alone.
 async fn sentinel(master: u16, more: impl Fn(u16, &Directory) -> String) -> (Server, u16) {
     Server::on_port(|port, directory: &Directory| {
         let file = directory.path("sentinel.conf");
@@ -78,7 +77,6 @@ async fn goes_on_with_the_master_that_sentinel_promotes() {
     let (start, call) = begin(&store, &id, epoch).await;
     let one = append(start, &[b"1"]);
     let at = store.log.append(&id, epoch, one).await.unwrap().last;
-    // A failover loses writes that are not copied yet.
     eventually("the replica has it all", || async {
         let of = |info: String| {
             let line = info

@@ -10,7 +10,6 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-/// Longer than any working step takes.
 pub(crate) const LONG_ENOUGH: Duration = Duration::from_secs(30);
 
 pub(crate) struct Directory(PathBuf);
@@ -43,7 +42,6 @@ pub(crate) struct Server {
     admin: redis::Client,
 }
 
-/// Reports the first unknown directive.
 pub(crate) fn knows_tls() -> bool {
     let args = ["--port", "0", "--tls-port", "0", "--no-such-directive", "1"];
     let told = Command::new("redis-server").args(args).output().unwrap();
@@ -51,7 +49,6 @@ pub(crate) fn knows_tls() -> bool {
     String::from_utf8_lossy(&told).contains("'no-such-directive")
 }
 
-/// Another process may take one, so callers retry.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let taken = [(); N].map(|()| TcpListener::bind(("127.0.0.1", 0)).unwrap());
     taken.map(|listener| listener.local_addr().unwrap().port())
@@ -68,7 +65,6 @@ impl Server {
         started.expect("the server starts")
     }
 
-    /// Retries if the port is taken.
     pub(crate) async fn on_port(args: impl Fn(u16, &Directory) -> Vec<String>) -> (Self, u16) {
         for _ in 0..5 {
             let [port] = free_ports();
@@ -77,7 +73,6 @@ impl Server {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             let socket = directory.path("s").display().to_string();
             let admin = format!("redis+unix://{socket}");
-            // A configuration file must come first.
             let mut all = args;
             all.extend(["--bind", "127.0.0.1", "--unixsocket", &socket]);
             if let Ok(server) = Self::start(directory, &all, &admin).await {

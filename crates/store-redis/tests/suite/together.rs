@@ -13,7 +13,6 @@ async fn each_command_gets_its_own_reply() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let (_, store) = connect(config(&server.url())).await;
     let sessions = join_all((0..MANY).map(|_| session(&store))).await;
-    // The server forgets the script, so all are refused first.
     let _: redis::Value = server.ask(&["SCRIPT", "FLUSH"]).await;
     let streams = sessions.iter().map(|(id, epoch)| begin(&store, id, *epoch));
     let streams: Vec<EventId> = join_all(streams).await.into_iter().map(|it| it.0).collect();
@@ -22,7 +21,6 @@ async fn each_command_gets_its_own_reply() {
     let appends = sessions.iter().zip(&streams).zip(&texts).enumerate();
     let appends = appends.map(|(at, (((id, epoch), stream), text))| {
         let mut event = append(*stream, &[text.as_bytes()]);
-        // Every second append is outdated.
         event.after.sequence += (at % 2) as u64;
         store.log.append(id, *epoch, event)
     });

@@ -13,7 +13,6 @@ const METADATA: &str = "/.well-known/openid-configuration";
 async fn permissions_count_and_the_audience_is_one_of_several() {
     let fake = Fake::at("/", METADATA).await;
     let host = fake.server.issuer.clone();
-    // Operators omit the final slash that the tokens and the metadata have.
     let trusting = Trusting::new(Issuer {
         issuer: host.clone(),
         ..fake.settings(IssuerKind::Auth0)
@@ -27,7 +26,6 @@ async fn permissions_count_and_the_audience_is_one_of_several() {
     assert_eq!(shown.principal.as_str(), "auth0|507f1f77bcf86cd799439011");
     let grant = shown.grant.unwrap();
     assert!(grant.has("openid") && grant.has("write:mcp"));
-    // A machine's token in the RFC 9068 profile has only permissions.
     let header = json!({ "typ": "at+jwt", "alg": "RS256", "kid": "first" });
     let machine = json!({
         "sub": "my_client_id@clients", "aud": RESOURCE, "azp": null, "client_id": "my_client_id", "gty": "client-credentials",
@@ -40,7 +38,6 @@ async fn permissions_count_and_the_audience_is_one_of_several() {
     trusting
         .refuses(&fake.token(userinfo), TokenFault::Audience)
         .await;
-    // Without an audience, a client gets an encrypted or opaque token.
     for token in ["eyJhbGciOiJkaXIifQ..iv.text.tag", "opaque"] {
         trusting.refuses(token, TokenFault::Malformed).await;
     }

@@ -49,7 +49,6 @@ async fn a_token_without_an_audience_is_bound_to_the_clients_that_are_listed() {
         trusting.principal(&fake.token(machine)).await,
         "1example23456789"
     );
-    // A token that is bound to a resource names it.
     for (aud, taken) in [(RESOURCE, true), ("https://other.example.com", false)] {
         let token = fake.token(with(&user(), json!({ "aud": aud })));
         match taken {
@@ -81,7 +80,6 @@ async fn an_id_token_is_no_access_token() {
     trusting
         .refuses(&fake.token(id.clone()), TokenFault::Claims)
         .await;
-    // An operator may want these.
     let trusting = Trusting::new(Issuer {
         audience: vec!["1example23456789".to_owned()],
         audience_claims: vec!["aud".to_owned()],

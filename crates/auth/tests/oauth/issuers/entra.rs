@@ -120,7 +120,6 @@ async fn of_many_tenants_those_that_are_listed_are_let_in_under_names_of_their_o
             .refuses(&fake.token(claims("{tenantid}")), TokenFault::Issuer)
             .await;
 
-        // A tenant's key signs only for this tenant.
         fake.key = &SECOND;
         let header = json!({ "typ": "JWT", "alg": "RS256", "kid": "second" });
         let due = format!("{}#HKZpfaHyWadeOouYlitjrI", of(CONSUMERS));

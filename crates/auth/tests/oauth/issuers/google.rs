@@ -16,7 +16,6 @@ async fn fake() -> Fake {
 fn trusting(fake: &Fake) -> Issuer {
     Issuer {
         audience: vec![CLIENT.to_owned()],
-        // Google's endpoint is also on another host than its issuer.
         introspection: Some(Introspection {
             endpoint: Some(format!("{}/tokeninfo", fake.server.issuer)),
             ..Introspection::default()
@@ -66,7 +65,6 @@ async fn id_tokens_name_their_issuer_with_and_without_a_scheme() {
 async fn google_is_asked_about_its_opaque_access_tokens() {
     let fake = fake().await;
     let trusting = Trusting::new(trusting(&fake)).await;
-    // Every value is a text, and the issuer is missing.
     let info = json!({
         "azp": CLIENT, "aud": CLIENT, "sub": "10769150350006150715113082367", "scope": "openid mcp",
         "exp": (now() + 3000).to_string(), "expires_in": "3000", "email": "jsmith@example.com", "email_verified": "true",
@@ -87,7 +85,6 @@ async fn google_is_asked_about_its_opaque_access_tokens() {
         with(&info, json!({ "exp": (now() - 600).to_string() })),
     );
     trusting.refuses("ya29.A0old", TokenFault::Expired).await;
-    // Without the scope `openid`, Google does not name the user.
     fake.server
         .say("ya29.A0nobody", with(&info, json!({ "sub": null })));
     trusting.refuses("ya29.A0nobody", TokenFault::Claims).await;

@@ -12,7 +12,6 @@ const METADATA: &str = "/realms/a/.well-known/openid-configuration";
 
 async fn fake() -> Fake {
     let fake = Fake::at("/realms/a", METADATA).await;
-    // A proxy publishes only the realms.
     let root = "/.well-known/oauth-authorization-server/realms/a";
     fake.server.tell(root, refusal(403));
     let root = "/.well-known/openid-configuration/realms/a";
@@ -45,7 +44,6 @@ async fn roles_of_the_realm_count_and_the_audience_is_one_of_several() {
         .await
         .unwrap();
 
-    // The audiences of a new realm, and of a client without roles.
     for aud in [json!("account"), Value::Null, json!(["account", "broker"])] {
         let token = fake.token(with(&user(), json!({ "aud": aud })));
         trusting.refuses(&token, TokenFault::Audience).await;
@@ -60,7 +58,6 @@ async fn roles_of_the_realm_count_and_the_audience_is_one_of_several() {
 async fn a_service_account_is_named_by_its_client_where_its_token_names_nobody() {
     let fake = fake().await;
     let trusting = Trusting::new(fake.settings(IssuerKind::Keycloak)).await;
-    // A lightweight token has only mapped claims.
     let lightweight = json!({
         "jti": "trrtcc:1", "aud": RESOURCE, "typ": "Bearer", "azp": "reports", "acr": "1", "scope": "mcp",
     });
@@ -77,7 +74,6 @@ async fn a_service_account_is_named_by_its_client_where_its_token_names_nobody()
     );
     assert_eq!(trusting.principal(&fake.token(whole)).await, "5c0e");
 
-    // All users of a client would be one principal.
     let session = with(&lightweight, json!({ "sid": "54db1502" }));
     trusting
         .refuses(&fake.token(session), TokenFault::Claims)

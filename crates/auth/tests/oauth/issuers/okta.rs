@@ -31,7 +31,6 @@ async fn scopes_are_a_list_and_the_audience_is_that_of_the_authorization_server(
     trusting
         .refuses(&fake.signed(&header, other), TokenFault::Audience)
         .await;
-    // Tokens of the org authorization server are for Okta alone.
     let header =
         json!({ "kid": "first", "alg": "RS256", "typ": "application/okta-internal-at+jwt" });
     trusting
@@ -56,12 +55,10 @@ async fn a_user_can_be_named_by_what_never_changes_and_a_service_by_its_client()
         trusting.principal(&fake.token(service.clone())).await,
         "cid:0oa1"
     );
-    // The user's claim must not look like a service's name.
     let disguised = with(&user, json!({ "uid": "cid:0oa1" }));
     trusting
         .refuses(&fake.token(disguised), TokenFault::Claims)
         .await;
-    // A user without an id must not become the client's principal.
     let login = with(&service, json!({ "auth_time": 1 }));
     trusting
         .refuses(&fake.token(login), TokenFault::Claims)

@@ -163,7 +163,6 @@ fn a_lost_node_is_in_the_plots_if_another_has_heard_of_it() {
     let remembered = heard.lost(|node| node.as_str() == "c");
     assert_eq!((remembered.len(), &*remembered[0].node), (1, "b"));
 
-    // Another node has not seen this one; only one node saw the silent one.
     let history = History::default();
     let mut level = report(15, 0);
     level.steps.insert(0, report(10, 0).steps.remove(0));

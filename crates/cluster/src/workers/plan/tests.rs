@@ -46,10 +46,8 @@ fn a_seed_tells_of_the_others_and_stays_the_link_to_its_node() {
     let b = linked("b:7000", "b", &["a", "b"]);
     let plan = roll.revise(now, &[seed.clone(), b.clone()], None);
     assert_eq!((plan.keep, plan.start.len()), (vec![true, true], 0));
-    // The seed's link breaks, so the node is dialled by its own address.
     let plan = roll.revise(now, &[broken(&seed), b.clone()], None);
     assert_eq!(plan.start, ["a:7000"]);
-    // The seed leads to a known node again.
     let a = linked("a:7000", "a", &["a", "b"]);
     let plan = roll.revise(now, &[seed, b.clone(), a.clone()], None);
     assert_eq!(plan.keep, [false, true, true]);
@@ -127,13 +125,11 @@ fn a_node_that_is_reached_by_two_addresses_has_one_link() {
     };
     let (mut roll, now) = (Roll::new(config, None), Instant::now());
     assert_eq!(roll.revise(now, &[], None).start, [other, SEED]);
-    // The second link has replaced the first, which would replace it in turn.
     let (first, second) = (linked(SEED, "a", &["a"]), linked(other, "a", &["a"]));
     let plan = roll.revise(now, &[broken(&first), second.clone()], None);
     assert_eq!((plan.keep, plan.start.len()), (vec![false, true], 0));
     let plan = roll.revise(now, &[second.clone(), broken(&first)], None);
     assert_eq!(plan.keep, [true, false]);
-    // A link to the node's own address is replaced in the same way.
     let own = linked("a:7000", "a", &["a"]);
     let plan = roll.revise(now, &[broken(&own), second], None);
     assert_eq!((plan.keep, plan.start.len()), (vec![false, true], 0));

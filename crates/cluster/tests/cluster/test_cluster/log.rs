@@ -30,7 +30,6 @@ impl Log {
         self.length.send_modify(|length| length.events += events);
     }
 
-    /// Sends an event that is not logged.
     pub(crate) fn pass(&self) {
         self.length.send_modify(|length| length.passed += 1);
     }

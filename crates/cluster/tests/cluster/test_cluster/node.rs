@@ -100,7 +100,6 @@ impl ScriptedNode {
         *self.refuses_to_take.lock() = None;
     }
 
-    /// The delivery IDs received here, and whether each was marked as repeated.
     pub(crate) fn posts(&self) -> Vec<(DeliveryId, bool)> {
         self.posts.lock().clone()
     }
@@ -151,7 +150,6 @@ impl ScriptedNode {
         self.release().await;
     }
 
-    /// Releases its sessions, but accepts them again.
     pub(crate) async fn release(&self) {
         let epochs: Vec<_> = self.epochs.lock().drain().collect();
         for (session, epoch) in epochs {
@@ -219,7 +217,6 @@ impl ScriptedNode {
 impl SessionGateway for ScriptedNode {
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         *self.opens.lock() += 1;
-        // Other requests arrive first, as over a network.
         tokio::task::yield_now().await;
         let refused = self.refuses_to_open.lock().clone();
         if let Some(refusal) = refused {

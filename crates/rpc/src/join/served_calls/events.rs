@@ -49,7 +49,6 @@ impl ServedCalls {
         let stops = self.version >= STOPS && is_stop(&event.kind);
         let mut event = event_out(number, event);
         if unknown {
-            // An event without content still advances the sequence.
             event.kind = None;
         }
         let Some(flight) = self.flights.get_mut(&number) else {

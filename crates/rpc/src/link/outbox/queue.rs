@@ -91,7 +91,6 @@ impl<F: Frame> Queue<F> {
 
     /// Returns the next message, and the bytes that sending it frees.
     pub(super) fn pull(&mut self) -> Option<(F, usize)> {
-        // Short frames and fragments take turns.
         let fragment_due = self.fragment_next || self.short.is_empty();
         self.fragment_next = !fragment_due;
         if fragment_due && let Some(fragment) = self.pull_fragment() {

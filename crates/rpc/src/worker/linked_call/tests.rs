@@ -48,7 +48,6 @@ fn a_call_whose_reader_was_replaced_before_it_heard_anything_is_there() {
         assert!(matches!(opened(&flight), Poll::Ready(Ok(None))));
         assert_eq!(flight.is_replaced(), replaced);
     }
-    // Only the worker can say that the call is not running.
     let flight = LinkedCall::new(7, false);
     let reason = "unknown".to_owned();
     flight.refused(CallFailure::NotExecuted { reason });

@@ -62,7 +62,6 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The process trusts its own authority.
     pub(super) fn of(authority: &Authority) -> Self {
         Self::with(&authority.issue(), &authority.pem())
     }

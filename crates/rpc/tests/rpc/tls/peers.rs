@@ -61,7 +61,6 @@ async fn inspectors_speak_tls_too() {
     within(async {
         let authority = Authority::new();
         let (there, here) = (Files::of(&authority), Files::of(&authority));
-        // The node serves no console, and only an accepted peer learns that.
         let node = Node::start(over(&there.open())).await;
         let address = node.address.to_string();
         let ask = async |config| {
@@ -123,7 +122,6 @@ async fn a_node_of_another_name_is_not_spoken_to() {
     .await;
 }
 
-/// The client accepts any certificate.
 #[tokio::test]
 async fn the_listener_wants_a_certificate_of_the_authority_with_the_name() {
     within(async {
@@ -155,7 +153,6 @@ fn named(authority: &Authority, name: &str) -> Issued {
     })
 }
 
-/// The number of bytes read of the listener's first frame.
 async fn told(node: &Node, trusted: &Authority, shown: Option<Issued>) -> std::io::Result<usize> {
     let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let mut roots = RootCertStore::empty();

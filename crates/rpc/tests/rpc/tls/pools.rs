@@ -83,7 +83,6 @@ async fn a_worker_that_is_refused_comes_again_less_and_less_often() {
         }
     };
     let _ = tokio::time::timeout(Duration::from_secs(2), counting).await;
-    // Pauses take at least half of 5, 10, 20 ms and so on, so nine fit into the time.
     assert!((1..=10).contains(&joined), "{joined} links");
 }
 

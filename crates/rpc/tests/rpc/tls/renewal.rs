@@ -62,14 +62,12 @@ async fn a_dialer_shows_its_renewed_certificate_when_it_dials_again() {
     .await;
 }
 
-/// The paused clock waits for a reload in progress.
 async fn looked_at() {
     tokio::time::pause();
     tokio::time::sleep(SOON * 10).await;
     tokio::time::resume();
 }
 
-/// Every reload sees one of these states and rejects it.
 #[tokio::test]
 async fn a_renewal_that_is_broken_or_half_done_leaves_the_former_certificate() {
     within(async {
@@ -81,7 +79,6 @@ async fn a_renewal_that_is_broken_or_half_done_leaves_the_former_certificate() {
         let renewed = authority.issue_with(|params| params.not_after = date_time_ymd(2041, 1, 1));
         let half = &renewed.certificate[..renewed.certificate.len() / 2];
         for text in ["", half, &renewed.certificate] {
-            // The last certificate waits for its key.
             files.write_one("tls.crt", text);
             looked_at().await;
             assert_eq!(tls.validity().not_after, OF_2040);
@@ -90,7 +87,6 @@ async fn a_renewal_that_is_broken_or_half_done_leaves_the_former_certificate() {
         files.remove("tls.key");
         looked_at().await;
         assert_eq!(tls.validity().not_after, OF_2040);
-        // Reading the pipe would block.
         files.put_pipe("tls.key");
         looked_at().await;
         assert_eq!(tls.validity().not_after, OF_2040);

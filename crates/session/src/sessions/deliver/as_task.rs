@@ -97,7 +97,6 @@ impl Node {
                 let lost = CallFailure::outcome_unknown("the store has lost the call's task");
                 Ok(Made::Refused(error_response(&id, &lost.to_rpc())))
             }
-            // A repeated delivery finds the task.
             Err(error @ GatewayError::Unreachable { .. }) => Err(error),
             Err(error) => {
                 if is_new {

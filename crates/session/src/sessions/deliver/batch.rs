@@ -14,7 +14,6 @@ use crate::actor::SessionMsg;
 use crate::live::{Closed, LiveSession};
 use crate::state::{AdmittedCall, Came, Effect};
 
-/// A batch after all its members but the calls were carried out.
 pub(crate) struct Begun {
     live: Arc<LiveSession>,
     answers: Vec<Bytes>,
@@ -82,7 +81,6 @@ impl Node {
             delivery,
             call: None,
         };
-        // All deliveries of a batch go through the actor.
         let requests = members.iter().flatten().filter_map(request_id);
         let requests: Vec<_> = requests.cloned().collect();
         if repeated && !running(live, &requests, delivery).is_empty() {

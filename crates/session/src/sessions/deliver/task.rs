@@ -83,7 +83,6 @@ impl Node {
                     continue;
                 }
                 Err(Closed) => return Err(self.being_moved()),
-                // The question is closed, or the task has moved to another node.
                 Ok(_) => self.driver.check_ownership(&live).await?,
             }
             return Ok(Delivered::Accepted);

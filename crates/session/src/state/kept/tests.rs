@@ -151,7 +151,6 @@ struct Step {
     key: u8,
     value: Option<u8>,
     fate: Fate,
-    /// Another call's write before the request is repeated.
     between: Option<(u8, u8)>,
 }
 
@@ -279,7 +278,6 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
         }
         if taken {
-            // The next owner repeats the request.
             prop_assert!(kept.write(step.call, asked, Fate::Stored));
         }
         let values = kept.session.record().kept.values.iter();

@@ -98,7 +98,6 @@ impl DirectoryOver for Counted {
         if self.mute.load(Ordering::SeqCst) {
             return Err(StoreError::Away("the test says so".to_owned()));
         }
-        // The query takes a turn.
         tokio::task::yield_now().await;
         self.store.directory.held(sessions).await
     }

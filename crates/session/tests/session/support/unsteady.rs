@@ -18,7 +18,6 @@ use tokio::time::sleep;
 use super::over::{DirectoryOver, Over};
 use super::{Bench, within};
 
-/// Claims do not restart records' time here.
 const RECORDS_OUTLIVE: u32 = 16;
 
 /// Claims and saves of one session wait on request.
