@@ -61,9 +61,8 @@ pub(crate) fn decide(
         {
             RetryDecision::Elsewhere
         }
-        GatewayError::NotFound if operation == Operation::Close && asked.committed => {
-            RetryDecision::Done
-        }
+        // An earlier attempt has closed the session.
+        GatewayError::NotFound if operation == Operation::Close && asked.committed => RetryDecision::Done,
         GatewayError::NotFound
         | GatewayError::Rejected(_)
         | GatewayError::HistoryGone(_)
