@@ -50,7 +50,7 @@ struct NodeAnswer<T> {
 }
 
 impl Fleet {
-    /// Inspects the nodes in `members`, of which `local` inspects this one. `history` keeps the nodes' rates.
+    /// Makes the inspector of all nodes in `members`. `local` inspects this node. `history` keeps the nodes' rates.
     pub fn new(
         me: NodeId,
         local: Arc<dyn Inspector>,

@@ -34,8 +34,8 @@ pub trait Authenticator: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Watches a token while a stream stays open. The watch reports the token's end before requests with it would be
-    /// refused.
+    /// Watches a token while a stream stays open. The watch ends as soon as requests with the token would be refused,
+    /// or earlier.
     fn watch(&self, _token: &[u8], known: &Authenticated) -> GrantWatch {
         GrantWatch::until(known.grant.as_ref().and_then(|grant| grant.until))
     }
@@ -65,7 +65,7 @@ pub struct Credentials<'a> {
     pub token: Option<(Scheme, &'a [u8])>,
     /// The digest of that token, if the connection already knows it.
     pub digest: Option<TokenDigest>,
-    /// The `DPoP` header.
+    /// The proof in the `DPoP` header.
     pub proof: Option<&'a str>,
     /// The TLS certificate that the client sent, if any.
     pub certificate: Option<&'a ClientCertificate>,
@@ -180,9 +180,9 @@ impl fmt::Debug for Grant {
 
 /// The MCP operation that a request asks for.
 pub struct Operation<'a> {
-    /// Its JSON-RPC method.
+    /// The operation's JSON-RPC method.
     pub method: &'a str,
-    /// Its parameters.
+    /// The operation's parameters.
     pub params: Option<&'a RawJson>,
 }
 
@@ -232,7 +232,7 @@ pub enum AuthError {
     /// Callers cannot be authenticated now.
     #[error("callers cannot be authenticated now: {reason}; try again later")]
     Unavailable {
-        /// The reason.
+        /// Why callers cannot be authenticated.
         reason: &'static str,
         /// When the caller should retry.
         retry_after: Duration,

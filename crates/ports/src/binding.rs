@@ -32,7 +32,7 @@ pub struct Binding {
 /// Where a call runs, as reported by its worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The call's id. If the call asked its client, this is the id of its first request.
+    /// The call's id. A call that waited for its client's answers keeps the id from the client's first request.
     pub call: CallId,
     /// The pool of the worker.
     pub pool: Arc<str>,

@@ -154,18 +154,18 @@ pub struct CallEvent {
 pub enum CallEventKind {
     /// `notifications/progress` or `notifications/message`, already filtered for the caller.
     Notification {
-        /// The method.
+        /// The notification's method.
         method: Method,
-        /// The parameters.
+        /// The notification's parameters.
         params: Option<RawJson>,
     },
     /// A request to the client, to answer through [`CallControl::answer`].
     Ask {
         /// The request's id within the call.
         ask: AskId,
-        /// The method.
+        /// The method of the request.
         method: Method,
-        /// The parameters.
+        /// The parameters of the request.
         params: Option<RawJson>,
     },
     /// Withdraws a question to the client.
@@ -178,7 +178,7 @@ pub enum CallEventKind {
     State {
         /// The request's id within the call.
         ask: AskId,
-        /// The request.
+        /// What to read or write.
         request: StateRequest,
     },
     /// The tool asks to close the client's connection (SEP-1699).
@@ -213,14 +213,14 @@ pub enum CallFailure {
     /// The call was not executed.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     NotExecuted {
-        /// The cause.
+        /// Why the call was not executed.
         reason: String,
     },
     /// This node could not send the call to the worker that it is bound to. Only the node that bound it knows whether
     /// others sent it.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     WorkerAway {
-        /// The cause.
+        /// Why this node could not send the call.
         reason: String,
     },
     /// The call was not executed, because this node may not know the call's target yet.
@@ -242,10 +242,10 @@ pub enum CallFailure {
     /// The call was started, but its effect is unknown.
     #[error("the outcome of the call is unknown: {reason}; check before you repeat it")]
     OutcomeUnknown {
-        /// The cause.
+        /// Why the effect is unknown.
         reason: String,
     },
-    /// The deadline passed.
+    /// The call's deadline passed.
     #[error("the call did not finish within {} s and was cancelled", (limit.as_secs_f64() * 100.0).round() / 100.0)]
     DeadlineExceeded {
         /// The time that the call was allowed.

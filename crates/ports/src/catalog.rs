@@ -17,11 +17,11 @@ pub struct PoolCatalog {
     pub capabilities: RawObjectOrEmpty,
     /// The `Tool` objects, in the backend's order.
     pub tools: Vec<RawJson>,
-    /// The `Resource` objects.
+    /// The backend's `Resource` objects.
     pub resources: Vec<RawJson>,
-    /// The `ResourceTemplate` objects.
+    /// The backend's `ResourceTemplate` objects.
     pub resource_templates: Vec<RawJson>,
-    /// The `Prompt` objects.
+    /// The backend's `Prompt` objects.
     pub prompts: Vec<RawJson>,
     /// The backend's `ttlMs` for the lists of tools, resources, resource templates and prompts.
     pub ttl_ms: [Option<u64>; 4],

@@ -148,7 +148,7 @@ pub struct NewSession {
 /// The owner and epoch of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The owning principal.
+    /// The principal that owns the session.
     pub principal: Principal,
     /// The node that owns the session, while its lease lives.
     pub owner: Option<NodeId>,

@@ -216,7 +216,7 @@ pub struct EventStream {
 /// Something to write to an SSE connection.
 #[derive(Clone, Debug)]
 pub enum StreamItem {
-    /// A message.
+    /// A message that is in the log.
     Event {
         /// The id of the event, from which the client can resume.
         id: EventId,
@@ -286,7 +286,7 @@ pub enum GatewayError {
     TooManySessionsOfPrincipal {
         /// The limit that was reached.
         limit: usize,
-        /// When to retry.
+        /// When the client should retry.
         retry_after: Duration,
     },
     /// The principal has reached its limit of stored bytes.
@@ -297,7 +297,7 @@ pub enum GatewayError {
     TooManyBytesOfPrincipal {
         /// The limit, in bytes.
         limit: usize,
-        /// When to retry.
+        /// When the client should retry.
         retry_after: Duration,
     },
     /// The node has reached its limit of sessions.
@@ -305,7 +305,7 @@ pub enum GatewayError {
     TooManySessions {
         /// The limit that was reached.
         limit: usize,
-        /// When to retry.
+        /// When the client should retry.
         retry_after: Duration,
     },
     /// Too many requests are waiting or running.
@@ -313,7 +313,7 @@ pub enum GatewayError {
     Overloaded {
         /// The limit that was reached.
         reason: String,
-        /// When to retry.
+        /// When the client should retry.
         retry_after: Duration,
     },
     /// A component that the request needs cannot be reached.
@@ -321,7 +321,7 @@ pub enum GatewayError {
     Unavailable {
         /// The component that cannot be reached.
         reason: String,
-        /// When to retry.
+        /// When the client should retry.
         retry_after: Duration,
     },
     /// A fault in Shoal.

@@ -65,7 +65,7 @@ impl RequestPlan {
     pub fn settled(planned: Planned) -> Option<EdgePlan> {
         Some(match planned {
             Ok(plan) if plan.call.asks_first => return None,
-            // Without the ledger number, the owner could not bind the call in the same way.
+            // Without the ledger number, the call could not be bound to another worker later.
             Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
             Ok(plan) => Ok(plan.into_request()?),
             // The session's owner may know more workers.

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use crate::Principal;
 
-/// Counts by principal. Zero counts are removed.
+/// A count for each principal. Zero counts are removed.
 #[derive(Debug, Default)]
 pub struct PrincipalCounts(HashMap<Principal, usize, RandomState>);
 

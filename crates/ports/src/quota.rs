@@ -54,7 +54,7 @@ pub enum QuotaSubject {
     Everybody,
     /// Callers from one address; see [`Self::address`].
     Address(IpAddr),
-    /// One principal.
+    /// A principal.
     Principal(Principal),
 }
 

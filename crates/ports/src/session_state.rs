@@ -19,12 +19,12 @@ pub const STATE_KEY_BYTES: usize = 128;
 pub enum StateRequest {
     /// Reads a value. The answer is `{"value": …}`, or `{}` if there is no such value.
     Get {
-        /// The key.
+        /// The value's key.
         key: String,
     },
     /// Writes a value. The answer is `{}`, once the value is stored.
     Set {
-        /// The key.
+        /// The value's key.
         key: String,
         /// The value to write; `None` removes the old one.
         value: Option<RawJson>,

@@ -35,7 +35,7 @@ pub enum Message {
 pub struct Request {
     /// The id that the sender chose.
     pub id: RequestId,
-    /// The method.
+    /// The request's method.
     pub method: Method,
     /// The raw parameters, an object.
     pub params: Option<RawJson>,

@@ -59,7 +59,7 @@ impl RawJson {
         self.0
     }
 
-    /// Shares the text with a new buffer.
+    /// Returns the text as a shared buffer, without a copy.
     pub fn to_bytes(&self) -> Bytes {
         self.0.clone()
     }

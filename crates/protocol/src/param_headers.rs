@@ -55,7 +55,7 @@ impl ParamHeaders {
         self.0.is_empty()
     }
 
-    /// The mirrored parameters.
+    /// Returns the mirrored parameters.
     pub fn iter(&self) -> impl Iterator<Item = &ParamHeader> {
         self.0.iter()
     }

@@ -39,7 +39,7 @@ pub struct RequestState {
 pub enum Continuation {
     /// A call waits on a worker for the answers.
     Parked {
-        /// The call.
+        /// The id of the call.
         call: String,
         /// Digests of the call's questions by key, because a call that is rerun may ask others. Empty in states from
         /// older releases.

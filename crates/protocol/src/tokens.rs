@@ -32,7 +32,7 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Starts at the beginning of a text.
+    /// Makes an iterator over the tokens of a text.
     pub fn of(text: &'a [u8]) -> Self {
         Self { text, at: 0 }
     }

@@ -27,7 +27,7 @@ use server::{IN_MEMORY, Server};
 
 const SESSIONS: usize = 64;
 const DEPTHS: [usize; 2] = [1, 16];
-/// Short, so that expiry keeps up.
+/// Short, so that Redis expires data as fast as the benchmark stores it.
 const RETENTION: Duration = Duration::from_millis(200);
 const ROUNDS: usize = 16;
 const CALLS: usize = 25;

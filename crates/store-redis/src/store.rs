@@ -57,7 +57,7 @@ pub struct RedisStatus {
     pub failures: u64,
     /// Connections made after a loss.
     pub reconnects: u64,
-    /// Reply times.
+    /// How long replies took.
     pub latency: Latency,
 }
 

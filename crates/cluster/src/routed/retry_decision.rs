@@ -68,10 +68,12 @@ pub(crate) fn decide(
         | GatewayError::HistoryGone(_)
         | GatewayError::TooManySessionsOfPrincipal { .. }
         | GatewayError::TooManyBytesOfPrincipal { .. }
+        // The edge that bound the call decides what follows.
         | GatewayError::WorkerAway { .. }
         | GatewayError::Internal(_) => RetryDecision::Final,
         GatewayError::Moved { .. } => RetryDecision::Elsewhere,
         GatewayError::Unreachable { .. } | GatewayError::Unsent { .. } => RetryDecision::Repeat,
+        // Another node may have room.
         GatewayError::TooManySessions { .. } => RetryDecision::Elsewhere,
         GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. }
             if operation == Operation::Open =>

@@ -48,7 +48,7 @@ pub enum CallState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ErrorReport {
-    /// The time, in milliseconds since 1970.
+    /// When the request failed, in milliseconds since 1970.
     pub at_ms: u64,
     /// The method, if readable.
     pub method: Option<String>,

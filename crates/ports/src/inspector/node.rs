@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Step;
 
-/// A node.
+/// A node as operators see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeReport {
@@ -78,7 +78,7 @@ pub struct PoolReport<W = WorkerReport> {
     pub workers: Vec<W>,
 }
 
-/// A worker.
+/// A worker as a node knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkerReport {

@@ -34,11 +34,11 @@ pub struct SessionReport {
     pub epoch: u64,
 }
 
-/// A session in full.
+/// A session with all details.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionDetail {
-    /// The summary.
+    /// The session's summary.
     pub session: SessionReport,
     /// The log level that the client set; `None` while passivated.
     pub log_level: Option<String>,

@@ -59,7 +59,7 @@ impl RecentCalls {
     }
 }
 
-/// A tool in full.
+/// A tool with its full definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolDetail {
     /// The pool that serves the tool.

@@ -71,7 +71,7 @@ pub(super) struct StreamData {
     pub(super) trimmed: u64,
     pub(super) events: VecDeque<Bytes>,
     pub(super) finished: Option<Instant>,
-    /// An earlier time and the position then, for dropping events by age.
+    /// An earlier position and the time when it was current, for dropping events by age.
     pub(super) mark: Option<(Instant, u64)>,
     pub(super) journal: Vec<JournaledCall>,
     pub(super) delivery: Option<DeliveryId>,

@@ -5,7 +5,7 @@ use crate::proto::types::v1::{Limits, Versions};
 
 pub(crate) const LOWEST: u32 = 1;
 pub(crate) const HIGHEST: u32 = 5;
-/// The version that adds batches.
+/// The version of the frame protocol that adds batches.
 pub(crate) const BATCHES: u32 = 2;
 /// The version that adds calls' requests for session state.
 pub(crate) const STATE: u32 = 3;

@@ -163,7 +163,7 @@ impl Drive {
     fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
         let flight = Arc::new(ServedRequest::new(self.credit));
         match self.flights.0.lock().entry(number) {
-            // The earlier flight stays, to be detached with the link.
+            // The earlier flight with this number stays. It is detached when the link ends.
             Entry::Occupied(_) => return Err(LinkError::protocol("a flight number used twice")),
             Entry::Vacant(free) => free.insert(Arc::clone(&flight)),
         };

@@ -106,8 +106,8 @@ impl CallDriver {
         }
     }
 
-    /// Gathers the call's events while the stream is being opened. If the call ends meanwhile, answers it after a short
-    /// wait for the stream.
+    /// Gathers the call's events while the stream is being opened. If the call ends meanwhile, answers it. Earlier
+    /// events make the answer wait for the stream, but at most [`WORTH`] store timeouts.
     async fn read_ahead(
         &self,
         stage: &mut Stage,

@@ -503,7 +503,7 @@ async fn progress_of_a_call_that_was_run_again_by_the_next_owner_never_falls() {
     );
 }
 
-/// A node that has lost its session unnoticed.
+/// Makes a node that has lost its session and has not noticed.
 async fn superseded() -> (Bench, Sessions, SessionRef) {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;

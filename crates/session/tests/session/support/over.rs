@@ -12,10 +12,10 @@ use shoal_ports::{
 };
 use shoal_protocol::{EventId, StreamId};
 
-/// Makes a store over another a port.
+/// Makes a test's store usable as a port.
 pub struct Over<T>(pub Arc<T>);
 
-/// Declares a trait whose steps pass through by default, and makes its implementors ports.
+/// Declares a trait whose methods call the inner store unless a test overrides them, and makes [`Over`] a port.
 macro_rules! over {
     ($(#[$doc:meta])* $over:ident = $port:ident over $under:ident;
         $(fn $step:ident($($name:ident: $type:ty),*) -> $answer:ty;)*
