@@ -1,4 +1,4 @@
-//! Announces changed tasks to all nodes, as a best effort.
+//! Announces changed tasks to all nodes, best effort.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -43,10 +43,12 @@ pub(crate) async fn publish_task_news(node: Arc<Node>, stop: CancellationToken) 
     let publishing = async {
         loop {
             let task = node.task_news.next().await;
+            // Removed first, so that a change meanwhile is announced again.
             node.task_news.waiting.lock().remove(&task);
             let event = ClusterEvent::TaskChanged { task: task.clone() };
             if let Err(error) = bus.publish(event).await {
-                tracing::debug!(%task, %error, "could not tell that a task has changed");
+                tracing::debug!(%task, %error, "cannot announce that a task has changed");
+                // The next owner announces a task that has moved.
                 if node.live(&task).is_some() {
                     node.task_news.add(&task);
                 }

@@ -1,4 +1,4 @@
-//! The cluster bus in Redis, with one connection that listens.
+//! The cluster's bus, with one listening connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ const BACKLOG: usize = 1024;
 const ASKED_EVERY: Duration = Duration::from_secs(3);
 
 impl RedisBus {
-    /// Starts to listen with the connection `first`. Call within a runtime.
+    /// Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
@@ -71,7 +71,7 @@ impl ClusterBus for RedisStore {
             let channel = &self.inner.bus.channel;
             let mut command = redis::cmd("PUBLISH");
             command.arg(channel).arg(payload);
-            // Publish at the same node of the Redis Cluster each time, which keeps the events' order.
+            // The same cluster node keeps a publisher's order.
             self.inner.connections.ask(channel, command).await?;
             Ok(())
         })
@@ -101,7 +101,7 @@ impl Listener {
             let began = Instant::now();
             self.listen(connection).await;
             self.listening.store(false, Ordering::Relaxed);
-            // Tell the command connection, because only this one notices a loss at once.
+            // Only this connection notices a loss at once.
             self.suspicion.raise();
             if began.elapsed() > ASKED_EVERY {
                 self.backoff.reset();
@@ -127,7 +127,8 @@ impl Listener {
                 message = messages.next() => match message {
                     Some(message) => match serde_json::from_slice(message.get_payload_bytes()) {
                         Ok(event) => self.tell(Ok(event)),
-                        Err(error) => tracing::debug!(%error, "news that is not understood"),
+                        // A newer release sent it.
+                        Err(error) => tracing::debug!(%error, "received a notification that this release does not understand"),
                     },
                     None => return,
                 },
@@ -142,6 +143,7 @@ impl Listener {
     }
 
     fn tell(&self, news: Result<ClusterEvent, Lagged>) {
+        // Fails without subscribers.
         let _ = self.subscribers.send(news);
     }
 }

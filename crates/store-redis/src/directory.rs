@@ -1,4 +1,4 @@
-//! The directory of sessions in Redis.
+//! Ownership and records in Redis.
 
 use std::time::Duration;
 
@@ -16,16 +16,15 @@ use crate::measure::measured;
 use crate::reply::{number, optional, parts, plain_step, unexpected};
 use crate::store::{Inner, RedisStore, millis};
 
-/// How many sessions' epochs are queried concurrently.
+/// Epochs queried concurrently.
 const ASKED_TOGETHER: usize = 128;
 
-/// The random part of an epoch, in microseconds. It is small enough to keep claims in order.
+/// The random part of an epoch, in microseconds, small enough to keep claims in order.
 const CHANCE: u32 = 1 << 10;
 
 #[async_trait]
 impl Directory for RedisStore {
-    /// Renews a lease. Compares it with the lease known here, because the reply that told of a lapse may have been
-    /// lost.
+    /// Compares with the known lease, because the reply about a lapse may have been lost.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         measured("directory.renew_lease", async {
             let key = self.inner.keys.lease(node);
@@ -58,7 +57,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// Fails with `Held` if another operation created the session.
+    /// `Held` if another step created the session.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
         measured("directory.create", async {
             let key = self.inner.keys.session(&new.session)?;
@@ -142,7 +141,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// Returns which sessions are held. A claim that Redis has lost counts as held until there is a newer one.
+    /// A lost claim counts as held until there is a newer one.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
         measured("directory.held", async {
             let asked = sessions
@@ -185,7 +184,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// Removes a session. A missing session was removed before.
+    /// A missing session was removed before.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         measured("directory.remove", async {
             let key = self.inner.keys.session(session)?;
@@ -243,11 +242,12 @@ impl Inner {
         let mut found = parts(self.fields(&key, &[field::EPOCH, field::OWNER]).await?)?;
         let epoch = found.optional()?.ok_or(StoreError::NotFound)?;
         let owner = found.optional()?.unwrap_or_default();
+        // The former owner, and how long it must have had the session.
         let (mut former, mut quiet) = (None, 0);
         if !owner.is_empty() && owner != node.as_str() {
             let owner = NodeId::new(text(&owner)?);
             match evidence.filter(|evidence| evidence.against == owner) {
-                // Note the claim first, so that the former owner learns of it in any case.
+                // First, so that the owner learns of it in any case.
                 Some(evidence) => {
                     let left = self.contest(&owner).await?;
                     if left.is_some_and(|left| !evidence.has_missed_a_renewal(left)) {
@@ -269,11 +269,12 @@ impl Inner {
                 .arg(quiet);
         });
         let mut claimed = plain_step(claimed.await?)?;
-        // The former owner may have renewed its lease between the check and the claim.
+        // The lease may have been renewed between check and claim.
         if let Some(owner) = former
             && let Err(error) = self.contest(&owner).await
         {
-            tracing::debug!(%owner, %error, "a former owner could not be told again");
+            // The owner asks again one lease after a doubt.
+            tracing::debug!(%owner, %error, "cannot notify a former owner again");
         }
         Ok(Claim {
             epoch: Epoch(number(&claimed.bytes()?)?),
@@ -281,8 +282,8 @@ impl Inner {
         })
     }
 
-    /// Notes a claim, which makes the owner's next renewal contested, and returns the remaining time of its lease.
-    /// Called before a claim on evidence, and again after every claim, because the owner may renew in between.
+    /// Notes a claim for the next renewal, and returns the lease's remaining time. Called before a claim on evidence,
+    /// and after every claim, because the lease may be renewed in between.
     async fn contest(&self, node: &NodeId) -> Result<Option<Duration>, StoreError> {
         let key = self.keys.lease(node);
         let contested = self.run(&self.scripts.contest_lease, &key, |_| {});
@@ -332,6 +333,7 @@ impl Inner {
     }
 }
 
+/// When a lease began (`lua/contest_lease.lua`).
 fn began(lease: &[u8]) -> Option<&[u8]> {
     lease.split(|byte| *byte == b':').next()
 }

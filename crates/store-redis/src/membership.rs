@@ -1,4 +1,4 @@
-//! Membership in Redis.
+//! The nodes in Redis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,7 +46,8 @@ impl Membership for RedisStore {
             for what in parts(said.await?)?.rest() {
                 match serde_json::from_slice(&what?) {
                     Ok(node) => nodes.push(node),
-                    Err(error) => tracing::debug!(%error, "a node says what is not understood"),
+                    // Another release's announcement.
+                    Err(error) => tracing::debug!(%error, "a node's announcement cannot be read"),
                 }
             }
             Ok(nodes)

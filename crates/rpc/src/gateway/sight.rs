@@ -9,18 +9,18 @@ use super::connect::greet;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// How often to dial before the process counts as gone, because an exiting process may still accept some connections.
+/// An exiting process may still accept some connections.
 const DIALS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// The machine refuses connections, or another node answers at the address.
+    /// The machine refuses connections, or another node answers there.
     Gone,
     /// The node answers.
     There,
-    /// The probe was inconclusive: the node may be slow, partitioned or reset connections.
+    /// A node that is slow, partitioned or resets connections may be alive.
     Unknown,
 }
 
@@ -36,10 +36,13 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
         }
         match greet(from, None, address, config).await {
             Ok(there) => {
-                // Close with a reason, or the other side would log a broken link.
-                there.outbox.close(Some("it was only looked for"));
+                // Without a goodbye, the other side would treat the link as broken.
+                there.outbox.close(Some(
+                    "the link served only to check whether the node is reachable",
+                ));
                 return match there.welcome.node.as_str() {
                     found if found == node.as_str() => Sight::There,
+                    // Without a name, the node may be the right one.
                     "" => Sight::Unknown,
                     _ => Sight::Gone,
                 };

@@ -10,7 +10,7 @@ use shoal_ports::read_file;
 
 use super::error::{CERTIFICATE, KEY, TlsError};
 
-/// Maximum bytes of a file. A bundle of authorities has a few hundred thousand.
+/// An authority's bundle has a few hundred thousand bytes.
 const LONGEST: u64 = 4 << 20;
 
 #[derive(PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
+    /// `authority` comes with the name of its setting.
     pub(super) fn read(
         certificate: &Path,
         key: &Path,
@@ -40,6 +41,7 @@ fn read(which: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
         .map_err(|error| TlsError::file(which, path, format!("cannot be read: {error}")))
 }
 
+/// The certificate, its intermediates, and its matching key.
 pub(super) fn pair(
     contents: &Contents,
     certificate: &Path,
@@ -83,7 +85,8 @@ fn key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
                 "holds no private key: a block -----BEGIN PRIVATE KEY----- is expected, and not an encrypted one"
                     .to_owned()
             }
-            _ => "is no PEM, or only a part of it".to_owned(),
+            // The error may quote the key.
+            _ => "is not PEM, or is truncated".to_owned(),
         };
         TlsError::file(KEY, path, problem)
     })

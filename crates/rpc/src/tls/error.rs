@@ -1,11 +1,11 @@
-//! Describes faults of certificate files and peers.
+//! Errors of files and peers, in words.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustls::{AlertDescription, CertificateError};
 
-/// The names of the settings for the files.
+/// The settings that name the files.
 pub(super) const CERTIFICATE: &str = "certificate";
 pub(super) const KEY: &str = "key";
 pub(super) const AUTHORITY: &str = "authority";
@@ -14,8 +14,10 @@ pub(super) const CLIENT_AUTHORITY: &str = "client_authority";
 /// Why a process cannot use its certificate.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
-    /// A certificate cannot contain the name.
-    #[error("name = {0:?} is no name of a certificate, such as \"shoal\" or \"shoal.example.com\"")]
+    /// Certificates cannot carry the name.
+    #[error(
+        "name = {0:?} cannot be the name of a certificate, such as \"shoal\" or \"shoal.example.com\""
+    )]
     Name(String),
     /// A file cannot be used.
     #[error("{which} {}: {problem}", path.display())]
@@ -39,7 +41,7 @@ impl TlsError {
     }
 }
 
-/// Describes a fault. The text continues a sentence after the word "it".
+/// The text follows the word "it".
 pub(super) fn fault(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => {

@@ -17,10 +17,11 @@ use super::tail::{Next, Tail};
 
 pub(super) struct Reader {
     pub(super) streams: Arc<Streams>,
+    /// `None` if the stream has finished.
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    /// Number of missing events before the cursor, of which the client is told.
+    /// Missing events before the cursor, to tell the client.
     pub(super) gone: u64,
     pub(super) sender: LazySender<StreamItem>,
 }
@@ -41,8 +42,7 @@ impl Reader {
         }
     }
 
-    /// Reads until the stream or the connection ends. Most readers wait, so the future is small: rare paths are boxed
-    /// and parameters stored once.
+    /// Most readers wait, so the future is small: rare paths are boxed and parameters stored once.
     #[allow(
         clippy::manual_async_fn,
         reason = "an async fn keeps its parameters twice: 128 bytes more for each stream"
@@ -56,6 +56,7 @@ impl Reader {
             if self.gone > 0 {
                 let _ = Box::pin(self.tell_of_gap()).await;
             }
+            // If the connection is gone, the client resumes from the log.
             let caught_up = match &self.tail {
                 Some(_) if history.is_empty() => true,
                 _ => Box::pin(self.catch_up(history)).await.is_ok(),
@@ -85,7 +86,7 @@ impl Reader {
         };
         loop {
             let mut changed = pin!(tail.changed());
-            // Register before the check, so as not to miss a change.
+            // Register first, so as not to miss a change.
             changed.as_mut().enable();
             match tail.next(self.generation, self.cursor) {
                 Next::Events(events, finished) => {
@@ -118,8 +119,7 @@ impl Reader {
         }
     }
 
-    /// Returns the last item for the connection if the session or the node ends. The inner `None` closes without an
-    /// item.
+    /// The last item, if any, when the session or node ends.
     fn last_words(&self) -> Option<Option<StreamItem>> {
         let streams = &self.streams;
         if streams.lifecycle.is(Turn::ENDED) {
@@ -128,7 +128,7 @@ impl Reader {
         if streams.lifecycle.is(Turn::MOVED) {
             return Some(Some(StreamItem::Moved));
         }
-        // Streams of calls stay open, because draining waits for the calls' answers.
+        // Call streams stay, because draining waits for their answers.
         let standalone = self.cursor.stream == StreamId::STANDALONE;
         if standalone && streams.draining.is_cancelled() {
             return Some(Some(StreamItem::Retry(streams.retry())));
@@ -141,11 +141,13 @@ impl Reader {
         Ok(())
     }
 
+    /// Returns whether the log has no more events for this reader.
     async fn read_log(&mut self, events: usize) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let limit = streams.config.reader_buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
         match (page, &self.tail) {
+            // The log lost or trimmed the next events.
             (Ok(Page { events, .. }), Some(tail)) if events.is_empty() => {
                 self.skip_gap(&tail.clone()).await
             }
@@ -156,7 +158,8 @@ impl Reader {
                 Ok(over)
             }
             (Err(error), _) => {
-                tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
+                // A resuming client gets the reason.
+                tracing::warn!(session = %streams.session, %error, "cannot continue reading a stream");
                 Err(ReaderGone)
             }
         }
@@ -189,9 +192,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends an item to the connection. The future does not contain the item, so that it stays small.
+    /// Sends an item. The future stays small, without the item.
     fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), ReaderGone>> + Send {
-        // Large events wait for the previous ones to be read, to save memory.
+        // Large events wait one at a time to save memory.
         if is_large(&item) && !self.sender.is_drained() {
             return Either::Right(Box::pin(self.send_to_slow(item)));
         }
