@@ -28,7 +28,7 @@ struct Asked {
     policy: Arc<Policy>,
     subject: Arc<KnownSubject>,
     tells: Tells,
-    /// The rule that allows a planned call. The call's audit event names it.
+    /// The name of the rule that allowed a planned call, for the call's audit event.
     allows: Option<Cell<Option<Arc<str>>>>,
 }
 
@@ -39,7 +39,7 @@ enum Tells {
 }
 
 enum Held {
-    /// The decision is only counted, because the call's audit event records it.
+    /// Only counts a decision to allow, because the call's own audit event records the decision.
     Allowed,
     Event {
         kind: TargetKind,
@@ -84,12 +84,12 @@ impl Access {
         self.0.as_ref()?.allows.as_ref()?.take()
     }
 
-    /// Records only denials, because an earlier decision is already recorded.
+    /// Records only denials from now on, because the audit trail already has the earlier decision.
     pub(crate) fn once_more(self) -> Self {
         self.telling(Tells::Denials)
     }
 
-    /// Holds decisions back until [`tell`](Self::tell), because another node may have to decide.
+    /// Delays the record of decisions until [`tell`](Self::tell), because another node may decide instead.
     pub(crate) fn held_back(self) -> Self {
         self.telling(Tells::Later(RefCell::default()))
     }
@@ -117,7 +117,7 @@ impl Access {
         }
     }
 
-    /// Allows everything, for work that was allowed when the caller asked for it.
+    /// Returns access to everything, for work that Shoal allowed when the caller asked for the work.
     pub(crate) fn granted() -> Self {
         Self(None)
     }

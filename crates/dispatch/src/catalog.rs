@@ -54,7 +54,7 @@ use crate::shape::Shaping;
 
 pub(crate) struct Readings {
     pub(crate) whole: Vec<String>,
-    /// The lower-case spellings that some servers read.
+    /// The spellings with folded case and slashes that some servers read.
     pub(crate) loose: Vec<String>,
 }
 
@@ -67,11 +67,11 @@ pub(crate) struct Pool {
 /// Everything that the server offers. Immutable and replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    /// Unique among all catalogs.
+    /// Identifies this catalog among all catalogs of the process.
     number: u64,
     tools: HashMap<String, OfferedTool, RandomState>,
     prompts: HashMap<String, OfferedPrompt>,
-    /// By URI.
+    /// The pool of each resource, by URI.
     resources: HashMap<String, Arc<str>>,
     templates: Vec<(UriTemplate, Arc<str>)>,
     /// Pools that offer or declare resources.
@@ -131,7 +131,8 @@ impl Catalog {
         self.prompts.get(name)
     }
 
-    /// Finds the only pool with prompts, whose backend may have unlisted ones.
+    /// Returns the pool with prompts if there is only one. Its backend may have prompts that it does not
+    /// list.
     pub(crate) fn only_pool_of_prompts(&self) -> Option<&Arc<str>> {
         match self.prompt_pools.as_slice() {
             [only] => Some(only),

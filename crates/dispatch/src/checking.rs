@@ -20,10 +20,10 @@ pub(crate) const AT_ONCE: Budget = Budget {
     stack: 256 << 10,
     time: Duration::from_millis(20),
 };
-/// Limits on a blocking thread besides steps, in bytes and processor time.
+/// Bytes of stack and processor time that a check may use on a blocking thread.
 const STACK: usize = 1 << 20;
 const TIME: Duration = Duration::from_secs(5);
-/// Maximum checks, in total and per principal.
+/// Maximum argument checks that run or wait, in total and per principal.
 const MOST: usize = 64;
 const MOST_OF_PRINCIPAL: usize = 16;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ struct CheckPermit {
 }
 
 impl Check {
-    /// Checks within the quick budget, or returns `None` if that is too small.
+    /// Checks the arguments on the call's own thread. Returns `None` if the quick budget is too small.
     pub(crate) fn at_once(&self) -> Option<Result<(), CallOutcome>> {
         match self.run(AT_ONCE) {
             Ok(Verdict::TooComplex) => None,
@@ -141,7 +141,7 @@ impl Drop for CheckPermit {
     }
 }
 
-/// An error that the model can act on (SEP-1303).
+/// Writes a tool error, which the model can act on (SEP-1303).
 fn execution_error(text: &str) -> CallOutcome {
     let text = RawJson::of(text);
     CallOutcome::Result(RawJson::from_valid(

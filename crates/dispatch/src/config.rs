@@ -215,7 +215,7 @@ pub(crate) struct PoolSettings {
     /// Pools that the configuration no longer names. Their rules stay while they are offered, so
     /// that hidden items stay hidden.
     dropped: BTreeSet<String>,
-    /// Whether unnamed pools take no calls.
+    /// Whether pools that the configuration does not name take no calls.
     only_named: bool,
 }
 
@@ -251,7 +251,7 @@ impl PoolSettings {
         !self.only_named || self.pools.contains_key(name) && !self.is_dropped(name)
     }
 
-    /// Tells how calls wait for a worker. `None` if the pool has no such setting or is no longer
+    /// Returns how calls wait for a pool's worker. `None` if the pool may not scale to zero or is no longer
     /// named.
     pub(crate) fn scale_to_zero(&self, name: &str) -> Option<&ScaleToZero> {
         let settings = self.pools.get(name)?;
@@ -267,7 +267,7 @@ impl PoolSettings {
         self.pools.get(name).unwrap_or(&DEFAULTS)
     }
 
-    /// Replaces settings. `None` means that the configuration no longer names the pool.
+    /// Replaces the settings of these pools. `None` means that the configuration no longer names the pool.
     pub(crate) fn change(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         for (name, settings) in pools {
             match settings {

@@ -49,7 +49,7 @@ impl Dispatch {
             None => tracing::info!(worker = %id, %pool, "a worker joined"),
         }
         let ready = said.catalog.is_some();
-        // First, so that announcements come from a known worker.
+        // Adds the worker first, so that its announcements come from a known worker.
         self.shared.add(worker.clone(), said);
         let weak = Arc::downgrade(&self.shared);
         let forward = crate::watch::resource_updates(weak.clone(), pool.clone(), updates);
@@ -123,7 +123,7 @@ impl Dispatch {
         self.shared.unknown_scaled_pools()
     }
 
-    /// Wakes when the pools or their workers change.
+    /// Returns a receiver that wakes when the pools or their workers change.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.shared.changes()
     }
@@ -151,7 +151,7 @@ impl Dispatch {
         view.known_pools().map(ToString::to_string).collect()
     }
 
-    /// Whether every pool that other nodes know has joined.
+    /// Returns whether every pool that other nodes know has joined here.
     pub fn is_whole(&self) -> bool {
         self.shared.view().is_whole()
     }
@@ -161,8 +161,7 @@ impl Dispatch {
         self.shared.view().catalog.conflicts.clone()
     }
 
-    /// Reports the tools whose name, title or pool contains `filter`, in any case and without
-    /// order.
+    /// Lists the tools whose name, title or pool contains `filter`, ignoring case. The order is unspecified.
     pub fn tools(&self, filter: &str) -> Vec<ToolReport> {
         self.shared.view().catalog.reports(filter)
     }

@@ -54,7 +54,7 @@ impl Dispatcher for Dispatch {
             let headers = tool(&view, access, params)?.tool.headers.as_ref().ok();
             headers.filter(|headers| !headers.is_empty())
         };
-        // Few tools have such headers, so the rules are evaluated last.
+        // Few tools mirror arguments into headers, so the rules are evaluated last.
         let Some(headers) = headers_of(&Access::granted())
             .and_then(|_| headers_of(&Access::of(&self.shared.config, caller)))
         else {
@@ -78,7 +78,7 @@ impl Dispatcher for Dispatch {
 
     fn requires_task(&self, caller: &Caller, params: Option<&RawJson>) -> bool {
         let view = self.view_of_tool(caller, params);
-        // Few tools do, so most calls skip the lookup.
+        // Few tools require tasks, so most calls skip the lookup.
         view.catalog.requires_tasks
             && tool(&view, &Access::of(&self.shared.config, caller), params)
                 .is_some_and(|offered| offered.tool.task_support == Some(TaskSupport::Required))
@@ -166,7 +166,7 @@ impl Dispatcher for Dispatch {
                 let pool = self.counted(&running);
                 Ok(place.follow(running, pool))
             }
-            // Such a call has no session owner.
+            // Other calls have no session owner.
             _ => match self.plan(call).await {
                 Ok(plan) => self.start(&plan).await,
                 Err(outcome) => instead(outcome),
@@ -193,7 +193,8 @@ impl Dispatcher for Dispatch {
         }
     }
 
-    // Rules in a file may start to read grants at any time, and not on all nodes at once.
+    // Always asks, because rules in a file may start to read grants at any time, and not on all nodes at
+    // once.
     fn asks_of_grants(&self) -> bool {
         self.shared.config.policies.is_some()
     }

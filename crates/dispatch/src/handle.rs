@@ -20,16 +20,16 @@ use crate::bridge::Allowance;
 pub(crate) struct CallHandle {
     state: Mutex<HandleState>,
     changed: Notify,
-    /// Where a call without a session first ran for this caller.
+    /// The worker where a call without a session first ran for this caller.
     bound: OnceLock<Bound>,
-    /// Set if open questions pause the call's time.
+    /// The call's time limit, if open questions pause it.
     allowance: OnceLock<Arc<Allowance>>,
 }
 
 struct HandleState {
-    /// `None` if another reader controls the call.
+    /// Controls the call at its worker. `None` if another reader controls the call.
     below: Option<Arc<AnswerRelay>>,
-    /// Subtracted from ask ids for the worker, because every round has its own range.
+    /// The offset of this round's ask ids, because every round has its own range. Subtracted for the worker.
     base: u64,
     round: Option<Round>,
     cancelled: Option<String>,
@@ -70,12 +70,12 @@ impl CallHandle {
         let _ = self.allowance.set(allowance);
     }
 
-    /// Follows the same run, and repeats a cancellation and unconfirmed answers.
+    /// Controls the same run of the call over a new path, and repeats a cancellation and unconfirmed answers.
     pub(crate) fn reattached(&self, below: Arc<dyn CallControl>) {
         self.follow(below, true);
     }
 
-    /// Follows another run or round. Answers belong to the old one, but a cancellation is repeated.
+    /// Controls another run or round of the call. Drops the old run's answers, but repeats a cancellation.
     pub(crate) fn restarted(&self, below: Arc<dyn CallControl>) {
         self.follow(below, false);
     }
@@ -93,7 +93,7 @@ impl CallHandle {
         }
     }
 
-    /// Answers on their way stay unconfirmed.
+    /// Gives up control, because another reader has the call. Answers on their way stay unconfirmed.
     pub(crate) fn superseded(&self) {
         if let Some(relay) = self.state.lock().below.take() {
             relay.closed();
@@ -125,7 +125,7 @@ impl CallHandle {
         }
     }
 
-    /// Replaces the handle for the next caller, unless this one has cancelled.
+    /// Returns a new handle for the call's next caller, or `None` if this caller has cancelled the call.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;

@@ -18,8 +18,8 @@ use crate::pools::{CircuitState, Member, Wanted};
 use crate::worker_call::{Origin, WorkerCall};
 
 impl Dispatch {
-    /// Starts a call without waiting. Returns `None` without side effects if that is impossible,
-    /// and the normal path starts it.
+    /// Starts a call without waiting. Returns `None` without side effects if that is impossible. The normal
+    /// path starts the call then.
     pub(crate) fn start_here(&self, plan: &CallPlan) -> Option<RunningCall> {
         let CallPlan {
             call,
@@ -39,7 +39,7 @@ impl Dispatch {
             key: None,
             call: Some(call),
         };
-        // A worker on trial must be waited for.
+        // A call that tries a failing worker again takes the normal path, which waits for its result.
         if member.circuit_of(&wanted) != CircuitState::Closed {
             return None;
         }
@@ -70,7 +70,7 @@ impl Dispatch {
         Some(RunningCall::ended(outcome, started.worker))
     }
 
-    /// Follows a call that has not ended for its caller.
+    /// Continues a call that has not ended at its start.
     fn goes_on(
         &self,
         call: &Call,

@@ -24,7 +24,7 @@ pub(crate) struct Picture {
     settles_until: Instant,
     /// When a pool last announced its first catalog.
     newest: Option<Instant>,
-    /// Pools that other nodes know, with a time limit.
+    /// Pools that other nodes know, each with the end of the wait for it.
     expected: Arc<BTreeMap<Arc<str>, Instant>>,
 }
 
@@ -43,7 +43,8 @@ impl Picture {
         self.newest = Some(now);
     }
 
-    /// Returns whether the expected pools changed. A repeated pool keeps its time limit.
+    /// Sets the pools that other nodes know. Returns whether they changed. A pool that is already expected
+    /// keeps its time limit.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, settings: &PoolSettings) -> bool {
         let named = |(pool, known): (&String, &Arc<str>)| pool.as_str() == known.as_ref();
         if pools.len() == self.expected.len() && pools.iter().zip(self.expected.keys()).all(named) {

@@ -23,8 +23,8 @@ impl Dispatch {
         self.place(&view, &plan.call, route, tried).ok()
     }
 
-    /// Waits for a worker, up to `reconnect_wait` or, for a pool that may scale to zero, its `wait`
-    /// if that is longer. The caller that polls the future owns all of it.
+    /// Waits for a worker, up to `reconnect_wait` or, for a pool that may scale to zero, its `wait` if that
+    /// is longer. The future holds all state of the wait, so dropping it ends the wait.
     pub(crate) async fn worker_in_time(
         &self,
         call: &Call,

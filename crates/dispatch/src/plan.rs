@@ -38,14 +38,14 @@ enum Finding {
     Check(Check, Routed),
     Worker(Routed),
     Lists,
-    /// This pool at zero may know the target.
+    /// The only pool, scaled to zero, that may have the call's target.
     Vacant(Arc<str>),
     Start(CallFailure),
 }
 
 impl Dispatch {
-    /// Plans a call at the edge. If the session owner plans again, only the owner records the
-    /// policy decision.
+    /// Plans a call at the edge, and delays the record of the policy decision. If the session owner plans
+    /// again, only the owner records the decision.
     pub(crate) fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
         let access = self.access(&call).held_back();
         let Either::Left(planned) = self.plan_call(&access, call) else {
@@ -190,8 +190,7 @@ impl Dispatch {
             Some(_) => None,
             None => match self.place(view, call, &routed.route, &[]) {
                 Ok(worker) => Some(worker),
-                // A call that is not journaled is refused at once, unless its pool may scale to
-                // zero.
+                // Shoal refuses a call at once if it is not journaled and its pool may not scale to zero.
                 Err((_, ShedReason::NoWorker))
                     if is_journaled(call, routed.repeat)
                         || view.settings.scale_to_zero(&routed.route.pool).is_some() =>
@@ -293,7 +292,7 @@ impl Found {
     }
 }
 
-/// Records an allowed call that is refused before it begins and so has no event of its own.
+/// Records that the rules allowed a call which Shoal then refuses. Such a call has no event of its own.
 pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     if let Some(rule) = rule {
         let subject = audit::Subject {

@@ -1,4 +1,4 @@
-//! The registered workers, and the view that calls are dispatched by.
+//! The registered workers, and the view by which Shoal dispatches calls.
 
 mod affinity;
 mod balance;
@@ -30,7 +30,7 @@ use crate::config::PoolSettings;
 use crate::own::OwnPools;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};
 
-/// The data that calls are dispatched by. Immutable and replaced as a whole.
+/// The data by which Shoal dispatches calls. Immutable and replaced as a whole.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     fleet: Arc<Fleet>,
@@ -57,12 +57,12 @@ impl Deref for View {
 #[derive(Default)]
 pub(crate) struct PoolView {
     pub(crate) ready: Vec<Arc<Member>>,
-    /// Workers that take no calls.
+    /// The pool's workers that take no calls.
     pub(crate) waiting: Vec<Arc<Member>>,
     pub(crate) announced: bool,
-    /// All workers have announced the pool's removal and only finish their calls.
+    /// Whether the pool was removed: all its workers have announced this, and only finish their calls.
     pub(crate) removed: bool,
-    /// The configuration does not name the pool.
+    /// Whether this node's configuration does not name the pool.
     pub(crate) unnamed: bool,
 }
 
@@ -70,10 +70,10 @@ pub(crate) struct Member {
     pub(crate) id: WorkerId,
     pub(crate) pool: Arc<str>,
     pub(crate) worker: Arc<dyn Worker>,
-    /// Also set for a ready worker with degraded items.
+    /// Why the worker is not ready or, if it is ready, which of its items are degraded.
     pub(crate) detail: Option<String>,
     pub(crate) circuit: Arc<Circuit>,
-    /// Set if they differ from the pool's list.
+    /// The worker's tools, if they differ from the pool's list.
     tools: Option<Arc<HashSet<String>>>,
     headers: Arc<[Arc<str>]>,
     seed: u64,
@@ -108,7 +108,7 @@ impl Member {
         self.worker.announcement().borrow().is_leaving()
     }
 
-    /// Keeps only the headers that the worker asks for.
+    /// Returns the caller with only those headers that the worker asks for.
     pub(crate) fn told(&self, caller: &Arc<Caller>) -> Arc<Caller> {
         if caller.headers.is_empty() {
             return Arc::clone(caller);
@@ -138,7 +138,7 @@ impl Member {
         self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
     }
 
-    /// Whether the worker can take the call, ignoring its circuit.
+    /// Returns whether the worker can take the call, ignoring its circuit.
     fn can_take(&self, tool: Option<&str>) -> bool {
         self.is_reachable() && self.has(tool)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Routed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
     Checked,
-    /// Skip the checks, which happen earlier or later.
+    /// Skip the checks, because Shoal makes them earlier or later.
     Trusted,
 }
 
@@ -115,8 +115,8 @@ pub(crate) fn route(
     })
 }
 
-/// Whether a call may be repeated. `safe` is the server's declaration. The most specific setting
-/// wins, then the careful one.
+/// Returns whether a call may be repeated. `safe` is the server's declaration. A list that names the tool
+/// wins over the pool's policy, and `journaled` over `repeatable`.
 fn repeat_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool) -> Repeat {
     let config = settings.of(pool);
     let listed = |names: &[String]| names.iter().any(|name| name == called);
@@ -140,7 +140,7 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
     RpcError::new(code, format!("unknown resource: {uri}")).with_data(data.to_json())
 }
 
-/// Blames the call for a missing item, unless the catalog is incomplete.
+/// Returns the error for a missing item. Blames the call, unless the catalog is incomplete.
 fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
     match view.unannounced(access.has_rules()) {
         Some(failure) => RouteError::NotReady(failure),
@@ -292,7 +292,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Drops a null member. Some clients write absent members as null, which servers refuse.
+    /// Takes a member from the parameters, and drops it if it is null. Some clients write absent members as
+    /// null, which servers refuse.
     fn given(&mut self, name: &str) -> Option<RawJson> {
         let value = self.get(name)?;
         if value.is_null() {

@@ -43,8 +43,8 @@ impl Dispatch {
         Ok(SettledFacts { facts, lacks })
     }
 
-    /// Waits for settled lists that are not empty. Returns the refusal if they are incomplete
-    /// anyway.
+    /// Waits until the lists are settled and not empty. If pools are still missing at the end, returns the
+    /// refusal to send.
     ///
     /// # Errors
     /// `NotReady` if the lists stay empty.

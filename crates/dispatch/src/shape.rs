@@ -1,4 +1,4 @@
-//! Shapes a result for its caller's era within the backend's own text.
+//! Shapes a result for its caller's era, and changes as little of the backend's text as possible.
 
 mod legacy;
 
@@ -51,7 +51,7 @@ impl CacheHint {
 
 impl Shaping {
     pub(crate) fn new(server_info: &RawJson, config: &Config, is_for_all: bool) -> Self {
-        // A shared cache could leak one caller's items to another.
+        // A shared cache could leak the items of one caller to another.
         let scope = |scope| match config.policies.is_some() || !is_for_all {
             true => CacheScope::Private,
             false => scope,
@@ -66,7 +66,7 @@ impl Shaping {
         }
     }
 
-    /// Shapes an outcome. `typed` tells whether it may have a `resultType`.
+    /// Shapes an outcome. `typed` tells whether the result may have a `resultType`.
     pub(crate) fn outcome(
         &self,
         revision: Revision,
@@ -151,16 +151,16 @@ impl Shaping {
     }
 }
 
-/// Replaces a code that means something else to a caller of `revision`.
+/// Replaces an error code that has another meaning for a caller of `revision`.
 fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
     let is_modern = revision.era() == Era::Modern;
     match error.code {
         code::RESOURCE_NOT_FOUND if is_modern => error.code = code::INVALID_PARAMS,
         code::MISSING_CLIENT_CAPABILITY if is_modern => {}
-        // Before 2026-07-28, a missing capability has this code.
+        // Before 2026-07-28, a missing capability has the code of invalid parameters.
         code::MISSING_CLIENT_CAPABILITY => error.code = code::INVALID_REQUEST,
         code::URL_ELICITATION_REQUIRED if revision == Revision::V2025_11_25 => {}
-        // Only an edge may send these, or the caller's era lacks them.
+        // Only an edge may send these codes, or the caller's era lacks them.
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION | code::URL_ELICITATION_REQUIRED => {
             error = foreign(error);
         }

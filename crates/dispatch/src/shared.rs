@@ -90,7 +90,7 @@ impl Shared {
         self.view.read().clone()
     }
 
-    /// Wakes when the view changes or a worker is reachable again.
+    /// Returns a receiver that wakes when the view changes or a worker is reachable again.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -198,7 +198,7 @@ impl Shared {
         let before = self.view();
         let (view, facts) = registry.view(&self.config, &before);
         gauges::name(&view, &before.catalog);
-        // Before the view, so that a visible pool's capabilities are known.
+        // Sent before the view, so that the capabilities of a visible pool are known.
         let (versions, own) = (facts.versions, facts.own.clone());
         publish(&self.facts, |known| {
             *known = ServerFacts {
@@ -209,12 +209,13 @@ impl Shared {
         });
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
-        // After the view, which owners then query.
+        // Sent after the view, because session owners query the view when they read this.
         publish(&self.facts, |facts| facts.own = own);
         self.tell(versions);
     }
 
-    /// Announces the lists. Later changes wait until other nodes have had time to learn them too.
+    /// Tells clients that lists have changed. Later changes wait until other nodes have had time to learn of
+    /// them too.
     fn tell(&self, versions: [u64; 3]) {
         let wait = self.config.announce_after;
         *self.newest.lock() = versions;

@@ -1,4 +1,4 @@
-//! Counts for a total limit and for a limit per principal.
+//! Counts the uses of a resource, with a limit in total and per principal.
 
 use shoal_ports::{Principal, PrincipalCounts};
 
@@ -14,7 +14,7 @@ pub(crate) enum Full {
 }
 
 impl Shares {
-    /// Counts one more of a principal.
+    /// Counts one more use by a principal.
     ///
     /// # Errors
     /// A limit is reached.

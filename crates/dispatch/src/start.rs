@@ -28,7 +28,7 @@ use crate::worker_call::{NotFound, NotStarted, Origin, WorkerCall, attach};
 
 enum Agreed {
     No,
-    /// The call began earlier, so its approval is settled.
+    /// An earlier session owner began the call, so its approval is settled.
     Before,
     Now(AskedCall),
 }
@@ -410,7 +410,7 @@ impl Dispatch {
         }
     }
 
-    /// Finds the pool to ask about, even if the tool has left the catalog.
+    /// Finds the pool whose rule asks for approval, even if the tool has left the catalog.
     fn pool_asked_of(&self, call: &Call) -> Arc<str> {
         let name = call
             .params

@@ -125,7 +125,7 @@ impl Status {
     }
 }
 
-/// Returns those of the first ready worker. Others with the same catalog have equal ones.
+/// Returns `left_out` and `cut` of the first ready worker. Workers with the same catalog have equal ones.
 fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     let first = pool.ready.first();
     let catalog = first.and_then(|member| member.worker.announcement().borrow().catalog.clone());

@@ -26,16 +26,16 @@ pub(crate) struct Subscriptions {
 struct Subscription {
     pool: Arc<str>,
     subscribers: usize,
-    /// Not set if the pool's lists differ by caller.
+    /// Whether the pool's workers watch the resource. Not set if the pool's lists differ by caller.
     watched: bool,
     entries: usize,
-    /// Held while workers are asked, so that a first and a last subscriber do not race.
+    /// Held during requests to workers, so that the first and the last subscriber do not race.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Subscriptions {
-    /// Adds a subscriber, of which the first makes the pool's workers subscribe. A dropped future
-    /// does not count.
+    /// Adds a subscriber. For the first one, the pool's workers subscribe. If the future is dropped, the
+    /// subscriber does not count.
     ///
     /// # Errors
     /// All workers refused.
@@ -50,7 +50,7 @@ impl Subscriptions {
             if !subscription.watched {
                 subscription.pool = pool.clone();
             }
-            // First, so that a joining worker subscribes too.
+            // Set first, so that a worker that joins meanwhile subscribes too.
             std::mem::replace(&mut subscription.watched, true)
         });
         if !was_watched && let Err(refused) = entry.subscribe().await {
@@ -61,7 +61,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Removes a subscriber, of which the last makes the workers unsubscribe. Completes even if
+    /// Removes a subscriber. After the last one, the workers unsubscribe. Completes even if the future is
     /// dropped.
     pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
         if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
@@ -230,7 +230,7 @@ impl Drop for SubscriptionEntry {
     }
 }
 
-/// Unsubscribes workers if the subscribing operation is dropped.
+/// Unsubscribes the workers if the operation that subscribes them is dropped.
 struct UnsubscribeGuard<'e> {
     entry: &'e SubscriptionEntry,
     answered: bool,

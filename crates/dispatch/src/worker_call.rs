@@ -52,7 +52,7 @@ impl Superseded {
 /// elsewhere, unless its caller was asked a question. Otherwise the outcome is unknown.
 pub(crate) struct WorkerCall {
     shared: Arc<Shared>,
-    /// Later rounds have other ids.
+    /// The id of the call's first round. Later rounds have other ids.
     call: CallId,
     /// Boxed, because a call moves often.
     origin: Box<Origin>,
@@ -60,7 +60,7 @@ pub(crate) struct WorkerCall {
     events: CallEvents,
     ahead: VecDeque<CallEvent>,
     member: Arc<Member>,
-    /// `None` before the first event.
+    /// The number by which the worker knows this reader. `None` before the first event.
     reader: Option<u64>,
     pub(crate) handle: Arc<CallHandle>,
     shown: Shown,
@@ -151,7 +151,8 @@ impl WorkerCall {
         }
     }
 
-    /// Tells where the call runs. A call without a session may become a task there.
+    /// Tells the call's handle at which worker the call runs. A call without a session may become a task
+    /// there.
     pub(crate) fn tell_where(&self) {
         if self.origin.call.caller.session.is_none() && self.position.round == 0 {
             self.handle.runs_at(self.origin.bound_at(&self.member));
@@ -187,7 +188,8 @@ impl WorkerCall {
         self.origin.call.params.as_ref()
     }
 
-    /// Returns `false` if the caller has cancelled the call.
+    /// Takes the call away from its caller, for the next one. Returns `false` if the caller has cancelled the
+    /// call.
     pub(crate) fn detach(&mut self) -> bool {
         match self.handle.hand_over() {
             Some(next) => {
@@ -198,11 +200,10 @@ impl WorkerCall {
         }
     }
 
-    /// Returns the next event, of which `Finished` is the last. Not cancel safe while a worker is
-    /// replaced.
+    /// Returns the next event, of which `Finished` is the last. Not cancel safe while a worker is replaced.
     ///
     /// # Errors
-    /// Another reader has taken over the call, which is not an outcome of it.
+    /// Another reader has taken over the call. The call goes on there.
     pub(crate) async fn next(&mut self) -> Result<CallEventKind, Superseded> {
         loop {
             let overdue = self.origin.call.deadline + self.shared.config.reconnect_wait();

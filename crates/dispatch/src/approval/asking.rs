@@ -21,15 +21,16 @@ use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
 use crate::start::instead;
 
-/// The last id that a call's first round may use, because workers count theirs from 1.
+/// The id of the approval question: the last id of a call's first round. Workers count their ids from 1.
 const ASK: AskId = AskId(u32::MAX as u64);
 
 pub(crate) enum Next {
-    /// As planned, because no worker has received the call.
+    /// Start the call as planned, because no worker has received it.
     Planned(Route, Option<Binding>),
-    /// At the journal's worker, because an earlier session owner may have begun the call there.
+    /// Start the call at the worker that the journal names, because an earlier session owner may have started
+    /// it there.
     At(WorkerId),
-    /// At any worker, because the call is safe to repeat.
+    /// Start the call at any worker, because the call is safe to repeat.
     Anywhere,
 }
 
@@ -168,7 +169,8 @@ impl Asking {
         let mut call = self.call.clone();
         call.deadline = Instant::now() + self.time;
         call.asks_first = false;
-        // Enters its new place before it leaves the old one, so that a stop finds it.
+        // The call enters its new place before it leaves the old one, so that a concurrent stop finds the
+        // call.
         let place = dispatch.shared.in_flight.enter(&call);
         if let Some(before) = self.place.take() {
             before.is_told_elsewhere();
@@ -179,8 +181,8 @@ impl Asking {
                 match dispatch.find_surely(access, &call).await {
                     Ok(_) => {
                         if let Some(worker) = &call.worker {
-                            // The current ledger number, so that the worker does not refuse the
-                            // call because the person took long.
+                            // Uses the current ledger number, so that the worker does not refuse the call
+                            // because the person took long to answer.
                             let ledger = dispatch.shared.view().ledger(worker);
                             call.ledger = ledger.or(call.ledger);
                         }

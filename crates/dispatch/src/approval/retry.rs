@@ -22,7 +22,8 @@ use crate::worker_call::{Origin, WorkerCall};
 
 const KEY: &str = "approval";
 
-/// How long a refusal waits for the worker's confirmation, which is optional.
+/// How long Shoal waits until the worker confirms that it will not begin a refused call. The refusal stands
+/// without it.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]

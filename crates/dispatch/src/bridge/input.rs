@@ -23,7 +23,8 @@ pub(super) struct InputRequest {
 #[derive(Default)]
 pub(crate) struct Given {
     pub(super) answers: RawObject,
-    /// Digests of the answered questions, if the call runs again and may ask others.
+    /// Digests of the answered questions. Set if the call runs again, because then it may ask different
+    /// questions.
     pub(super) to: Option<BTreeMap<String, RequestDigest>>,
 }
 

@@ -75,7 +75,7 @@ impl LegacyBridge {
         CallEventKind::Finished(outcome)
     }
 
-    /// Returns `None` if the event opened a round.
+    /// Passes an event to the caller. Returns `None` if the event opened a round of questions instead.
     fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         match kind {
             CallEventKind::Ask {
@@ -170,7 +170,7 @@ impl LegacyBridge {
         };
         let responses = responses(keys, answers)?;
         let params = with_round(self.worker_call.params(), responses, state.as_deref());
-        // Before the call starts, so that answers match the new round.
+        // Set before the round starts, so that answers match the new round.
         let next = base(self.worker_call.position().round + 1);
         self.worker_call.handle.rebase(next);
         self.worker_call

@@ -41,7 +41,8 @@ impl ModernBridge {
         questions: Vec<Question>,
         given: Given,
     ) -> Self {
-        // Until a rerun call asks for its answers, they are only here.
+        // A call that runs again gets its answers only when it asks. Until then they exist only here, and no
+        // other reader may take the call.
         if given.to.is_none() {
             worker_call.tell_where();
         }
@@ -77,7 +78,7 @@ impl ModernBridge {
                 };
                 let worker_call = self.worker_call.as_ref()?;
                 match self.given.take(&request) {
-                    // An answered question may come again.
+                    // A worker may repeat a question that the client has already answered.
                     Some(answer) => drop(worker_call.handle.answer(ask, Outcome::Result(answer))),
                     None => self.questions.push(Question {
                         ask,

@@ -138,7 +138,8 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Wakes a call for one waker. Cancel safe: a dropped call stays at its worker.
+    /// Takes a parked call for the first request that wants to continue it. Cancel safe: if the future is
+    /// dropped, the call stays at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();

@@ -32,9 +32,10 @@ pub(crate) struct Modern {
     pub(crate) started: Instant,
     /// When this request ends. A call that may be parked has a later deadline at the worker.
     pub(crate) deadline: Option<Instant>,
-    /// Whether the request answers an earlier one. The last of several continues the call.
+    /// Whether the request answers the questions of an earlier request. If several do, the last one continues
+    /// the call.
     pub(crate) is_answer: bool,
-    /// A retry's progress token and log level may differ.
+    /// The progress token and log level of a retry, which may differ from those of the first request.
     pub(crate) retry: Option<RetryStream>,
 }
 

@@ -1,4 +1,4 @@
-//! Judges a backend's result.
+//! Tells whether a backend's result is complete or asks for input.
 
 use std::sync::LazyLock;
 
@@ -25,12 +25,12 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
     }
 }
 
-/// Judges a result.
+/// Reads from a result whether it is complete or asks for input.
 ///
 /// # Errors
 /// -32603 if the backend violates the protocol.
 pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcError> {
-    // Searching is cheaper than parsing, and nearly every result ends here.
+    // Searching is cheaper than parsing, and nearly every result needs no parsing.
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("resultType"));
     if SEARCH.find(result.as_bytes()).is_none() {
         check(method, result)?;

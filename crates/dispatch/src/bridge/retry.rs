@@ -46,12 +46,12 @@ pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool 
     method.may_require_input() && params.is_some_and(goes_on)
 }
 
-/// Opens the `requestState` of a modern call, if it has one. A call that another node parked is
-/// attached to at its worker.
+/// Opens the `requestState` of a modern call, if it has one. If another node parked the earlier call, this
+/// node attaches to it at its worker.
 ///
 /// # Errors
-/// -32602 if the state does not verify. `OutcomeUnknown` if the waiting call is gone and must not
-/// be repeated.
+/// -32602 if the state does not verify. `OutcomeUnknown` if the waiting call is gone and must not be
+/// repeated.
 pub(crate) async fn continued(
     shared: &Arc<Shared>,
     call: &Call,
@@ -137,8 +137,8 @@ pub(crate) async fn continued(
     }))))
 }
 
-/// Finds a waiting call here or at its worker, with the last event that its client received. The
-/// seal has proved whose call it is.
+/// Finds a parked call here or at its worker, with the number of the last event that its client received. The
+/// sealed state has proved that the caller owns the call.
 async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
     if let Some(parked) = shared.lot.wake(place.call).await {
         return Some((parked, 0));
@@ -161,7 +161,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,
-        // The call has run up to its question, whatever its tool declares.
+        // The call must not run again, whatever its tool declares, because it has run up to its question.
         repeat: Repeat::Never,
         worker: Some(worker),
         ..call.clone()
@@ -210,8 +210,8 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
 }
 
 impl WokenCall {
-    /// Passes the answers to the call. A missing or malformed answer is asked for again, and
-    /// answers to unknown questions are ignored.
+    /// Passes the client's answers to the call. Shoal asks again if an answer is missing or malformed, and
+    /// ignores answers to unknown questions.
     pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
         let Self {
             parked:
@@ -245,8 +245,8 @@ impl WokenCall {
         let given = match waits_here {
             true => Given::default(),
             false => {
-                // Before the questions come again, because the call may first become a task, which
-                // has no answers.
+                // Answers before the call repeats its questions: if the call becomes a task first, the task
+                // does not have the answers.
                 for key in &asked {
                     let answer = responses.get(key).filter(RawJson::is_object);
                     if let (Some(ask), Some(answer)) = (ask_of(key), answer) {

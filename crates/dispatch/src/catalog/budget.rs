@@ -71,7 +71,7 @@ pub(super) fn within<T>(
         top: here(),
         stack: budget.stack,
         time: budget.time,
-        // Most validations end before the first check.
+        // No deadline yet: most validations end before the first check of the clock.
         until: None,
     };
     let _restore = Restore(LEFT.replace(left), SEARCHES.replace(searches));

@@ -14,7 +14,8 @@ use crate::config::ArgumentPolicy;
 
 const LONG: usize = 4 << 10;
 
-/// Keywords about the content or length of strings. A property with such a name only costs time.
+/// Keywords that depend on the content or length of strings. A property of such a name only makes Shoal check
+/// long strings needlessly.
 const ABOUT_CONTENT: &[&str] = &[
     "const",
     "contentEncoding",
@@ -28,13 +29,13 @@ const ABOUT_CONTENT: &[&str] = &[
     "uniqueItems",
 ];
 
-/// More problems would only cost tokens.
+/// Maximum problems that an error lists. The model pays tokens for each.
 const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
-/// Describing problems can take far longer than finding that there are some.
+/// Maximum steps to describe problems, which can take far longer than to find that there are some.
 const PROBLEM_STEPS: u64 = 200_000;
 
-/// Names compared in about one step.
+/// Member names that the validator compares in about one step.
 const COMPARED_A_STEP: usize = 16;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -106,8 +107,8 @@ impl Checker {
         (self.problems(arguments, budget)).map_or(Verdict::TooComplex, Verdict::Invalid)
     }
 
-    /// Corrects arguments as far as the errors tell how. `None` if they are valid or corrections do
-    /// not help.
+    /// Corrects arguments where the errors tell how. Returns `None` if the arguments are valid or stay
+    /// invalid.
     pub(crate) fn coerced(&self, arguments: &RawJson, budget: Budget) -> Option<RawJson> {
         let read = arguments.read().ok()?;
         if self.is_valid(&read, budget) != Some(false) {
@@ -142,8 +143,8 @@ impl Checker {
         })
     }
 
-    /// Describes the problems, or returns `None` if a search was given up, so that there may be no
-    /// problem.
+    /// Describes the problems. Returns `None` if the validator gave up a pattern search, because there may be
+    /// no problem.
     fn problems(&self, arguments: &Value, budget: Budget) -> Option<String> {
         let told = self.errors(arguments, budget, tell);
         told.unwrap_or_else(|| {
@@ -159,7 +160,8 @@ impl Checker {
         budget: Budget,
         read: impl FnOnce(Errors<'_, '_>) -> T,
     ) -> Option<T> {
-        // A search may have been given up, so only another full one proves an error.
+        // If a pattern needs backtracking, an earlier check may have given up its search. Only a full
+        // validation proves an error then.
         let steps = match self.compiled.backtracks {
             true => budget.steps,
             false => budget.steps.min(PROBLEM_STEPS),
@@ -173,7 +175,7 @@ impl Checker {
 
 type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
 
-/// Describes the first errors, or returns `None` if one is not about the arguments.
+/// Describes the first errors. Returns `None` if one of them is not about the arguments.
 fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
     for error in (&mut *errors).take(MAX_PROBLEMS) {
@@ -193,7 +195,8 @@ fn tell(errors: Errors<'_, '_>) -> Option<String> {
     Some(problems.join("; "))
 }
 
-/// Whether the schema judges all strings alike. A reference to another document counts as a no.
+/// Returns whether the schema judges all strings alike. A schema that refers to another document counts as
+/// one that does not.
 fn takes_any_string(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {
@@ -207,8 +210,8 @@ fn takes_any_string(schema: &Value) -> bool {
     }
 }
 
-/// Empties the long strings of a JSON text, or returns `None` if it has none. Member names stay,
-/// and so do strings with escapes, which a parser may refuse.
+/// Replaces the long strings of a JSON text by empty ones. Returns `None` if there are no long strings. Keeps
+/// member names, and strings with escapes, which a parser may refuse.
 fn outline(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() < LONG {
         return None;

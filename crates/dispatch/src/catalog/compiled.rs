@@ -16,13 +16,13 @@ use crate::config::PoolConfig;
 
 #[derive(Debug)]
 pub(crate) struct CompiledPool {
-    /// An equal source is not compiled again.
+    /// The pool's own catalog. Shoal does not compile an equal one again.
     pub(crate) source: Arc<PoolCatalog>,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) prompts: Vec<(String, RawJson)>,
     pub(crate) resources: Vec<(String, RawJson)>,
     pub(crate) templates: Vec<(UriTemplate, RawJson)>,
-    /// Hidden or changed items, with the reason.
+    /// Items that Shoal hides or changes, with the reason.
     pub(crate) left_out: Vec<(String, String)>,
 }
 
@@ -38,8 +38,8 @@ impl CompiledPool {
         Self::read(pool, source, before, config, true)
     }
 
-    /// Reads one caller's view. Unused words of `config` are not logged, because they may match
-    /// other callers' items.
+    /// Compiles the catalog that one caller sees. Does not log unused names of `config`, because they may
+    /// match other callers' items.
     pub(crate) fn of_caller(
         pool: &str,
         source: Arc<PoolCatalog>,
@@ -138,7 +138,7 @@ fn names(items: &[(String, RawJson)]) -> Vec<&str> {
     items.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Logs words that match no item, which are probably mistyped and have no effect.
+/// Logs names in the configuration that match no item. They are probably mistyped and have no effect.
 fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a str>) {
     for word in unused {
         tracing::warn!(pool, %kind, word, "a name or pattern in the pool's configuration matches none of its items");

@@ -55,15 +55,15 @@ fn names(capabilities: &RawJson) -> Vec<String> {
 }
 
 impl Catalog {
-    /// Prefers the pools that declare the method's extension, then the pool that has the
-    /// parameters' item, then the first pool.
+    /// Finds the pool for an extension's method: prefers pools that declare the extension, then the pool that
+    /// has the tool or resource of the parameters, then the first pool.
     pub(crate) fn extension(
         &self,
         method: &str,
         name: Option<&str>,
         uri: Option<&str>,
     ) -> Option<&Arc<str>> {
-        // A notification names its extension after the common prefix.
+        // The name of an extension's notification starts after this prefix.
         let named = method.strip_prefix("notifications/").unwrap_or(method);
         let may = |it: &&ExtensionPool| it.methods.admits(method);
         let mut candidates: Vec<_> = self.extension_pools.iter().filter(may).collect();

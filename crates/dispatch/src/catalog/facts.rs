@@ -6,10 +6,10 @@ use shoal_protocol::{RawJson, RawObject};
 use super::{Pool, fitting};
 use crate::config::{Config, ServerInfo};
 
-/// Shoal itself serves tasks.
+/// The capability of tasks, which Shoal itself serves.
 const TASKS: &str = "tasks";
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// Capabilities that follow from the offers.
+/// Capabilities that Shoal derives from the pools' offers.
 const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
 
 const OF_OBJECTS: [&str; 2] = ["experimental", "extensions"];
@@ -71,7 +71,7 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     merged.to_json()
 }
 
-/// Merges two objects, and otherwise keeps the first value.
+/// Adds a member to `merged`. Merges two objects of the same name; otherwise the first value stays.
 fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
     let Some(added) = RawObject::of(value) else {
         merged.set(name, merged.get(name).unwrap_or_else(|| value.clone()));

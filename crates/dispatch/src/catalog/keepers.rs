@@ -11,7 +11,7 @@ use super::prefixed::prefixed;
 use super::{Catalog, Conflict, ItemKind, Pool};
 use crate::config::PoolSettings;
 
-/// Beyond this number, each node decides by what it has seen.
+/// Maximum names in the nodes' agreement. For further names, each node decides by the pools that it has seen.
 const MOST_NAMES: usize = 1_000;
 
 /// The nodes' agreement: the keeping pool by [`key`].
@@ -21,8 +21,8 @@ pub(crate) type AgreedNames = BTreeMap<String, String>;
 pub(crate) struct Keepers(HashMap<(ItemKind, String), Arc<str>>);
 
 impl Keepers {
-    /// Decides for these pools. `before` is the replaced catalog. `is_missing` tells whether other
-    /// nodes know a pool that has yet to join here.
+    /// Decides which of these pools keeps each contested name. `before` is the replaced catalog. `is_missing`
+    /// tells whether other nodes know a pool that has yet to join here.
     pub(crate) fn of(
         pools: &[Pool],
         settings: &PoolSettings,

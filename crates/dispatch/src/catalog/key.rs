@@ -8,7 +8,7 @@ use super::conflict::ItemKind;
 const NAME_CHARACTERS: usize = 128;
 /// Maximum bytes of a URI or a template.
 const URI_BYTES: usize = 8 * 1024;
-/// Maximum items that the status names.
+/// Maximum unfit items that the status lists.
 const TOLD: usize = 64;
 const SHOWN: usize = 64;
 

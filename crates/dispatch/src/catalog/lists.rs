@@ -22,12 +22,12 @@ pub(super) struct List {
     pub(super) kind: TargetKind,
     pub(super) member: &'static str,
     pub(super) items: Box<[Item]>,
-    /// Items that modern clients do not get.
+    /// The positions of items that modern clients do not get.
     pub(super) legacy_only: Box<[usize]>,
     pub(super) page_size: usize,
     pub(super) ttl: Option<u64>,
     pub(super) shaping: Arc<Shaping>,
-    /// `None` for one caller's list, whose pages are written on demand.
+    /// The pages. `None` for one caller's list, whose pages Shoal writes on demand.
     pub(super) kept: Option<Kept>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Item {
     pub(super) raw: RawJson,
 }
 
-/// One bit per item.
+/// The items that a caller may see, with one bit per item.
 type Seen = Arc<[u64]>;
 
 #[derive(Debug)]

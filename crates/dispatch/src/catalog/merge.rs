@@ -20,7 +20,7 @@ use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
 
 impl Catalog {
-    /// Merges pools that are sorted by name.
+    /// Merges the catalogs of pools, which must be sorted by name.
     pub(crate) fn merge(
         pools: &[Pool],
         config: &Config,
@@ -223,7 +223,7 @@ impl Merge {
         true
     }
 
-    /// Computes digests of the lists.
+    /// Computes the digests of the lists of tools, resources and prompts.
     fn versions(&self) -> [u64; 3] {
         let resources = [&self.resource_items, &self.template_items];
         [

@@ -8,7 +8,8 @@ use shoal_protocol::{Era, RawJson, RpcError};
 pub(crate) struct Pages {
     legacy: Vec<RawJson>,
     modern: Vec<RawJson>,
-    /// Begins each cursor, so that a cursor fits only its own list.
+    /// The result's member that holds the list. Each cursor begins with it, so that a cursor fits only its
+    /// own list.
     member: &'static str,
 }
 
@@ -63,7 +64,8 @@ impl Pages {
             None => Some(0),
             Some(cursor) => match number(&cursor) {
                 Some((member, number)) => (member == self.member && number > 0).then_some(number),
-                // Some clients invent cursors, which servers with one page ignore.
+                // An invalid cursor gets the only page of a short list, because some clients invent cursors
+                // and servers with one page ignore them.
                 None => (pages.len() == 1).then_some(0),
             },
         };

@@ -14,7 +14,7 @@ enum Token {
     Open(Group),
     Close,
     Or,
-    /// Maximum repetitions, or one more than the minimum.
+    /// The maximum of repetitions or, if there is none, one more than the minimum.
     Repeat(u64),
 }
 

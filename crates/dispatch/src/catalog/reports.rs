@@ -10,7 +10,7 @@ const LONGEST_TITLE: usize = 160;
 const LONGEST_DESCRIPTION: usize = 240;
 
 impl Catalog {
-    /// Finds tools by name, title or pool, in any case and without order.
+    /// Lists the tools whose name, title or pool contains `filter`, ignoring case. The order is unspecified.
     pub(crate) fn reports(&self, filter: &str) -> Vec<ToolReport> {
         let filter = filter.to_lowercase();
         let fits = |text: &str| text.to_lowercase().contains(&filter);

@@ -6,7 +6,7 @@ use super::resource_uri::{ResourceUri, folded, normal};
 use super::rules::ResourceRules;
 use super::template::UriTemplate;
 
-/// Comparable [`ResourceRules`]. An allow rule must match every spelling that a server may read,
+/// [`ResourceRules`] prepared for comparison. An allow rule must match every spelling that a server may read,
 /// and a deny rule only one.
 #[derive(Clone, Debug)]
 pub(super) struct ResourceFilter {
@@ -18,7 +18,7 @@ pub(super) struct ResourceFilter {
 #[derive(Clone, Debug)]
 struct Allowed {
     pattern: UriTemplate,
-    /// Without a query or fragment, a pattern matches only paths without them.
+    /// Whether the pattern has a query or fragment. If not, it matches only URIs without them.
     has_query: bool,
 }
 
@@ -39,7 +39,7 @@ impl ResourceFilter {
         }
     }
 
-    /// Refuses URIs that servers may read in different ways.
+    /// Returns whether the rules admit a client's URI. Refuses URIs that servers may read in different ways.
     pub(super) fn admits(&self, uri: &str) -> bool {
         self.is_open() || ResourceUri::read(uri).is_some_and(|read| self.admits_read(uri, &read))
     }
@@ -53,7 +53,7 @@ impl ResourceFilter {
         }
     }
 
-    /// Admits a template, compared as written.
+    /// Returns whether the rules admit a template, which is compared as written.
     pub(super) fn admits_template(&self, template: &str) -> bool {
         self.admits_text(template)
     }

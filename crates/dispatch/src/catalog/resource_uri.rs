@@ -16,10 +16,10 @@ pub(super) struct ResourceUri {
 }
 
 impl ResourceUri {
-    /// Reads a URI if all readings lead to the same resource.
+    /// Reads a URI. Returns `None` if its readings lead to different resources.
     pub(super) fn read(uri: &str) -> Option<Self> {
         let decoded = percent_decode_str(uri).decode_utf8().ok()?;
-        // Parsers drop some of these, and read a backslash as a slash.
+        // URL parsers drop some control characters and read a backslash as a slash.
         let is_odd = |letter: char| letter.is_control() || letter == '\\';
         if uri.trim() != uri || decoded.contains(is_odd) || has_escape(&decoded) {
             return None;
@@ -32,7 +32,7 @@ impl ResourceUri {
         let url = Url::parse(uri).ok().filter(|url| is_usual(url, uri))?;
         let [_, _, bare] = cuts(&url);
         let mut anonymous = url.clone();
-        // These fail only for a URI without a host.
+        // Removing the user fails only for a URI without a host.
         let _ = anonymous.set_username("");
         let _ = anonymous.set_password(None);
         let _ = anonymous.set_port(None);
@@ -80,7 +80,7 @@ pub(super) fn folded(text: &str) -> String {
                 continue;
             }
         } else {
-            // Slashes before a host tell whether there is one.
+            // The number of slashes after the scheme tells whether the URI has a host.
             (slashes, most) = (0, if letter == ':' { 3 } else { 1 });
         }
         folded.extend(letter.to_uppercase().flat_map(char::to_lowercase));
@@ -93,7 +93,7 @@ fn without_parameters(part: &str) -> &str {
     part.split(';').next().unwrap_or_default()
 }
 
-/// Cuts off the fragment, and the query too.
+/// Returns the URL as it is, without its fragment, and without fragment and query.
 fn cuts(url: &Url) -> [Url; 3] {
     let (mut whole, mut bare) = (url.clone(), url.clone());
     whole.set_fragment(None);
@@ -102,7 +102,7 @@ fn cuts(url: &Url) -> [Url; 3] {
     [url.clone(), whole, bare]
 }
 
-/// Decodes fully, and keeping encoded slashes, which belong to a template's value.
+/// Decodes a URL in two ways: completely, and except for encoded slashes, which belong to a template's value.
 fn readings(url: &Url) -> Vec<String> {
     let text = url.as_str().replace("%2f", "%2F");
     let mut readings = vec![decoded(&text)];

@@ -90,7 +90,7 @@ impl ToolRules {
         admits(&self.allow, &self.deny, name)
     }
 
-    /// The name that clients see, without the prefix.
+    /// Returns the name that clients see for the backend's `name`, without the pool's prefix.
     pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
         self.rename.get(name).map_or(name, String::as_str)
     }
@@ -123,7 +123,7 @@ impl ToolRules {
         described(&self.describe, name, listed.to_json())
     }
 
-    /// Finds words that match no tool, which are probably mistyped and have no effect.
+    /// Finds names in the rules that match no tool. They are probably mistyped and have no effect.
     pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());

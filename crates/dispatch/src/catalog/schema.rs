@@ -15,7 +15,8 @@ const MAX_SUBSCHEMAS: usize = 2000;
 const MAX_REGEX_BYTES: usize = 1 << 20;
 const MAX_ERROR_CHARS: usize = 300;
 
-/// Keywords that apply a schema to the same value, so that branching may not access the value.
+/// Keywords that apply a schema to the same value. The validator can branch at them without an access to the
+/// value.
 const IN_PLACE: &[&str] = &[
     "$dynamicRef",
     "$recursiveRef",
@@ -139,7 +140,7 @@ fn look(schema: &mut Value) {
                 .iter()
                 .any(|keyword| members.contains_key(*keyword))
             {
-                // Always true, and checked first.
+                // `minProperties: 0` is always true, and the validator checks it first.
                 members.entry("minProperties").or_insert(Value::from(0));
             }
         }
@@ -157,7 +158,8 @@ fn refers(schema: &Value) -> bool {
     }
 }
 
-/// Counts objects, which bounds the subschemas. Boolean ones are numerous only in arrays.
+/// Counts the objects in a schema, as a bound for its subschemas. Boolean subschemas are numerous only in
+/// arrays.
 fn objects_in(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(objects_in).sum::<usize>(),

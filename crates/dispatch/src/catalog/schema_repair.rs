@@ -5,7 +5,7 @@ use shoal_protocol::{
     RawJson, nesting_within, rewrite_exclusive_limits, rewrite_item_list, rewrite_required_flags,
 };
 
-/// Deeper or longer schemas are repaired only at the root.
+/// Maximum nesting and length of a schema that Shoal repairs below its root.
 const MAX_NESTING: usize = 64;
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOLD: usize = 10;
@@ -53,9 +53,9 @@ impl Schema {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
-    /// Draft-03 or draft-04, which clients' validators do not know.
+    /// The schema names draft-03 or draft-04, which clients' validators do not know.
     Old,
-    /// No dialect. Clients assume 2020-12.
+    /// The schema names no dialect. Clients assume 2020-12.
     Unsaid,
     Known,
 }
@@ -70,8 +70,8 @@ impl Dialect {
     }
 }
 
-/// Repairs the root for SDK parsers: `type: "object"`, `properties` with objects, `required` with
-/// names. Returns false if it does not describe an object.
+/// Repairs the schema's root for SDK parsers: `type: "object"`, `properties` with objects, `required` with
+/// names. Returns `false` if the schema does not describe an object.
 fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool {
     let describes_object = match root.get("type") {
         Some(Value::String(kind)) => kind == "object",
@@ -137,7 +137,7 @@ fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     let Some(Value::Object(target)) = whole.pointer(pointer) else {
         return;
     };
-    // Clients must resolve such a target.
+    // Shoal does not copy a target that has references or a base of its own, so clients must resolve it.
     if target.contains_key("$ref") || target.contains_key("$id") || pointer.is_empty() {
         return;
     }

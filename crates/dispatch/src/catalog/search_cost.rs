@@ -8,16 +8,16 @@ use super::pattern_text::{PatternShape, leading_look_aheads};
 pub(super) const MAX_BACKTRACKS: usize = 2_000;
 /// Bytes that one automaton reads per step.
 const BYTES_OF_STEP: u64 = 64;
-/// Formats and the meta-schemas' patterns, which the schema does not spell out.
+/// A surcharge for patterns that the schema does not spell out: those of formats and meta-schemas.
 const UNWRITTEN: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SearchCost {
     /// States of the automata, each of which reads each byte.
     states: u64,
-    /// States of patterns that may be read repeatedly.
+    /// States of patterns that the search may apply repeatedly.
     again: u64,
-    /// The nesting depth of repeated look-arounds. Each level may read the rest at each byte.
+    /// The nesting depth of repeated look-arounds. Each level may read the rest of the string at each byte.
     depth: u32,
 }
 

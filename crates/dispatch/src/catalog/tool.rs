@@ -15,15 +15,15 @@ const ANY_OBJECT: RawJson = RawJson::from_static(r#"{"type":"object"}"#);
 pub(crate) struct Tool {
     pub(crate) name: Arc<str>,
     pub(crate) raw: RawJson,
-    /// The listed form, if it differs from the backend's.
+    /// The tool as clients see it, if that differs from the backend's form.
     pub(crate) listed: Option<RawJson>,
-    /// Listed as accepting any object, because its schema describes no object.
+    /// Whether clients see a tool that accepts any object, because the tool's own schema describes no object.
     pub(crate) takes_anything: bool,
-    /// Without these repairs, clients would refuse the whole list.
+    /// Changes to the tool without which clients would refuse the whole list.
     pub(crate) repairs: Vec<String>,
     pub(crate) hints: Hints,
     pub(crate) task_support: Option<TaskSupport>,
-    /// A tool with an unusable schema stays callable without checks.
+    /// Checks arguments. A tool with an unusable schema stays callable without checks.
     pub(crate) checker: Result<Checker, SchemaError>,
     /// Arguments mirrored into headers. Modern lists omit a tool with a broken annotation.
     pub(crate) headers: Result<ParamHeaders, InvalidParamHeader>,

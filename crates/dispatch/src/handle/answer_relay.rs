@@ -9,8 +9,8 @@ use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::watch;
 
-/// The current control of a call, and its unconfirmed answers. Shoal sends them again after it
-/// reattaches, and a worker ignores answers that it has.
+/// The current control of a call, and its unconfirmed answers. Shoal sends these answers again after it
+/// reattaches. A worker ignores answers that it already has.
 pub(super) struct AnswerRelay {
     state: Mutex<RelayState>,
     condition: watch::Sender<Condition>,
@@ -28,7 +28,8 @@ struct Unsettled {
     ask: AskId,
     answer: Outcome,
     turn: u64,
-    /// Stays pending if the path is broken. `None` while the answer is being sent.
+    /// The confirmation of the answer, which stays pending if the path is broken. `None` while Shoal sends
+    /// the answer.
     arriving: Option<Shared<Answered>>,
 }
 
@@ -55,7 +56,7 @@ impl AnswerRelay {
         self.state.lock().control.clone()
     }
 
-    /// Sends the answer again when the path is restored.
+    /// Sends an answer to the worker, again if the path was broken in between.
     pub(super) fn answer(self: &Arc<Self>, ask: AskId, answer: Outcome) -> Answered {
         let (number, turn, control) = {
             let mut state = self.state.lock();
@@ -79,7 +80,8 @@ impl AnswerRelay {
         Box::pin(arrival(Arc::clone(self), number))
     }
 
-    /// Switches to another control. For the same run, unconfirmed answers are sent again.
+    /// Sends answers to another control from now on. If it controls the same run, sends unconfirmed answers
+    /// again.
     pub(super) fn follow(&self, control: Arc<dyn CallControl>, same_run: bool) {
         let (turn, again) = {
             let mut state = self.state.lock();
@@ -104,7 +106,7 @@ impl AnswerRelay {
             let arriving = control.answer(ask, answer);
             self.sent(number, turn, arriving);
         }
-        // Last, so that a woken waiter finds the answers sent.
+        // Set last, so that a woken waiter finds the answers sent.
         self.condition.send_modify(|it| it.turn = turn);
     }
 

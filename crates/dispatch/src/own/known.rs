@@ -15,11 +15,11 @@ use crate::catalog::{Audience, Catalog, CompiledPool, Pool};
 use crate::config::Config;
 use crate::pools::View;
 
-/// How long a refusal or an absence stays valid.
+/// How long Shoal remembers that a server refused a caller's lists, or that a pool was absent.
 pub(crate) const BRIEFLY: Duration = Duration::from_secs(1);
 const EACH: usize = 1024;
 
-/// The lists, in the order of [`PoolCatalog::ttl_ms`].
+/// The list methods, in the order of [`PoolCatalog::ttl_ms`].
 pub(super) const LISTS: [Method; 4] = [
     Method::ToolsList,
     Method::ResourcesList,
@@ -81,7 +81,7 @@ impl Answer {
             &source.prompts,
         ];
         let items = items.into_iter().flatten();
-        // Doubled for the compiled form.
+        // Counts the items twice, because their compiled form needs as much again.
         2 * items.map(|item| item.len() + 64).sum::<usize>() + EACH
     }
 }

@@ -16,7 +16,7 @@ use crate::pools::View;
 use crate::shape::Typed;
 use crate::start::list;
 
-/// Maximum reads for one request, because the lists may change meanwhile.
+/// Maximum times that one request reads the lists, because they may change meanwhile.
 const MOST: usize = 3;
 /// How long a list stays valid if the configuration forbids caching.
 const LEAST: Duration = BRIEFLY;
@@ -28,7 +28,7 @@ pub(crate) enum Sees {
 }
 
 impl Dispatch {
-    /// Finds the entry of a call for its caller, shared entries first.
+    /// Tells from which catalog a caller sees the item of a call. Checks the shared catalog first.
     pub(crate) fn sees(
         &self,
         view: &View,
@@ -54,7 +54,8 @@ impl Dispatch {
         }
     }
 
-    /// Returns the shared view if it has the tool, else the caller's as far as known.
+    /// Returns the shared view if it has the tool. Otherwise returns the caller's view, as far as it is
+    /// known.
     pub(crate) fn view_of_tool(&self, caller: &Caller, params: Option<&RawJson>) -> Arc<View> {
         let view = self.shared.view();
         if view.own.is_empty() {
@@ -84,7 +85,7 @@ impl Dispatch {
         let sight = self.shared.view().own.sight(caller);
         if sight.is_some_and(|sight| self.shared.own.known(&sight).is_none()) {
             let caller = Arc::new(caller.clone());
-            // A failure is fine, because the shared view then applies.
+            // If the lists cannot be fetched, the shared view applies.
             let _ = self.learn(&caller, until, Duration::MAX).await;
         }
         self.view_of(caller)

@@ -30,8 +30,8 @@ const PARTS: [(&str, &str); 4] = [
     ("prompts", "prompts"),
 ];
 
-/// Asks for outdated lists, unless a question is already open. The channel closes when the lists
-/// are known, and the question outlives its receivers.
+/// Asks the servers for a caller's outdated lists, unless such a request is already open. The returned
+/// channel closes when the lists are known. The request continues without receivers.
 pub(super) fn ask(
     shared: &Arc<Shared>,
     sight: Sight,

@@ -16,9 +16,9 @@ pub(crate) struct OwnPools {
 #[derive(Clone, Debug)]
 pub(crate) struct OwnPart {
     pub(super) pool: Arc<str>,
-    /// Versions of tools, of resources with templates, and of prompts.
+    /// Versions of three lists: tools, resources with templates, and prompts.
     pub(super) numbers: [u64; 3],
-    /// Set if exactly one worker serves the items.
+    /// The worker that serves the items, if there is only one.
     pub(super) worker: Option<WorkerId>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct OwnPart {
 pub(crate) struct Viewer {
     owner: Option<ListOwner>,
     pub(super) principal: Principal,
-    /// A digest, because headers may be credentials.
+    /// A digest of the headers that the caller brings, because they may be credentials.
     brings: [u8; 32],
 }
 

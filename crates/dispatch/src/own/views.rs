@@ -14,7 +14,7 @@ use super::sight::{Sight, Viewer};
 
 /// Maximum bytes for all callers.
 const ALL: usize = 128 << 20;
-/// Without authentication, all callers are one principal.
+/// Maximum bytes for one principal. Without authentication, all callers are one principal.
 pub(super) const OF_PRINCIPAL: usize = 32 << 20;
 const IDLE: Duration = Duration::from_secs(600);
 const EACH: usize = 512;
@@ -25,7 +25,7 @@ pub(crate) struct OwnViews(Mutex<HashMap<Viewer, Slot>>);
 struct Slot {
     known: Option<Arc<Known>>,
     bytes: usize,
-    /// Closes once the open question is answered.
+    /// A receiver that closes once the open request for these lists is answered.
     asking: Option<watch::Receiver<()>>,
     used: Instant,
 }
@@ -54,8 +54,8 @@ impl OwnViews {
         slot.known.clone().filter(|known| known.fits(sight))
     }
 
-    /// Returns a receiver that closes with the answer. If it also returns a sender, the caller must
-    /// ask.
+    /// Returns a receiver that closes when the lists are known. If it also returns a sender, the caller must
+    /// ask the servers.
     pub(super) fn asking(
         &self,
         viewer: &Viewer,
@@ -75,7 +75,7 @@ impl OwnViews {
         asking
     }
 
-    /// Caches a caller's lists. Other entries make room, first those of the same principal.
+    /// Caches a caller's lists. Removes other entries to make room, first those of the same principal.
     pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
         let bytes = known.bytes() + EACH;
         let mut views = self.0.lock();

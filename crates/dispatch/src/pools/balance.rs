@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::{CircuitState, Member, Wanted};
 
-/// Picks a worker that is not in `tried`, which counts as the trial of a half-open circuit.
+/// Picks a worker that is not in `tried`. If the worker's circuit is half open, the call becomes its trial.
 ///
-/// For anonymous callers, open circuits are the last resort, so that one caller's failures do not
-/// refuse another's calls.
+/// For anonymous callers, open circuits are the last resort, so that one caller's failures do not refuse
+/// another's calls.
 pub(super) fn choose<'a>(
     ready: &'a [Arc<Member>],
     wanted: &Wanted<'_>,
@@ -78,7 +78,7 @@ fn less_busy<'a>(first: &'a Arc<Member>, second: &'a Arc<Member>) -> &'a Arc<Mem
     }
 }
 
-/// Compares (running + queued) / capacity without division.
+/// Compares (running + queued) / capacity of two workers without division.
 fn is_busier(one: WorkerLoad, other: WorkerLoad) -> bool {
     let work = |load: WorkerLoad| (load.running + load.queued) as u128;
     match (one.capacity, other.capacity) {

@@ -72,7 +72,7 @@ impl Circuit {
         CircuitMark(self.counted.load(Ordering::Acquire))
     }
 
-    /// Returns the most restrictive state of any key.
+    /// Returns the most restrictive state of any caller and tool.
     pub(crate) fn state(&self) -> CircuitState {
         if self.is_well() {
             return CircuitState::Closed;
@@ -109,7 +109,7 @@ impl Circuit {
         }
     }
 
-    /// Returns the key's state if it changed.
+    /// Records how a call ended. Returns the state of the caller and tool if it changed.
     pub(crate) fn ended(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -124,7 +124,7 @@ impl Circuit {
         }
     }
 
-    /// Returns the key's state if it changed.
+    /// Records that a worker did not take a call. Returns the state of the caller and tool if it changed.
     pub(crate) fn refused(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -156,7 +156,7 @@ impl Circuit {
         former?.open_until.map(|_| CircuitState::Closed)
     }
 
-    /// Returns the key's state if it changed.
+    /// Counts a failure. Returns the state of the caller and tool if it changed.
     pub(crate) fn failed(&self, key: FailureKey, begun: CircuitMark) -> Option<CircuitState> {
         if self.limit == 0 {
             return None;
@@ -181,7 +181,8 @@ impl Circuit {
         opens.then_some(CircuitState::Open)
     }
 
-    /// Picks between half and all of the time, so that nodes do not retry in step.
+    /// Chooses how long a circuit stays open: at random between half and all of the time, so that nodes do
+    /// not retry in step.
     fn time(&self, openings: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(openings.saturating_sub(1));
         let time = self.first.saturating_mul(doubled).min(self.longest);

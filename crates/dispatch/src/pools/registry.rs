@@ -25,7 +25,7 @@ pub(crate) struct Registry {
     settings: Arc<PoolSettings>,
     picture: Picture,
     agreed: Arc<AgreedNames>,
-    /// Contested names are reserved for pools that have yet to join.
+    /// Until when Shoal reserves contested names for pools that have yet to join.
     reserved_until: Option<Instant>,
     merges: bool,
     departed: Departed,
@@ -66,7 +66,7 @@ impl Registry {
         }
     }
 
-    /// Returns whether the expected pools changed.
+    /// Sets the pools that other nodes know. Returns whether they changed.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
         let is_news = self.picture.expect(pools, &self.settings);
         let ends = |until| is_news || Instant::now() >= until;
@@ -83,7 +83,7 @@ impl Registry {
         is_news
     }
 
-    /// Replaces settings. `None` means that the configuration no longer names the pool.
+    /// Replaces the settings of these pools. `None` means that the configuration no longer names the pool.
     pub(crate) fn configure(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         Arc::make_mut(&mut self.settings).change(pools);
     }
@@ -114,7 +114,7 @@ impl Registry {
         }
     }
 
-    /// Keeps tasks, which are aborted when the worker leaves.
+    /// Keeps a worker's tasks, to abort them when the worker leaves.
     pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         match self.workers.get_mut(worker) {
             Some(registered) => registered.tasks.extend(tasks),
@@ -154,7 +154,8 @@ impl Registry {
         self.workers.get(&said.worker).is_some_and(same)
     }
 
-    /// Returns whether the worker became ready, or `None` if it is not registered or was replaced.
+    /// Takes over a worker's announcement. Returns whether the worker became ready, or `None` if it is not
+    /// registered or was replaced.
     pub(crate) fn hear(
         &mut self,
         worker: &Arc<dyn Worker>,

@@ -93,10 +93,10 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         prompts,
         ttl_ms,
         generations: _,
-        // Each worker counts for itself.
+        // Headers count per worker, so they may differ in equal catalogs.
         headers: _,
         lists,
-        // Only operators see these.
+        // Only operators see the left-out and cut items.
         left_out: _,
         cut: _,
     } = one;

@@ -2,8 +2,8 @@
 
 use shoal_protocol::{Method, RawJson, RawObject};
 
-/// Removes members that earlier revisions lack. A `structuredContent` other than an object becomes
-/// text content.
+/// Removes members that earlier revisions lack. Converts a `structuredContent` other than an object to text
+/// content.
 pub(super) fn result(method: &Method, result: RawJson) -> RawJson {
     let result = result.without("resultType");
     if *method != Method::ToolsCall {

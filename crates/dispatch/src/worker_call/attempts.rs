@@ -17,14 +17,14 @@ pub(super) struct AttemptState {
 
 pub(crate) struct NotStarted {
     pub(crate) failure: CallFailure,
-    /// Empty if no pool was found.
+    /// The call's pool. Empty if Shoal found none.
     pub(crate) pool: Arc<str>,
     pub(crate) reason: ShedReason,
     pub(crate) goes_on_elsewhere: bool,
 }
 
 impl NotStarted {
-    /// Counts as refused if the call certainly was not executed.
+    /// Ends the attempts. Counts the call as refused if no worker can have executed it.
     pub(crate) fn give_up(self) -> CallFailure {
         if self.failure.retry() == Retry::Safe {
             metrics().pools.shed(&self.pool, self.reason);

@@ -79,11 +79,11 @@ impl Origin {
         self
     }
 
-    /// Offers the call to its bound worker, which is waited for, or to several until one takes it.
+    /// Offers the call to its bound worker, for which it waits. Without one, offers it to several workers
+    /// until one takes it.
     ///
     /// # Errors
-    /// The last worker's failure. `NotExecuted` without a worker, and `WorkerAway` if the bound one
-    /// is away.
+    /// The last worker's failure. `NotExecuted` without a worker, and `WorkerAway` if the bound one is away.
     pub(super) async fn offer(
         &mut self,
         shared: &Shared,
@@ -116,7 +116,7 @@ impl Origin {
             };
             let member = match chosen {
                 Ok(member) => member.clone(),
-                // A worker's refusal says more.
+                // A worker's own refusal says more than that no worker is left.
                 Err(none) => {
                     self.nobody(view.shed_reason(&self.pool, &self.wanted()));
                     return Err(refused.unwrap_or(none));
@@ -169,10 +169,11 @@ impl Origin {
         }
     }
 
-    /// Sends the call, which the worker may already have if `again`.
+    /// Sends the call to a worker. With `again`, the worker may already have the call.
     ///
     /// # Errors
-    /// The worker's failure, or that it is unreachable if it cannot have the call.
+    /// The worker's failure. If the worker is unreachable, the failure tells whether the worker may have the
+    /// call.
     pub(super) async fn send(
         &mut self,
         member: &Member,
@@ -189,7 +190,8 @@ impl Origin {
         }
     }
 
-    /// Returns `None` if the worker of this process refuses to start without waiting.
+    /// Starts the call at a worker of this process without waiting. Returns `None` if the worker cannot do
+    /// so.
     pub(crate) fn start_here(
         &mut self,
         member: &Member,

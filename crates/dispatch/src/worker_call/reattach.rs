@@ -50,7 +50,7 @@ impl WorkerCall {
         self.go_on(failure, false, true).await
     }
 
-    /// Continues `here`, at the same worker, or `elsewhere` by a repeat on any worker.
+    /// Continues the call: `here`, at the same worker, or `elsewhere`, by a repeat on any worker.
     async fn go_on(
         &mut self,
         mut failure: CallFailure,
@@ -153,7 +153,7 @@ impl WorkerCall {
             tracing::debug!(%call, %failure, "cannot find a running call at its worker");
         })?;
         self.origin.goes_on();
-        // Stays if the connection breaks before the first event.
+        // The reader's number stays if the connection breaks before the first event.
         self.reader = running.control.reader().or(self.reader);
         self.handle.reattached(running.control);
         self.take_over(running.events, own);
@@ -188,7 +188,7 @@ pub(crate) enum NotFound {
     Superseded(Epoch),
 }
 
-/// Attaches to a call at its worker, for which it waits until `until`. Cancel safe.
+/// Attaches to a call at its worker, after waiting for the worker until `until`. Cancel safe.
 pub(crate) async fn attach(
     shared: &Shared,
     worker: &WorkerId,

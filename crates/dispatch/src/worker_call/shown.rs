@@ -6,7 +6,7 @@ use shoal_protocol::{Method, RawJson};
 #[derive(Default)]
 pub(super) struct Shown {
     pub(super) anything: bool,
-    /// Whether the caller was asked a question or to return later. The call then cannot simply run
+    /// Whether the caller was asked a question or told to return later. The call then cannot simply run
     /// again.
     pub(super) asked: bool,
     progress: Option<RawJson>,

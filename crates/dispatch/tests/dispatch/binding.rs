@@ -114,7 +114,7 @@ async fn a_binding_keeps_the_number_that_was_known_when_it_was_made() {
     plan.bind();
     assert_eq!(plan.call.worker, Some(WorkerId::new("w1")));
     assert_eq!(plan.call.ledger, number(4));
-    // A call that is bound elsewhere keeps its ledger number.
+    // A call that is bound to another worker keeps its ledger number.
     for ledger in [number(2), None] {
         let mut call = legacy("t", json!({})).at("w1");
         call.ledger = ledger;

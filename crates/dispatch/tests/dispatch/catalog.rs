@@ -75,7 +75,7 @@ async fn versions_change_with_content_and_with_announcements() {
     facts.changed().await.unwrap();
     let [tools1, resources1, _] = facts.borrow_and_update().versions;
     assert!(tools1 != tools0 && resources1 == resources0);
-    // The backend announces changed prompts although they are the same, and clients are still told.
+    // The backend announces changed prompts although they are the same. Clients still hear of a change.
     let mut again = tools(&["one", "two"]);
     again.generations = [0, 0, 1];
     worker.announce(Some(again), None);

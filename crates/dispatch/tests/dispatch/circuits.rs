@@ -111,7 +111,7 @@ async fn a_worker_that_says_of_every_call_that_it_may_have_run_is_left_alone() {
         setting.failure(legacy("t", json!({})).at("w1")).await;
     }
     assert_eq!(circuit(&setting), CircuitState::Open);
-    // An unknown outcome is right for a call that an earlier owner may have begun.
+    // An earlier owner may have begun this call, so an unknown outcome is right.
     let setting = crate::setting::setting();
     let first = setting.add(worker("w1"));
     for _ in 0..9 {
@@ -165,7 +165,7 @@ fn broken_for(principal: &'static str) -> impl Fn(Call, Script) -> BoxFuture<'st
     }
 }
 
-/// Makes a call without a principal, and in the modern era without a session.
+/// Builds a call without a principal. In the modern era, it has no session either.
 fn anonymous(session: Option<&str>) -> Call {
     let mut call = legacy("t", json!({}));
     let caller = Arc::make_mut(&mut call.caller);

@@ -48,7 +48,7 @@ pub(crate) struct FakeWorker {
     pub(crate) unsubscribed: Mutex<Vec<String>>,
     pub(crate) refuses_subscriptions: bool,
     pub(crate) acknowledges: Arc<watch::Sender<bool>>,
-    /// While held, subscription requests wait.
+    /// The test holds this lock to make subscription requests wait.
     pub(crate) subscribing: tokio::sync::Mutex<()>,
     pub(crate) ended: Mutex<Vec<SessionId>>,
 }
@@ -116,8 +116,8 @@ impl FakeWorker {
         self
     }
 
-    /// Runs in this process. A call started without waiting ends with the outcome, or runs its tool
-    /// on `None`.
+    /// Runs the worker in this process. A call that starts without waiting ends with the outcome that `ends`
+    /// returns. For `None`, it runs its tool.
     pub(crate) fn here(
         mut self,
         ends: impl Fn(&Call) -> Option<CallOutcome> + Send + Sync + 'static,
@@ -126,7 +126,7 @@ impl FakeWorker {
         self
     }
 
-    /// Handles `attach`. `false` means "unknown call".
+    /// Sets how the worker handles `attach`. `false` means "unknown call".
     pub(crate) fn on_attach<F>(
         mut self,
         attach: impl Fn(CallId, u64, Script) -> F + Send + Sync + 'static,

@@ -118,7 +118,7 @@ async fn what_outlasts_its_edge_ends_at_once_and_says_whether_it_may_have_run() 
     let CallOutcome::Failed(CallFailure::NotExecuted { .. }) = outcome else {
         panic!("{outcome:?}");
     };
-    // A call that was planned before the stop and starts after it.
+    // This call was planned before the stop and starts after it.
     let failure = setting.failure(modern("t", json!({}))).await;
     assert!(
         matches!(failure, CallFailure::NotExecuted { .. }),

@@ -44,7 +44,7 @@ async fn listed(setting: &Setting) -> usize {
     list["tools"].as_array().unwrap().len()
 }
 
-/// One call for each path to an unknown item.
+/// Returns one call for each way in which an item can be unknown.
 fn unknown() -> [Call; 4] {
     let of = |method, params| call(Revision::V2026_07_28, method, params);
     [
@@ -73,7 +73,7 @@ async fn what_is_unknown_at_the_start_is_not_refused_for_good() {
         assert_eq!(failure.to_rpc().code, 50_301);
     }
     setting.result(legacy("t", json!({}))).await;
-    // Otherwise, the only pool with prompts would get an unlisted prompt.
+    // Otherwise, an unlisted prompt would go to the only pool with prompts.
     setting.add(worker("b", "more"));
     tokio::time::sleep(Duration::from_secs(2)).await;
     for call in unknown() {

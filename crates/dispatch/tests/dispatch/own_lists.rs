@@ -278,7 +278,7 @@ async fn a_session_whose_process_changed_its_lists_sees_and_calls_what_is_there(
     let tools = |of| of_session(call(LEGACY, Method::ToolsList, json!({})), of);
     let (before, others) = (versions(&session), versions(&other));
     assert_eq!(names(&setting, tools(&session)).await, ["plain", "dropped"]);
-    // The owner's worker is busier, so an unaware node would choose the other.
+    // The owner's worker is busier, so a node that does not know the owner would choose the other worker.
     two.load.lock().running = 5;
     changes(&two, &session, Some(7));
     setting.until(|_| versions(&session) != before).await;
@@ -386,7 +386,7 @@ fn updated() -> ResourceUpdated {
     }
 }
 
-/// A worker watches for all callers and does not know whose resource it is.
+/// A worker watches resources for all callers and does not know whose resource this is.
 #[tokio::test(start_paused = true)]
 async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
     let setting = setting();
@@ -406,7 +406,7 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
         assert_eq!(refused.code, code::METHOD_NOT_FOUND, "{refused:?}");
         assert!(refused.message.contains("read the resource again"));
     }
-    // The same holds for a session that was subscribed before.
+    // A session that was subscribed before is refused too.
     let again = setting.dispatch.subscribe(None, "alices").await;
     assert_eq!(again.unwrap_err().code, code::METHOD_NOT_FOUND);
     let shared = PoolCatalog {
@@ -454,7 +454,7 @@ async fn what_takes_too_much_room_is_refused() {
     assert!(error.message.contains("bytes"), "{}", error.message);
 }
 
-/// Only a worker knows a caller's lists, so the request brings one.
+/// Only a worker knows a caller's lists, so a request for lists brings a worker.
 #[tokio::test(start_paused = true)]
 async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
     let own = PoolConfig {

@@ -105,7 +105,7 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     assert!(story.cancelled.lock().is_empty());
 }
 
-/// The call may become a task before its questions come again.
+/// The answers must arrive first, because the call may become a task before it repeats its questions.
 #[tokio::test(start_paused = true)]
 async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_again() {
     let (tell, mut told) = mpsc::unbounded_channel();
@@ -135,7 +135,7 @@ async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_ag
     assert_eq!(told.recv().await.unwrap(), (1, r#"{"n":1}"#.to_owned()));
 }
 
-/// The notice that another node continues the call may come late.
+/// The first node may learn late that another node continues the call.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_another_node_has_taken_unheard_is_gone_on_with_by_who_comes_last() {
     let replaced = Arc::new(Notify::new());
@@ -255,7 +255,7 @@ async fn a_call_that_is_safe_to_repeat_runs_again_with_the_answers() {
     let first = here.result(ask().repeatable()).await;
     let answer = || retry(&first, json!({"ask-1":{"n":1}})).repeatable();
     let mut running = there.start(answer()).await.unwrap();
-    // The answers exist only here until the call asks for them.
+    // The answers exist only on this node until the call asks for them.
     assert!(running.control.bound().await.is_none());
     let done = result(finish(&mut running).await.1);
     assert_eq!(done["structuredContent"], json!({"n":1}));

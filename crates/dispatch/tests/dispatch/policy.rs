@@ -108,7 +108,7 @@ async fn refused(setting: &Setting, asked: Call) -> Option<RpcError> {
 async fn lists_hold_what_their_caller_may_use() {
     let setting = ruled(config(BY_NAME));
     for revision in [LEGACY, MODERN] {
-        // Twice, because the second answer comes from the cache.
+        // Asks twice, because the second answer comes from the cache.
         for _ in 0..2 {
             let seen = |who, method| seen(&setting, who, revision, method);
             assert_eq!(seen("alice", Method::ToolsList).await, ["a1", "a2", "a3"]);
@@ -181,7 +181,7 @@ async fn what_may_not_be_used_is_unknown() {
             assert!(asked("alice", &alices).await.is_none(), "{method} {alices}");
             assert!(asked("bob", &bobs).await.is_none(), "{method} {bobs}");
             let hidden = asked("alice", &bobs).await.unwrap();
-            // Only an unlimited caller learns that no pool can have a resource.
+            // Only a caller without rules learns that no pool can have a resource.
             assert!(asked("bob", &alices).await.is_some());
             let nothing = asked("alice", &unknown).await.unwrap();
             assert_eq!(hidden.code, nothing.code, "{method}");
@@ -314,7 +314,7 @@ async fn a_retry_is_asked_about_before_it_begins_again() {
             .from(who)
             .with("inputResponses", answers)
     };
-    // A retry is decided only when it starts, so planning asks no rule.
+    // The rules decide about a retry only when it starts, so planning does not ask them.
     let (hers, his) = (setting.outcome(retry("alice")).await, retry("bob"));
     let CallOutcome::Refused(error) = hers else {
         panic!("{hers:?}");

@@ -20,7 +20,8 @@ fn asks(round: u32) -> String {
     .to_string()
 }
 
-/// Plays round `round` of three after event `after`: progress, questions, and at last the answers.
+/// Runs round `round` of three from event `after` on: sends progress and questions, and in the last round the
+/// answers.
 async fn play(round: u32, after: u64, call: Option<Call>, mut script: Script) {
     if after == 0 {
         script.notify(Method::Progress, r#"{"progress":1}"#).await;
@@ -186,7 +187,7 @@ async fn a_round_waits_for_room_and_a_refusal_leaves_the_outcome_unknown() {
     });
     answer(&running, asks).await;
     let (_, outcome) = finish(&mut running).await;
-    // Two rounds ran, so "not executed" would invite a repeat.
+    // Two rounds have run, so "not executed" would wrongly invite a repeat.
     assert!(matches!(
         outcome,
         shoal_ports::CallOutcome::Failed(CallFailure::OutcomeUnknown { .. })

@@ -218,7 +218,7 @@ fn of_resources(allow: &[&str], deny: &[&str]) -> (Setting, Arc<FakeWorker>) {
     (setting, worker)
 }
 
-/// Also checks that a resource can be subscribed to exactly if it can be read.
+/// Returns whether a resource can be read. Checks that it can be subscribed to exactly then.
 async fn is_offered(setting: &Setting, uri: &str) -> bool {
     let read = call(MODERN, Method::ResourcesRead, json!({ "uri": uri }));
     let is_offered = matches!(setting.outcome(read).await, CallOutcome::Result(_));

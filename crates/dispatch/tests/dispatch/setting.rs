@@ -46,7 +46,7 @@ impl Setting {
         start(&self.dispatch, call).await
     }
 
-    /// Like [`start`](Self::start) if no waiting is needed. Otherwise the call is not started.
+    /// Starts a call like [`start`](Self::start) if no waiting is needed. Otherwise does not start it.
     pub(crate) fn start_now(&self, call: &Call) -> Option<Started> {
         let planned = match self.dispatch.plan(call.clone()) {
             Either::Left(planned) => planned.into_inner(),

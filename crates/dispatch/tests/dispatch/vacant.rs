@@ -72,7 +72,7 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     assert!(setting.dispatch.unknown_scaled_pools().is_empty());
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // Changed settings do not make the catalog news.
+    // Changed settings alone do not make the node store the catalog again.
     let settings = PoolConfig {
         prefix: "p_".to_owned(),
         ..vacant()

@@ -20,12 +20,12 @@ pub(super) struct Listed {
     pub(super) settings: PoolConfig,
     pub(super) vacant_since: Option<Instant>,
     pub(super) removed: bool,
-    /// Recalled and still unconfirmed by a worker.
+    /// Whether the catalog was recalled and no worker has confirmed it yet.
     pub(super) recalled: bool,
 }
 
 impl Registry {
-    /// Lists a pool that may scale to zero by its last catalog. Returns whether this is news.
+    /// Lists a pool that may scale to zero by its last catalog. Returns whether the list changed.
     pub(crate) fn recall(&mut self, pool: &str, catalog: Arc<PoolCatalog>) -> bool {
         if self.settings.scale_to_zero(pool).is_none()
             || self.gone.contains(pool)
