@@ -23,12 +23,12 @@ impl Access {
         }
     }
 
-    /// Returns the origin, whose page may read the answer.
+    /// Checks the headers of a request. Returns the origin of the page that may read the answer.
     pub(crate) fn check(&self, head: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         let host = head.headers.get(header::HOST);
         let authority = head.uri.authority().map(|authority| authority.as_str());
         let named = host.map(|host| host.to_str().unwrap_or_default());
-        // HTTP/2 names the host in the URI. If two hosts are named, both must be allowed.
+        // HTTP/2 names the host in the URI. If the URI and the header name a host, both must be allowed.
         let mut local = true;
         let mut own = None;
         for name in [named, authority].into_iter().flatten() {
@@ -40,7 +40,7 @@ impl Access {
             local = self.host("")? == Welcome::Local;
         }
         let origin = head.headers.get(header::ORIGIN);
-        // A proxy may have emptied the header.
+        // A proxy may have emptied the Origin header.
         let Some(origin) = origin.filter(|origin| !origin.is_empty()) else {
             return Ok(None);
         };

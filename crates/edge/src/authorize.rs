@@ -44,7 +44,8 @@ pub(crate) async fn authenticate(
     authenticated
 }
 
-/// Whether to record the authentication. A connection shows the same token with each request.
+/// Returns whether to record the authentication. A connection shows the same token with each request, and
+/// only the first is recorded.
 fn is_news(
     last: &LastToken,
     from: Option<IpAddr>,

@@ -26,7 +26,8 @@ pub(crate) struct Expected {
 }
 
 impl AwaitedAnswers {
-    /// Returns `None` if a running call has the same id, because the session refuses the new one.
+    /// Registers a call whose answer will come on the session's single stream. Returns `None` if a running
+    /// call has the same id, because the session refuses the new one.
     pub(crate) fn expect(
         &self,
         session: &SessionId,

@@ -19,7 +19,7 @@ use crate::load::Load;
 use crate::refusal::BacklogFull;
 use crate::writing::Writing;
 
-/// Smaller answers are not counted. The number of requests limits them.
+/// Maximum bytes of an answer that is not counted. The number of requests limits such answers.
 pub(crate) const SMALL: usize = 16 << 10;
 const STILL: Duration = Duration::from_secs(1);
 
@@ -56,7 +56,7 @@ pub(crate) struct Reader {
 
 impl Backlog {
     pub(crate) fn new(limits: &NodeLimits, load: Load) -> Self {
-        // A single answer of any size fits if there is no other.
+        // A single answer of any size fits if no other answer is waiting.
         Self(Arc::new(BacklogInner {
             node: limits.answers_waiting_bytes,
             per_principal: limits.answers_waiting_bytes_per_principal,
@@ -94,7 +94,7 @@ impl Backlog {
             }
         }
         if let Some(writing) = &reader.writing {
-            // Progress counts from now, because there was no data before.
+            // The time without progress begins now, because there was no data to read before.
             writing.progressed();
         }
         let number = waiting.next;
@@ -164,7 +164,7 @@ impl WaitingAnswers {
 }
 
 impl Reader {
-    /// Counts an answer, or a part of one, until it is sent or dropped.
+    /// Counts the bytes of an answer, or of a part, until it is sent or dropped.
     ///
     /// # Errors
     /// A limit is reached.

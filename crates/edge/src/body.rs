@@ -26,8 +26,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) principal: &'a Principal,
 }
 
-/// Reads a body. A small one that arrives with its head is not copied. A large one is returned with
-/// its room.
+/// Reads a body. Does not copy a small body that arrives with its head. Returns a large body together with
+/// its room in the budget.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,

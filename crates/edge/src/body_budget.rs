@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::load::Load;
 use crate::refusal::Refusal;
 
-/// Bytes of a body that needs no room.
+/// Maximum bytes of a body that needs no room.
 pub(crate) const SMALL: usize = 16 << 10;
 
 const PIECE: usize = 1024;

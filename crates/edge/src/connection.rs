@@ -31,18 +31,18 @@ impl Connection {
 pub struct Peer {
     /// The peer's address.
     pub address: Option<SocketAddr>,
-    /// The certificate that it presented.
+    /// The TLS certificate that the peer presented.
     pub certificate: Option<ClientCertificate>,
     /// Whether TLS ends in this process.
     pub over_tls: bool,
     /// The token of the last request.
     pub last_token: LastToken,
-    /// The client of the last modern request, which most connections repeat in each request.
+    /// The client that the last modern request described. Most connections repeat it in each request.
     pub last_client: LastClient,
 }
 
-/// The client that a connection last heard of. Its size is limited like a client's description, and
-/// it lives as long as the connection.
+/// The client that a connection's last request described. Its size is limited like a client's description,
+/// and it lives as long as the connection.
 #[derive(Default)]
 pub struct LastClient(Mutex<Option<ClientInfo>>);
 

@@ -32,7 +32,7 @@ pub(crate) fn answer(edge: &EdgeState, head: &Parts) -> Response {
     response
 }
 
-/// Writes an OAuth error, because most such clients look for an authorization server.
+/// Writes an OAuth error. Most clients that ask for other paths look for an authorization server.
 fn nothing(path: &str) -> Bytes {
     let body = json!({
         "error": "not_found",

@@ -50,8 +50,8 @@ impl<'a> VersionHeader<'a> {
     }
 }
 
-/// Selects the era. A session's message is recognized without reading `_meta`, on the legacy hot
-/// path.
+/// Selects the era. Recognizes a message of a session without reading `_meta`, because legacy calls must be
+/// fast.
 pub(crate) fn select(
     header: VersionHeader<'_>,
     has_session: bool,

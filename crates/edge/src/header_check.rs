@@ -16,7 +16,8 @@ use crate::refusal::Refusal;
 /// The first header that fails.
 pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     let headers = &head.headers;
-    // Both lengths are known, so no scan is needed.
+    // Looks at single headers only if a name is repeated. Both lengths are known, so this comparison needs no
+    // scan.
     if headers.len() != headers.keys_len() {
         expect_single(headers)?;
     }

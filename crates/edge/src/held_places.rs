@@ -21,20 +21,20 @@ use crate::recorder::{Said, said};
 use crate::state::EdgeState;
 use crate::tasks::task_of;
 
-/// How long an owner is asked at a time, which limits the cost of a lost answer.
+/// How long one question to a session's owner lasts. A short time limits the cost of a lost answer.
 const ASKED_FOR: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long tools may take to stop after their session, because no owner knows about them.
+/// How long Shoal gives tools to stop after their session has ended. No session owner can say when they stop.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
 
-/// The places of a session's requests. If dropped early, a task keeps them until the session's
+/// The quota places of a session's requests. If dropped early, a task keeps the places until the session's
 /// owner says that the requests are over.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
-    /// Set until the requests are over, so that an answer on the session's single stream frees the
-    /// places.
+    /// The registration by which an answer on the session's single stream frees the places. Set until the
+    /// requests are over.
     expected: Option<Expected>,
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
@@ -87,7 +87,7 @@ impl SessionPlaces {
                 None => self.answered(text),
             },
             Ok(Delivered::Accepted | Delivered::Stream(_)) => {}
-            // The session may have taken the requests.
+            // The session's node may have taken the requests over before the connection broke.
             Err(GatewayError::Unreachable { .. }) => {}
             Err(_) => self.free(),
         }
@@ -130,7 +130,8 @@ impl Drop for SessionPlaces {
     }
 }
 
-/// Waits until the session's owner says that the requests are over, or was unreachable too long.
+/// Waits until the session's owner says that the requests are over, or until the owner was unreachable too
+/// long.
 async fn until_over(
     gateway: &dyn SessionGateway,
     session: &SessionRef,

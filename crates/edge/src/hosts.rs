@@ -10,14 +10,14 @@ pub struct Hosts {
     addresses: bool,
 }
 
-/// The reason why a host is allowed.
+/// Why the edge accepts a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Welcome {
-    /// A loopback name.
+    /// The host is a loopback name.
     Local,
-    /// A listed name.
+    /// The operator listed the name.
     Listed,
-    /// A wildcard or any address.
+    /// A wildcard or the permission for addresses admits the host.
     Any,
 }
 
@@ -32,7 +32,7 @@ impl Hosts {
         }
     }
 
-    /// Returns why a host is allowed, if it is.
+    /// Returns why a host is allowed, or `None` if it is not.
     pub fn admit(&self, host: &str) -> Option<Welcome> {
         let name = without_port(host);
         let address = address(name);

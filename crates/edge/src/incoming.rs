@@ -17,8 +17,8 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Parses a message that came at `began`, and begins its record and its span, which becomes the
-    /// visit's parent span.
+    /// Parses a message that came at `began`. Begins its record and its span, which becomes the parent span
+    /// of the visit.
     ///
     /// # Errors
     /// The text is invalid, or breaks a limit.
@@ -37,7 +37,7 @@ impl Incoming {
         Ok((Self { posted, id }, body))
     }
 
-    /// Ends the message. A refusal gets the request's id, whichever layer refused it.
+    /// Ends the record of a message. Adds the request's id to a refusal, whichever layer refused the message.
     pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
         let Self { posted, id } = self;
         let record = posted.record.clone();

@@ -40,8 +40,8 @@ use crate::transport::{Endpoint, is_at};
 use crate::visit::Visit;
 use crate::{answer, audit, authorize, cors, elsewhere, header_check, measure, resource};
 
-/// A request extension for requests that this process makes itself, with an already authenticated
-/// principal. Requests from a network do not have it.
+/// A request extension for requests that this process makes itself. Names their principal, so that they need
+/// no authentication. Requests from a network do not have it.
 #[derive(Clone, Debug)]
 pub struct Trusted(pub Principal);
 

@@ -36,7 +36,7 @@ use crate::refused::Refused;
 use crate::visit::{Visit, request_id};
 use crate::{answer, extension, media, names, sse};
 
-/// Longer ids are not Shoal's, so the store is not asked.
+/// Maximum characters of a session id. Longer ids are not Shoal's, so Shoal does not ask the store.
 const MAX_SESSION_ID: usize = 128;
 
 /// Reads the session id. Clients without a session may send an empty header.
@@ -167,7 +167,7 @@ impl HandedOver {
         }
     }
 
-    /// Answers for a client that cannot resume when the edge shuts down.
+    /// Writes the answers to a client that cannot resume when the edge shuts down.
     fn answers_of_drain(&self) -> impl Iterator<Item = Bytes> {
         let why = "its edge was shut down before it ended";
         let failure = match self.once {
@@ -324,8 +324,7 @@ pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Finds the session of a request without a body, which is legacy because the modern era has only
-/// POST.
+/// Finds the session of a GET or DELETE. Such a request is legacy, because the modern era has only POST.
 fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
     let headers = &visit.head.headers;
     let version = VersionHeader::of(headers);

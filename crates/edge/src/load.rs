@@ -57,19 +57,19 @@ impl Load {
         self.0.open[StreamKind::WebSocket as usize].load(Ordering::Relaxed)
     }
 
-    /// The [`open_streams`](Self::open_streams) that clients cannot resume: HTTP+SSE, and WebSocket
+    /// Returns those [`open_streams`](Self::open_streams) that clients cannot resume: HTTP+SSE, and WebSocket
     /// without ids. A drain ends each one when its session has no running work.
     pub fn single_streams(&self) -> &SingleStreams {
         &self.0.single_streams
     }
 
-    /// Refuses calls from now on, because the node ends before they could. Running calls continue,
-    /// and other requests are answered.
+    /// Refuses calls from now on, because the node ends before they could end. Running calls continue, and
+    /// the edge still answers other requests.
     pub fn stop_calls(&self) {
         self.0.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the waits of clients for tasks and for calls that run elsewhere.
+    /// Ends waits for tasks and for calls that run elsewhere. Their clients get an answer.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }
@@ -78,7 +78,10 @@ impl Load {
         self.0.waits_end.clone()
     }
 
-    /// Refuses new calls after [`stop_calls`](Self::stop_calls).
+    /// Checks whether the edge still takes a body's calls.
+    ///
+    /// # Errors
+    /// The body has a call, and [`stop_calls`](Self::stop_calls) was called.
     pub(crate) fn expect_open(&self, body: &Body) -> Result<(), Refusal> {
         let closed = self.0.closed.load(Ordering::Relaxed);
         match closed && begins_call(body) {

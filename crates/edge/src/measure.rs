@@ -22,7 +22,7 @@ use crate::upgrade;
 
 pub(crate) const ELSEWHERE: &str = OTHER;
 
-/// Interns a configured path, of which a process has few.
+/// Returns a static copy of a configured path, of which a process has few.
 pub(crate) fn route(path: &str) -> &'static str {
     static ROUTES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut routes = ROUTES.lock();
@@ -34,7 +34,7 @@ pub(crate) fn route(path: &str) -> &'static str {
     kept
 }
 
-/// Counts an answer. A body of known length counts as sent with its head.
+/// Counts an answer in the metrics. A body of known length counts as sent with its head.
 pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, response: &Response) {
     if !metrics::enabled() {
         return;
@@ -99,7 +99,7 @@ pub(crate) fn parent(given: &HeaderMap) -> Option<TraceContext> {
     TraceContext::parse(text(&headers::TRACEPARENT)?, text(&headers::TRACESTATE))
 }
 
-/// Spans a GET or DELETE up to the head of the answer. A POST has its message's span.
+/// Begins the span of a GET or DELETE, which ends with the head of the answer. A POST has its message's span.
 pub(crate) fn span(route: &'static str, head: &Parts) -> Span {
     if !trace::enabled() || !matches!(head.method, Method::GET | Method::DELETE) {
         return Span::none();

@@ -13,15 +13,15 @@ struct Accepted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerForm {
-    /// JSON, or a stream if other messages come first or the call takes a while.
+    /// JSON, or a stream if other messages come before the result or the call takes a while.
     JsonOrStream,
     /// JSON without notifications, however long the call takes.
     Json,
-    /// The answer goes out on the session's single stream (HTTP+SSE, WebSocket).
+    /// An answer on the session's single stream (HTTP+SSE, WebSocket).
     SessionStream,
 }
 
-/// The official clients' headers, which need no parsing.
+/// The `Accept` headers of official clients, which need no parsing.
 const USUAL: [&[u8]; 2] = [
     b"application/json, text/event-stream",
     b"text/event-stream, application/json",
@@ -67,7 +67,7 @@ fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
-/// Whether the body is unencoded. Some clients put the charset here.
+/// Returns whether the body is unencoded. Some clients put the charset into this header.
 fn is_identity(encodings: &[u8]) -> bool {
     encodings.split(|&byte| byte == b',').all(|encoding| {
         let is = |none: &[u8]| encoding.trim_ascii().eq_ignore_ascii_case(none);

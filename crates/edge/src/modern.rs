@@ -62,7 +62,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Refuses a modern request over WebSocket, which would have no session to resume.
+/// Builds the refusal of a modern request over WebSocket. It would have no session to resume.
 pub(crate) fn not_by_websocket(meta: &RequestMeta) -> RpcError {
     let supported: Vec<&str> = supported_versions()
         .into_iter()
@@ -109,7 +109,7 @@ async fn serve_request(
         }
         Method::Listen => {
             media::expect_event_stream(headers)?;
-            // A subscription counts as a stream, not as a running request.
+            // A subscription counts as an open stream, so it gives back the permit of a running request.
             let record = permit.record.clone();
             drop(permit);
             let listening = listen::serve(visit, &caller, request).await?;

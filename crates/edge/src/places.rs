@@ -18,7 +18,8 @@ pub(crate) struct Place {
 }
 
 impl PlaceCount {
-    /// Takes places. `mut` excludes concurrent takers, but places may be returned meanwhile.
+    /// Takes places if they stay within the limit. `mut` excludes concurrent takers, but places may be
+    /// returned meanwhile.
     pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<Place> {
         if self.0.load(Ordering::Acquire) + count > limit {
             return None;
@@ -30,7 +31,7 @@ impl PlaceCount {
         })
     }
 
-    /// Whether the count is in use. Otherwise it may be dropped.
+    /// Returns whether any place is taken. An unused count may be dropped.
     pub(crate) fn any(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
@@ -63,7 +64,7 @@ impl PrincipalPlaces {
     }
 }
 
-/// A request's places, without allocation for a single one.
+/// The places of a request. A single place needs no allocation.
 #[derive(Default)]
 pub(crate) struct Places {
     first: Option<Place>,

@@ -34,12 +34,12 @@ use crate::refusal::Refusal;
 
 /// How long a request waits for the store before this edge counts it alone.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How long the store is not asked after a failure. Then one request probes it.
+/// How long this edge does not ask the store after a failure. Afterwards, one request probes the store.
 const PAUSE: Duration = Duration::from_secs(1);
 const SWEEP: Duration = Duration::from_secs(1);
 const CLOSE: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 64;
-/// Limits the load that many addresses put on the store and this process.
+/// Maximum concurrent questions to the store, because many addresses could load the store and this process.
 const ASKED_AT_ONCE: usize = 256;
 
 type Edges = Box<dyn Fn() -> usize + Send + Sync>;
@@ -139,12 +139,13 @@ impl Quotas {
         }
     }
 
-    /// Whether some quota counts client addresses.
+    /// Returns whether some quota counts client addresses.
     pub fn count_addresses(&self) -> bool {
         self.0.any_of_address.load(Ordering::Relaxed)
     }
 
-    /// Describes a problem for operators, if there is one.
+    /// Tells operators that the store is away and that each edge counts its own share. Returns `None` if the
+    /// store is there.
     pub fn trouble(&self) -> Option<String> {
         let counting = self.count_addresses() || self.0.any_of_message.load(Ordering::Relaxed);
         (counting && self.0.away.lock().is_some()).then(|| {
@@ -152,7 +153,7 @@ impl Quotas {
         })
     }
 
-    /// Returns the cells that were leased in advance.
+    /// Returns the unused cells of all leases to the store.
     pub async fn close(&self) {
         self.0.sweeping.lock().take();
         let rules = self.0.rules.read().clone();
@@ -160,7 +161,7 @@ impl Quotas {
         let _ = timeout(CLOSE, giving).await;
     }
 
-    /// Counts by address a request, or a message of a connection.
+    /// Counts a request, or a message of a connection, against the quotas of its client's address.
     pub(crate) async fn arrive(
         &self,
         from: Option<IpAddr>,
@@ -198,7 +199,8 @@ impl Quotas {
             .await
     }
 
-    /// Counts requests by all rules or not at all. `counted` returns a rule's subject and number.
+    /// Counts requests against all rules, or against none if one refuses. `counted` returns the subject and
+    /// number that a rule counts.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
@@ -241,8 +243,8 @@ impl Quotas {
         Ok(places)
     }
 
-    /// Asks in a task of its own, because all waiting requests share the cells. Beyond the limit of
-    /// questions, this edge counts its own share.
+    /// Asks the store for cells in a task of its own, because all waiting requests share the cells. If too
+    /// many questions are open, this edge counts its own share.
     fn ask(
         &self,
         rule: Arc<Rule>,
@@ -335,7 +337,7 @@ impl Shared {
         }
     }
 
-    /// Probes whether the store is back, even without traffic.
+    /// Asks the store whether it is back, even without traffic.
     async fn look(&self, rules: &Rules) {
         if self.away.lock().is_none() {
             return;
@@ -345,7 +347,8 @@ impl Shared {
         }
     }
 
-    /// Whether to ask the store. While it is away, only one request per pause may.
+    /// Returns whether this request may ask the store. While the store is away, only one request per pause
+    /// may.
     fn may_ask(&self) -> bool {
         let now = Instant::now();
         match &mut *self.away.lock() {

@@ -30,7 +30,7 @@ use tools::Tools;
 use crate::refusal::Refusal;
 
 const STEP: Duration = Duration::from_secs(5);
-/// Steps that are kept: 15 minutes.
+/// Steps that the recorder keeps: 15 minutes.
 const STEPS: usize = 180;
 const ERRORS: usize = 256;
 
@@ -42,7 +42,7 @@ struct RecorderInner {
     now: Counters,
     steps: Ring<Step>,
     errors: Ring<ErrorReport>,
-    /// Separate, because tool failures would displace errors.
+    /// Recent tool failures. A separate ring, because they would displace errors.
     failures: Ring<ErrorReport>,
     tools: Tools,
 }
@@ -93,7 +93,7 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-/// The gauges at the end of a step.
+/// The gauges that a step ends with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// Sessions, in memory or not.

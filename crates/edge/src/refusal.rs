@@ -10,7 +10,7 @@ use shoal_ports::{AuthError, CallFailure, CallOutcome, GatewayError};
 use shoal_protocol::{InvalidEventId, InvalidMessage, RawJson, Revision, RpcError, code};
 use shoal_telemetry::metrics::RefusalReason;
 
-/// The default `Retry-After`.
+/// The `Retry-After` of refusals that do not set their own.
 const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ const OF_NODE: Row = Row {
     )
 };
 
-/// Only these refusals use 429.
+/// A refusal because of the principal's own limit. Only such refusals use 429.
 const OF_PRINCIPAL: Row = Row {
     retry_after: Some(SOON),
     ..row(
@@ -304,7 +304,7 @@ impl Refusal {
     }
 }
 
-/// Rounds up to whole seconds, at least 1.
+/// Rounds a wait up to whole seconds, at least 1.
 pub(crate) fn seconds(wait: Duration) -> u128 {
     wait.as_millis().div_ceil(1000).max(1)
 }
@@ -347,9 +347,9 @@ fn of_modern(error: &RpcError) -> Row {
     row(status, error.code, reason)
 }
 
-/// Maps sessions' refusals. A stream without history is `400`, because the session is alive. After
-/// a `404`, clients initialize again or give up. The official servers also answer `400`, and the
-/// official clients then give up only this stream.
+/// Maps sessions' refusals. A stream whose history is gone is `400`, because the session is alive: after a
+/// `404`, clients initialize again or give up. The official servers also answer `400`, and the official
+/// clients then give up only this stream.
 fn of_gateway(error: &GatewayError) -> Row {
     use RefusalReason as Reason;
     use StatusCode as Status;

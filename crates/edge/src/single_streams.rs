@@ -38,7 +38,7 @@ impl SingleStreams {
         self.0.lock().len()
     }
 
-    /// Ends the stream of a session's client.
+    /// Ends the single stream of a session.
     pub fn end(&self, session: &SessionId) {
         if let Some(open) = self.0.lock().get(session) {
             open.end.cancel();

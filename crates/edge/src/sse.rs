@@ -19,9 +19,9 @@ use tokio::time::{Instant, Sleep};
 
 use crate::names;
 
-/// A comment, which keeps proxies from closing the connection.
+/// An SSE comment, which keeps proxies from closing the connection.
 pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-/// At this size a piece takes no more frames. A longer frame is sent alone and not copied.
+/// Bytes from which a piece takes no more frames. A longer frame is sent alone and not copied.
 const PIECE: usize = 16 * 1024;
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// `no-transform` keeps Express, Caddy and Traefik from compressing, which would delay events.
@@ -51,7 +51,7 @@ where
     response
 }
 
-/// Names the event type, because some clients skip events without one.
+/// Writes a message as an event. Names the event type, because some clients skip events without one.
 pub(crate) fn message(data: &[u8]) -> Bytes {
     frame(MESSAGE, None, data)
 }
@@ -69,7 +69,8 @@ pub(crate) fn prime(id: EventId) -> Bytes {
     format!("id: {id}\ndata: \n\n").into()
 }
 
-/// Writes the last frame, because a client that cannot read this field fails here.
+/// Writes the reconnect delay as a frame of its own. It must be the last, because some clients cannot read
+/// this field and fail here.
 pub(crate) fn retry(after: Duration) -> Bytes {
     format!("retry: {}\n\n", after.as_millis()).into()
 }
@@ -88,8 +89,8 @@ fn frame(event: &'static [u8], id: Option<EventId>, data: &[u8]) -> Bytes {
     text.freeze()
 }
 
-/// Replaces line breaks, which would end the field. In JSON they are only white space between
-/// tokens.
+/// Writes data on one line: replaces line breaks, which would end the field. In JSON they are only white
+/// space between tokens.
 fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
     let mut rest = data;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
@@ -219,7 +220,7 @@ fn measure(frame: &Bytes) {
     }
 }
 
-/// Fires after a silent interval. The timer is reset only when it fires.
+/// A timer that fires after a silent interval. It is reset only when it fires.
 struct KeepAlive {
     every: Duration,
     last: Instant,

@@ -57,13 +57,13 @@ impl Routes {
 }
 
 impl EdgeState {
-    /// Randomises the delay, to spread the clients of a drained node.
+    /// Returns a random reconnect delay, which spreads the clients of a drained node.
     pub(crate) fn reconnect_after(&self) -> Duration {
         let timing = &self.config.timing;
         timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
     }
 
-    /// Randomises how long a drained call's stream stays open.
+    /// Returns at random how long a drained call's stream stays open.
     pub(crate) fn share_of_return(&self) -> Duration {
         self.config.timing.reconnect_after.mul_f64(rand::random())
     }

@@ -19,7 +19,7 @@ use tokio::sync::{Notify, broadcast, watch};
 pub(crate) use self::filter::Filter;
 pub(crate) use self::listener::{Listener, News};
 
-/// The listeners of this edge. Free while there are none.
+/// The listeners of this edge. It costs nothing while there are no listeners.
 pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
     bus: Arc<dyn ClusterBus>,
@@ -113,7 +113,7 @@ impl Hub {
         }
     }
 
-    /// Starts the task. The current state is the listeners' baseline.
+    /// Starts the task that watches for changes. Listeners hear of changes since the current state.
     fn watch(self: &Arc<Self>) {
         let updates = self.dispatcher.resource_updates();
         let cluster = self.bus.subscribe();
@@ -203,7 +203,7 @@ impl Hub {
         }
     }
 
-    /// Ends every stream without a result, which makes clients subscribe again.
+    /// Ends every listener's stream without a result, so that clients subscribe again.
     fn cut_all(&self, why: &str) {
         let mut listeners = self.listeners.lock();
         if !listeners.all.is_empty() {

@@ -28,8 +28,8 @@ use crate::websocket::WebSocket;
 
 /// A transport between clients and this node. Static dispatch avoids allocations.
 pub(crate) trait ClientTransport {
-    /// Returns where the transport serves a request of its own. A disabled transport claims
-    /// requests only to say so.
+    /// Returns where in this transport a request belongs, or `None` for a request of another transport. A
+    /// disabled transport claims its requests only to refuse them with the reason.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount>;
 
     /// Returns the caller's token. Some transports' clients cannot set headers.
@@ -47,7 +47,7 @@ pub(crate) trait ClientTransport {
     ) -> impl Future<Output = Result<Response, Refused>> + Send;
 }
 
-/// Allows a final slash, like most servers' routers.
+/// Returns whether a request's path is the configured one. Allows a final slash, like most servers' routers.
 pub(crate) fn is_at(head: &Parts, configured: &str) -> bool {
     let bare = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
     let path = head.uri.path();
@@ -71,7 +71,7 @@ impl Mount {
     }
 }
 
-/// The first transport that claims a request serves it.
+/// Lists the transports. The first one that claims a request serves it.
 macro_rules! transports {
     ($($transport:ident),+ $(,)?) => {
         #[derive(Clone, Copy, Debug)]

@@ -22,7 +22,7 @@ type Then = Box<dyn FnOnce(Box<dyn Duplex>) -> BoxFuture<'static, ()> + Send>;
 
 /// An extension of a 101 answer that takes over the connection.
 ///
-/// The HTTP server takes it out, writes the answer, and [runs](Self::run) it in the connection's
+/// The HTTP server takes the extension out, writes the answer, and [runs](Self::run) it in the connection's
 /// own task. So the connection stays counted and can be given up like any other
 /// ([`Writing`](crate::Writing)).
 #[derive(Clone)]

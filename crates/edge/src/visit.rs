@@ -28,11 +28,11 @@ use crate::state::EdgeState;
 pub(crate) struct Visit<'a> {
     pub(crate) edge: &'a Arc<EdgeState>,
     pub(crate) head: &'a Parts,
-    /// When its head or message came, for all counting.
+    /// When the request's head or message came. All counting uses this time.
     pub(crate) came: Instant,
     pub(crate) principal: Principal,
     pub(crate) grant: Option<Arc<Grant>>,
-    /// `None` on a connection that is watched as a whole.
+    /// The request's token. `None` on a connection whose token is watched as a whole.
     pub(crate) token: Option<&'a [u8]>,
     pub(crate) trace: Option<TraceContext>,
     pub(crate) places: Places,
@@ -92,8 +92,8 @@ impl Visit<'_> {
         Ok(body)
     }
 
-    /// Admits a client's message, not Shoal's own repetitions. A call needs a node that lives long
-    /// enough. Arguments are coerced here, so that all readers see the server's text.
+    /// Admits a message of the client, but not Shoal's own repetitions. A call needs a node that lives long
+    /// enough. Coerces arguments here, so that all later steps see the same text as the server.
     pub(crate) async fn admit(
         &self,
         body: &mut Body,
@@ -106,12 +106,12 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Waits until the token is no longer valid.
+    /// Waits until the caller's token is no longer valid.
     pub(crate) fn until_over(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.over().boxed())
     }
 
-    /// Waits until the token is revoked. Expiry does not count.
+    /// Waits until the caller's token is revoked. Expiry does not count.
     pub(crate) fn until_revoked(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.revoked().boxed())
     }

@@ -39,7 +39,8 @@ use crate::visit::Visit;
 pub(crate) struct WebSocket;
 
 impl ClientTransport for WebSocket {
-    /// Claims requests even if it is turned off, to say so.
+    /// Claims WebSocket requests. If WebSocket is turned off, claims them only to refuse them with the
+    /// reason.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
         let asked = head.method == HttpMethod::GET && upgrade::asks_for_websocket(&head.headers);
         (asked && is_at(head, &edge.config.path)).then_some(Mount {
@@ -48,7 +49,8 @@ impl ClientTransport for WebSocket {
         })
     }
 
-    /// Refuses two tokens, because a proxy could have checked the other one.
+    /// Returns the token of the header or the subprotocol. Refuses two tokens, because a proxy could have
+    /// checked the other one.
     fn token(headers: &HeaderMap) -> Result<Option<(Scheme, &[u8])>, Refusal> {
         let offered = named_once(headers, AUTH, TOKEN_ONCE)?;
         let offered = offered.map(|token| (Scheme::Bearer, token.as_bytes()));

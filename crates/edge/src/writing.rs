@@ -8,16 +8,16 @@ use std::time::Duration;
 use futures::task::AtomicWaker;
 use tokio::time::Instant;
 
-/// Tracks when a client last read from its answer, and can end the writing. Clones share it.
+/// Tracks when a client last read from its answer, and can end the writing. Clones share the state.
 ///
-/// The writing is that of the connection in HTTP/1.1, and of a single stream in HTTP/2.
+/// An HTTP/1.1 connection has one for all its answers. In HTTP/2, each stream has its own.
 #[derive(Clone, Debug)]
 pub struct Writing(Arc<WritingState>);
 
 #[derive(Debug)]
 struct WritingState {
     began: Instant,
-    /// When the client last read, in milliseconds since `began`.
+    /// The time of the client's last read, in milliseconds since `began`.
     taken: AtomicU64,
     given_up: AtomicBool,
     waker: AtomicWaker,
@@ -52,7 +52,7 @@ impl Writing {
         self.0.waker.wake();
     }
 
-    /// Ready once [`give_up`](Self::give_up) was called. At most one task may wait.
+    /// Becomes ready once [`give_up`](Self::give_up) was called. At most one task may wait.
     pub fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
         self.0.waker.register(cx.waker());
         match self.0.given_up.load(Ordering::Acquire) {

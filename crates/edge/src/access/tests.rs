@@ -102,7 +102,7 @@ fn a_page_of_a_listed_host_may_call_that_host() {
     ] {
         assert!(check(&listed, host, Some(origin)).is_err(), "{origin}");
     }
-    // A rebound name is admitted here, but its page is not.
+    // The edge admits a rebound name here, but not its page.
     let any = access(&["*"], &[]);
     assert!(check(&any, "evil.com", Some("https://evil.com")).is_err());
 }

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-/// Products of the Java SDK, over `HttpClient` and Spring's `WebClient`. All versions wait for the
+/// Products of the Java SDK, over `HttpClient` and Spring's `WebClient`. All their versions wait for the
 /// call's end on one connection.
 const NEVER_RESUME: [&str; 2] = ["Java-http-client/", "ReactorNetty/"];
 

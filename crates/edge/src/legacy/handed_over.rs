@@ -1,5 +1,5 @@
-//! Hands over a body in its own task, because its client may disconnect while it holds quota
-//! places.
+//! Hands over a body to its session in a task of its own, because the client may disconnect while it holds
+//! quota places.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::places::Places;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Hands over a body whose requests hold places until their tools have stopped.
+/// Hands over a body to its session. Its requests hold quota places until their tools have stopped.
 ///
 /// # Errors
 /// The gateway's errors.

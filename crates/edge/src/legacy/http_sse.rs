@@ -136,7 +136,7 @@ struct SingleStreamFrames {
     session: OpenedSession,
     ending: Option<BoxFuture<'static, ()>>,
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Ready when the token is revoked. Expiry does not count, because each posted message shows a
+    /// Becomes ready when the token is revoked. Expiry does not count, because each posted message shows a
     /// token.
     revoked: BoxFuture<'static, AuthError>,
     reconnect_after: Duration,
@@ -144,8 +144,8 @@ struct SingleStreamFrames {
 }
 
 impl SingleStreamFrames {
-    /// Frames a message. Without backlog room the frame is lost, because this transport cannot
-    /// resume.
+    /// Frames a message for the stream. If the backlog has no room, the message is lost, because this
+    /// transport cannot resume.
     fn frame(&mut self, data: &Bytes) -> Option<Bytes> {
         self.answers.passed(self.session.id(), data);
         let frame = self.reader.keep(sse::message(data));

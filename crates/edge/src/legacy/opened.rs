@@ -1,4 +1,4 @@
-//! A session whose client cannot come back to it.
+//! A session whose client cannot resume it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,8 @@ impl OpenedSession {
         &self.session.session
     }
 
-    /// Ends the session while its stream is read, so that running calls report their end.
+    /// Ends the session. The caller must still read the session's stream, so that running calls report their
+    /// end.
     pub(crate) fn end(&self) -> BoxFuture<'static, ()> {
         let (gateway, session) = (Arc::clone(&self.gateway), self.session.clone());
         async move {

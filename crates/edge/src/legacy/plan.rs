@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Plans a single request. If planning must wait or finds no worker, it is left to the session's
-/// owner, which hears cancellations and may know more workers.
+/// Plans a single request. If planning must wait or finds no worker, leaves the plan to the session's owner,
+/// which hears cancellations and may know more workers.
 pub(super) fn plan(
     visit: &Visit<'_>,
     to: &SessionRef,
@@ -34,7 +34,7 @@ pub(super) fn plan(
     visit.edge.dispatcher.plan_ahead(call).map(Arc::new)
 }
 
-/// Builds the call. The session's owner fills in the client.
+/// Builds the call of a request. The session's owner adds what it knows about the client.
 fn call_of(visit: &Visit<'_>, to: &SessionRef, delivery: DeliveryId, request: &Request) -> Call {
     Call {
         id: delivery.into(),
@@ -69,9 +69,9 @@ pub(super) fn caller(visit: &Visit<'_>, session: &SessionId) -> Caller {
     }
 }
 
-/// Delivers a bound request. If the session's node cannot reach its worker and the request has not
-/// been sent, the edge binds it to another one. Without another, the session's owner waits for a
-/// worker and journals the call first.
+/// Delivers a request that is bound to a worker. If the session's node cannot reach that worker and has not
+/// sent the request, the edge binds the request to another worker. If there is no other worker, the session's
+/// owner waits for one and journals the call first.
 pub(super) async fn deliver_bound(
     visit: &Visit<'_>,
     to: &SessionRef,
@@ -90,7 +90,8 @@ pub(super) async fn deliver_bound(
                 post.plan = bind_anew(visit, to, &post, plan, &mut tried);
             }
             (delivered, plan) => {
-                // A session acknowledges its streams, and a task's session the task.
+                // Sessions acknowledge the calls of streams, and a task's session the call of its task. The
+                // edge acknowledges only a JSON answer.
                 if let (Ok(Delivered::Json(_)), Some(Ok(plan))) = (&delivered, plan.as_deref())
                     && !may_be_task(edge, &post.body)
                 {
@@ -136,7 +137,7 @@ fn bind_anew(
     })))
 }
 
-/// Counts a planned call at its worker until the worker's own load includes it.
+/// Counts a planned call at its worker until the load that the worker reports includes the call.
 pub(super) fn expect(edge: &EdgeState, post: &Post) -> Option<Expected> {
     let plan = post.plan.as_deref()?.as_ref().ok()?;
     edge.dispatcher.expect(&plan.worker.worker)

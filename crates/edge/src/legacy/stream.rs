@@ -19,28 +19,28 @@ use crate::sse;
 use crate::visit::Visit;
 use shoal_telemetry::metrics::StreamKind;
 
-/// The reconnect delay of a call's client, which has already waited for its share of a drain's
-/// spread.
+/// The reconnect delay for a client with an open call. The client has already waited for its share of a
+/// drain's spread.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
-/// One connection's frames. Dropping them detaches the reader, and the session continues.
+/// The frames of one connection. Dropping them detaches this reader, and the session continues.
 pub(super) struct StreamFrames {
     events: EventStream,
     reader: Reader,
     /// Whether the client will resume if the connection ends here.
     resumable: bool,
-    /// Whether the client will resume once it has an event id.
+    /// Whether the client will resume once it has received an event id.
     resumes: bool,
     over: BoxFuture<'static, AuthError>,
-    /// Ready when the node drains and the client should leave.
+    /// Becomes ready when the node drains and the client should leave.
     drained: BoxFuture<'static, ()>,
     after_drain: Duration,
     reconnect_after: Duration,
     record: Option<RequestRecord>,
     places: Option<SessionPlaces>,
-    /// Requests that get an error at a drain, because their client has no event id to resume from.
+    /// The requests that get an error at a drain, because their client has no event id to resume from.
     unanswered: Option<HandedOver>,
-    /// Ready when the node ends before such requests.
+    /// Becomes ready when the node ends before the unanswered requests.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
 }
@@ -50,9 +50,9 @@ impl StreamFrames {
         Self::new(events, kind, visit, true, (None, None, None))
     }
 
-    /// Streams a POST. Only a primed client (2025-11-25) is known to resume. Older clients and
-    /// [some](super::agent) of that revision treat a clean end as a lost request, so their streams
-    /// continue during a drain.
+    /// Streams the answer of a POST. Only a primed client (2025-11-25) is known to resume. Older clients and
+    /// [some](super::agent) of that revision treat a clean end as a lost request, so their streams continue
+    /// during a drain.
     pub(super) fn of_post(
         events: EventStream,
         visit: &Visit<'_>,
@@ -78,7 +78,8 @@ impl StreamFrames {
         let edge = visit.edge;
         let reconnect_after = edge.reconnect_after();
         let drain = edge.drain.clone();
-        // A reopened GET shows a new token. A POST's call runs on unless its token is revoked.
+        // A GET that the client reopens shows a new token, so expiry ends a resumable stream. A call of a
+        // POST runs on unless its token is revoked.
         let over = match resumable {
             true => visit.until_over(),
             false => visit.until_revoked(),
@@ -120,8 +121,8 @@ impl StreamFrames {
         }
     }
 
-    /// Ends the stream with the node. A client with an event id resumes elsewhere, and any other
-    /// gets an error.
+    /// Ends the stream because the node ends. A client with an event id resumes elsewhere, and any other
+    /// client gets an error.
     fn cut_off(&mut self) -> Bytes {
         let Some(unanswered) = self.unanswered.take() else {
             self.close();
@@ -143,7 +144,7 @@ impl StreamFrames {
             places.answered(data);
         }
         match item {
-            // May be lost outside the log. The client asks for a task's result again.
+            // A message outside the log may be lost. The client asks for a task's result again.
             StreamItem::Passing { data } => match self.reader.keep(sse::message(&data)) {
                 Ok(frame) => {
                     if let Some(record) = &self.record {
@@ -166,7 +167,7 @@ impl StreamFrames {
                     }
                     frame
                 }
-                // In the log, so the client resumes to read it.
+                // The message is in the log, so the client resumes to read it.
                 Err(_) => {
                     self.close();
                     sse::retry(self.reconnect_after)
@@ -196,7 +197,7 @@ impl Stream for StreamFrames {
         if self.ended {
             return Poll::Ready(None);
         }
-        // First, so that an invalid token receives no more events.
+        // Checked first, so that a client with an invalid token receives no more events.
         if self.over.as_mut().poll(cx).is_ready() {
             self.close();
             return Poll::Ready(Some(sse::retry(self.reconnect_after)));

@@ -26,10 +26,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_secs(1);
 
-/// Extracts a request about tasks.
+/// Extracts a request about tasks from a body.
 ///
 /// # Errors
-/// Any other body is returned.
+/// Returns any other body.
 pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
     match body {
         Body::Single(Message::Request(request))
@@ -46,10 +46,10 @@ pub(super) struct Answered {
     response: Response,
 }
 
-/// Extracts an answer to a task's question.
+/// Extracts an answer to a task's question from a body.
 ///
 /// # Errors
-/// Any other body is returned.
+/// Returns any other body.
 pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> {
     let Body::Single(Message::Response(response)) = body else {
         return Err(body);
@@ -65,8 +65,8 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
     }
 }
 
-/// Sends an answer to its task's owner. An unexpected answer is ignored. Cancel safe: the answer
-/// was delivered or not.
+/// Sends an answer to its task's owner. Ignores an answer to a question that is not open. Cancel safe: the
+/// answer was delivered or not.
 ///
 /// # Errors
 /// The gateway's errors about the session or the task's owner.
@@ -87,7 +87,8 @@ pub(super) async fn answer(
     }
 }
 
-/// Answers a request about tasks. Cancel safe: at most, a task was told to stop.
+/// Answers a request about tasks. Cancel safe: if the future is dropped, the owner may have told a task to
+/// stop.
 ///
 /// # Errors
 /// The gateway's errors about the session or the task's owner.
@@ -138,7 +139,7 @@ enum Own {
 
 struct OwnTasks {
     ids: Vec<String>,
-    /// Empty if an older session node does not report them.
+    /// The client's capabilities. Empty if a session node of an older release does not report them.
     capabilities: RawJson,
 }
 
@@ -241,7 +242,7 @@ async fn list(visit: &Visit<'_>, id: &RequestId, own: Vec<String>) -> Result<Byt
     Ok(response(id, &listed.to_json()))
 }
 
-/// Waits until the task has stopped, because only then may the client be told.
+/// Cancels a task and waits until it has stopped, because only then may the client be told.
 async fn cancel(
     visit: &Visit<'_>,
     task: &SessionId,

@@ -27,7 +27,7 @@ use crate::visit::Visit;
 
 const SOON: Duration = Duration::from_millis(200);
 
-/// Answers at once, or with a stream of questions and the result. Cancel safe.
+/// Waits for the task's end. Answers at once, or with a stream of questions and the result. Cancel safe.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     session: &SessionRef,
@@ -64,7 +64,7 @@ pub(super) async fn serve(
     });
     Ok(Delivered::Stream(EventStream {
         items: StreamItems::polled(items.fuse()),
-        // This stream is not in the log.
+        // The event log does not have this stream.
         cursor: EventId {
             epoch: 0,
             stream: StreamId::STANDALONE,
@@ -78,12 +78,12 @@ struct Waiter {
     id: RequestId,
     task: String,
     capabilities: RawJson,
-    /// The maximum wait, and its extension while the task waits for input.
+    /// The maximum wait. It grows while the task waits for input.
     limit: Duration,
     input: Duration,
     until: Instant,
-    /// Keys of questions already sent. After the loss of the task's node, an open question comes
-    /// again unchanged.
+    /// Keys of questions that the client has received. After the loss of the task's node, the next node
+    /// repeats an open question unchanged.
     asked: HashSet<String>,
     due: VecDeque<Bytes>,
     answered: bool,
@@ -157,7 +157,7 @@ fn runs_on(limit: Duration) -> RpcError {
 struct Watched {
     tasks: TaskWatch,
     news: Subscription,
-    /// Whether the hub delivers news. Otherwise the task is polled.
+    /// Whether the hub delivers changes of the task. If not, this edge polls the task.
     is_told: bool,
 }
 
@@ -170,7 +170,7 @@ impl Watched {
         };
         let hub = &visit.edge.hub;
         let news = hub.join(&caller, &mut filter, 1).await;
-        // Begun after joining, so that all changes are seen.
+        // Begun after joining the hub, so that the watch sees all changes.
         let tasks = TaskWatch::begin(visit, &mut filter.task_ids).await;
         (!tasks.is_over()).then_some(Self {
             tasks,

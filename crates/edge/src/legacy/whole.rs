@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::visit::Visit;
 
-/// Maximum reopenings in a row without a new message.
+/// Maximum times in a row that the edge reopens the stream without a new message.
 const ATTEMPTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ pub(super) struct Whole<'a> {
     session: SessionId,
     is_batch: bool,
     responses: Vec<Bytes>,
-    /// Backlog room of a batch's responses, which the client reads only after the last.
+    /// Room in the backlog for a batch's responses, which the client reads only after the last one.
     held: Vec<BacklogPermit>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Reads the answer, over further connections if needed.
+    /// Reads the answer from the session's stream, which it reopens if needed.
     ///
     /// # Errors
     /// The client's token is revoked, or the stream cannot be read to its end.

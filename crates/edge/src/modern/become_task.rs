@@ -42,7 +42,7 @@ struct Origin {
     params: Option<RawJson>,
     deadline: Instant,
     repeat: Repeat,
-    /// A request that continues an earlier one has no plan with a route.
+    /// The call's route. `None` for a request that continues an earlier one.
     route: Option<Route>,
 }
 
@@ -83,8 +83,8 @@ impl Candidate {
         self.origin.route.clone_from(&plan.route);
     }
 
-    /// Waits until the call is due and its answers have arrived at the worker. Returns where the
-    /// call runs, if known.
+    /// Waits until the call should become a task and its answers have arrived at the worker. Returns the
+    /// call's worker, if known.
     pub(super) fn poll_due(
         &mut self,
         control: &dyn CallControl,
@@ -97,7 +97,7 @@ impl Candidate {
         bound.as_mut().poll(cx)
     }
 
-    /// Makes the call a task, even if the caller is dropped.
+    /// Makes the call a task, even if the returned handle is dropped.
     pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
         tokio::spawn(async move {
             let origin = self.origin;
@@ -138,7 +138,7 @@ impl Origin {
                 ..SessionRef::new(opened.session, self.principal.clone())
             },
         };
-        // A session node of an earlier release does not know tasks.
+        // A session node of an earlier release does not know tasks and creates an ordinary session.
         if task.to.session.is_task()
             && let Some(told) = self.hand_over(&task, call, plan).await
         {
@@ -148,7 +148,7 @@ impl Origin {
         None
     }
 
-    /// Hands the call to the session, which answers once it has journaled the call.
+    /// Hands the call to the task's session, which answers once it has journaled the call.
     async fn hand_over(
         &self,
         task: &TaskHandle,
@@ -163,7 +163,7 @@ impl Origin {
         let post = Post {
             body: request("call", Method::ToolsCall, self.params_of_call()),
             delivery: call.into(),
-            // From here on, the worker may know the call under the task.
+            // After the first attempt, the worker may know the call under the task.
             repeated: once,
             plan: Some(Arc::new(Ok(plan))),
         };
@@ -185,7 +185,7 @@ impl Origin {
                     let answer = RawJson::from_valid(text);
                     return answer.member("result").map(|task| created(&task));
                 }
-                // The task already has the call, so it cannot continue here.
+                // The task may already have the call, so the call cannot continue here.
                 Err(error) if may_pass(&error) && Instant::now() < self.deadline => {
                     tracing::debug!(%error, "a new task does not respond yet");
                     sleep(AGAIN).await;
@@ -195,8 +195,8 @@ impl Origin {
         }
     }
 
-    /// Plans for the call's worker. `None` if that worker could not tell whether it had the call
-    /// before.
+    /// Plans the task's call for the worker where it runs. Returns `None` if the worker could not tell
+    /// whether it had the call before.
     fn plan_at(&self, bound: Bound) -> Option<RequestPlan> {
         let once = self.repeat == Repeat::Never;
         let Bound { pool, worker, .. } = bound;
@@ -220,7 +220,7 @@ impl Origin {
         (!once || plan.worker.ledger.is_some()).then_some(plan)
     }
 
-    /// Writes the `initialize` of an equivalent legacy client.
+    /// Writes the `initialize` that a legacy client with the same capabilities would send.
     fn initialize(&self) -> Request {
         let mut params = RawObject::default();
         let revision = Revision::LATEST_LEGACY.as_str();

@@ -164,7 +164,7 @@ fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
     }
 }
 
-/// Explains that the call is cancelled and may have had effects.
+/// Explains to the client that its call is cancelled and may have had effects.
 fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     match repeat {
         Repeat::Safe => Refusal::Unauthenticated(why).error(),

@@ -22,7 +22,7 @@ pub(super) struct Checked {
 /// Checks a request (2026-07-28, Overview, `_meta`; Streamable HTTP, Server Validation).
 ///
 /// # Errors
-/// The first of -32602, -32020, -32022 or -32601 that applies.
+/// The first error of -32602, -32020, -32022 and -32601 that applies.
 pub(super) fn request(
     headers: &HeaderMap,
     version: VersionHeader<'_>,
@@ -73,7 +73,7 @@ pub(super) fn needs_tasks(caller: &Caller, request: &Request, dispatcher: &dyn D
 /// Checks the headers that mirror a tool's arguments.
 ///
 /// # Errors
-/// -32020
+/// -32020 if a header and its argument differ.
 pub(super) fn arguments(
     headers: &HeaderMap,
     caller: &Caller,
@@ -131,8 +131,8 @@ fn missing(key: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("params._meta must hold {key:?}: {what}"))
 }
 
-/// Lists every revision, newest first. A client that shares only a legacy one can fall back to
-/// `initialize`.
+/// Writes the error for an unsupported revision. Lists every revision, newest first, because a client that
+/// shares only a legacy one can fall back to `initialize`.
 fn unsupported(requested: &str, why: &str) -> RpcError {
     let requested = shown(requested, 64);
     let data = serde_json::json!({ "supported": supported_versions(), "requested": requested });

@@ -41,7 +41,7 @@ pub(super) async fn serve(
     };
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
-    // A list that may still appear is announced when it does.
+    // Keeps a list in the filter that may still appear. Its appearance is announced as a change.
     let mut honoured = match &lacks {
         Some(_) => asked,
         None => asked.supported_by(&facts.capabilities),
@@ -57,7 +57,7 @@ pub(super) async fn serve(
     {
         return Err(Refusal::NotReady(why).into());
     }
-    // Begun after joining, so that all changes are seen.
+    // Begun after joining the hub, so that the watch sees all changes.
     let tasks = TaskWatch::begin(visit, &mut honoured.task_ids).await;
     let frames = ListenFrames {
         reader,

@@ -24,7 +24,7 @@ const DISCONNECTED: &str = "the client closed the connection";
 pub(super) struct CallRun {
     dispatcher: Arc<dyn Dispatcher>,
     state: RunState,
-    /// `Never` until the plan is known.
+    /// Whether the call may be repeated. `Never` until the plan is known.
     repeat: Repeat,
     candidate: Option<Box<Candidate>>,
     places: CallPlaces,
@@ -78,7 +78,7 @@ impl CallRun {
         self.repeat
     }
 
-    /// Returns the end if the call has ended without other events.
+    /// Returns how the call ended, if it ended without other events.
     pub(super) fn ended(&mut self) -> Option<Ending> {
         let outcome = match &mut self.state {
             RunState::Running(running) => running.events.take_ended()?,
@@ -92,7 +92,7 @@ impl CallRun {
         Some(Ending::of(outcome))
     }
 
-    /// Drops earlier events. Cancel safe.
+    /// Waits for the call's end and drops earlier events. Cancel safe.
     pub(super) async fn ending(&mut self) -> Ending {
         loop {
             if let Step::Ended(ending) = std::future::poll_fn(|cx| self.poll_step(cx)).await {
@@ -159,7 +159,7 @@ impl CallRun {
                             }
                             return self.end(outcome);
                         }
-                        // Only resumable streams are worth closing early.
+                        // Ignored, because only resumable streams are worth closing early.
                         Some(CallEventKind::CloseStream { .. }) => {}
                         Some(CallEventKind::Withdrawn { .. }) => {}
                         Some(CallEventKind::State { ask, .. }) => {
@@ -236,7 +236,7 @@ impl Drop for CallRun {
         let places = self.places.take();
         match std::mem::replace(&mut self.state, RunState::Ended) {
             RunState::Running(running) => cancel(running, places),
-            // A running start cannot be undone.
+            // A start that is under way cannot be undone.
             RunState::Starting(starting) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {
@@ -246,7 +246,7 @@ impl Drop for CallRun {
                     });
                 }
             }
-            // The client will not hear of the new task, so it is ended.
+            // The client will not hear of the new task, so Shoal ends the task.
             RunState::Becoming(becoming) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {

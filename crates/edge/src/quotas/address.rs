@@ -54,7 +54,7 @@ impl TrustedProxies {
         self.0.iter().any(within)
     }
 
-    /// Finds the nearest address that is not a trusted proxy's.
+    /// Finds the client's address: the nearest one that does not belong to a trusted proxy.
     pub(crate) fn address_of(&self, head: &Parts) -> Option<IpAddr> {
         let peer = Connection::of(&head.extensions)?.peer.address?;
         let mut nearest = peer.ip().to_canonical();
@@ -62,7 +62,7 @@ impl TrustedProxies {
             return Some(nearest);
         }
         let lines = head.headers.get_all(FORWARDED_FOR).iter().rev();
-        // A client's invalid text must not hide the addresses that proxies added.
+        // Reads from the end, so that a client's invalid text does not hide the addresses that proxies added.
         let parts = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
         let mut before = parts.take(LONGEST_CHAIN);
         while self.trusts(nearest) {
@@ -75,7 +75,7 @@ impl TrustedProxies {
     }
 }
 
-/// Parses an address, to which some proxies add a port.
+/// Parses an address. Some proxies add a port, which is dropped.
 fn read(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text.trim_ascii()).ok()?;
     let with_port = || text.parse::<SocketAddr>().ok().map(|it| it.ip());

@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use crate::places::PlaceCount;
 
-/// How long unused cells stay here.
+/// How long unused cells stay leased.
 const LIFE: Duration = Duration::from_secs(2);
-/// How long an empty bucket is not asked again.
+/// How long this edge does not ask again about an empty bucket.
 const EMPTY: Duration = Duration::from_secs(1);
-/// An edge may hold one in this many cells of a bucket.
+/// The fraction of a bucket that one edge may hold: one in this many cells.
 const SHARE: u32 = 10;
 /// Bytes of one quota's leases, and of a lease besides its name.
 const MOST_BYTES: usize = 16 << 20;
@@ -37,7 +37,7 @@ pub(super) struct Lease {
     cells: u32,
     size: u32,
     since: Instant,
-    /// The cells asked for, when they are available, and when to ask again.
+    /// For an empty bucket: the cells asked for, when they are available, and when to ask again.
     empty: Option<(u32, Instant, Instant)>,
     asking: bool,
     news: Arc<Notify>,
@@ -46,7 +46,7 @@ pub(super) struct Lease {
 pub(super) enum Step {
     Spent,
     Refused(Duration),
-    /// Try again after the notification.
+    /// The request must try again after the notification.
     Wait(OwnedNotified),
     Ask {
         rate: CellRate,
@@ -75,7 +75,7 @@ impl Leases {
         }
     }
 
-    /// Takes the cells that stayed unused too long, and drops unneeded leases.
+    /// Takes the leased cells that stayed unused too long, and drops leases without cells.
     pub(super) fn take_unused(&self) -> Vec<(QuotaSubject, u32)> {
         let now = Instant::now();
         let mut entries = self.0.lock();
@@ -113,7 +113,7 @@ impl Entries {
     fn insert(&mut self, subject: QuotaSubject, now: Instant) -> &mut Lease {
         let bytes = bytes_of(&subject);
         if self.bytes + bytes > MOST_BYTES {
-            // The bucket regains a dropped lease's cells with time.
+            // The cells of a dropped lease are lost, but the bucket refills with time.
             let Self { all, bytes } = self;
             all.retain(|subject, lease| {
                 let needed = lease.asking || lease.places.any();
@@ -170,7 +170,7 @@ fn bytes_of(subject: &QuotaSubject) -> usize {
     LEASE + subject.bytes()
 }
 
-/// An open question. Dropping it notifies the waiting requests.
+/// An open question to the store. Dropping it notifies the waiting requests.
 pub(super) struct Asking<'a> {
     leases: &'a Leases,
     subject: &'a QuotaSubject,

@@ -12,7 +12,7 @@ pub(super) enum Requests<'a> {
 type Tool<'a> = Option<Cow<'a, str>>;
 
 impl<'a> Requests<'a> {
-    /// Collects requests. Tool names are read once for all quotas.
+    /// Collects the requests of a body. Reads tool names once for all quotas.
     pub(super) fn of(body: &'a Body, with_tools: bool) -> Self {
         let counted = |message: &'a Message| match message {
             Message::Request(request) if with_tools && request.method == Method::ToolsCall => {

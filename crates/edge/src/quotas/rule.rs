@@ -17,7 +17,7 @@ pub(super) struct Rule {
     pub(super) config: QuotaConfig,
     name: Arc<str>,
     pub(super) rate: Option<CellRate>,
-    /// The most requests of one message that it can ever admit.
+    /// The largest number of requests in one message that the quota can ever admit.
     most: u32,
     pub(super) leases: Leases,
 }
@@ -53,7 +53,7 @@ impl Rule {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Takes places up to `limit`, and then cells, which may have to be waited for.
+    /// Takes places up to `limit` and then cells, for which the caller may have to wait.
     pub(super) fn take(
         &self,
         subject: &QuotaSubject,

@@ -29,7 +29,7 @@ struct Running {
     unanswered: Unanswered,
 }
 
-/// Why a message got no answer on its connection. This is an event and not an error, because a
+/// Why a message got no answer on its connection. The span gets an event and not an error, because a
 /// session's call continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
@@ -93,7 +93,7 @@ impl Operation {
         }
     }
 
-    /// Sets the reason to report if there is no answer.
+    /// Sets the reason to report if the message gets no answer on its connection.
     pub(crate) fn expect_none(&mut self, why: Unanswered) {
         if let Some(running) = &mut self.0 {
             running.unanswered = why;

@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
-/// A body's record. Client responses and batches of notifications have none.
+/// The record of a posted body. Client responses and batches of notifications have none.
 pub(crate) struct Posted {
     began: Instant,
     pub(crate) record: Option<RequestRecord>,
@@ -52,7 +52,7 @@ impl Posted {
         }
     }
 
-    /// Ends a notification, for which the POST's answer is all.
+    /// Ends the record of a notification, which has no answer except the POST's status.
     pub(crate) fn answered(self, refused: Option<&Refusal>) {
         if let Some(told) = self.told {
             let failure = refused.map(|why| Failure::Code(why.error().code));

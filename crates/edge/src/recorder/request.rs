@@ -25,7 +25,7 @@ const IS_ERROR: &str = "isError";
 const UNSAID: &str = "the tool did not say why";
 const LONGEST_TARGET: usize = 160;
 
-/// A request whose end is awaited. Counts as cancelled if dropped earlier.
+/// The record of a request until its end. Counts the request as cancelled if dropped earlier.
 #[derive(Clone)]
 pub(crate) struct RequestRecord(Arc<Pending>);
 
@@ -36,7 +36,7 @@ struct Pending {
     operation: Mutex<Option<Operation>>,
 }
 
-/// A request's subject. The first request stands for a batch.
+/// What a request is about. For a batch, this is its first request.
 struct Subject {
     method: Method,
     params: Option<RawJson>,
@@ -139,7 +139,7 @@ impl Pending {
         }
     }
 
-    /// Settles the request. Only the first end counts. `failure` is the text of a failed tool.
+    /// Records the request's end. Only the first end counts. `failure` is the text of a failed tool.
     fn settle(&self, ended: Ended, error: Option<&RpcError>, failure: Option<String>) {
         let Some(operation) = self.operation.lock().take() else {
             return;
@@ -184,7 +184,7 @@ impl Pending {
     }
 }
 
-/// Searches for a true `isError`, which is cheaper than parsing. Most results have none.
+/// Searches a result for `"isError": true`, which is cheaper than parsing. Most results have none.
 fn may_say_failed(text: &[u8]) -> bool {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
     SEARCH.find_iter(text).any(|at| {

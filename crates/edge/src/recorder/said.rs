@@ -1,6 +1,6 @@
-//! Classifies a message that Shoal composed by its beginning.
+//! Classifies a message that Shoal itself wrote by the message's beginning.
 
-/// Begins every message of Shoal's with an id.
+/// The beginning of every message with an id that Shoal writes.
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Filter {
-    /// Reads a filter, each of whose two lists may have `max_names` names.
+    /// Reads a filter. Each of its two lists may have `max_names` names.
     pub(crate) fn of(params: Option<&RawJson>, max_names: usize) -> Result<Self, RpcError> {
         let filter = params
             .and_then(RawObject::of)

@@ -19,7 +19,7 @@ const LIST_METHODS: [Method; 3] = [
 
 pub(crate) struct Listener {
     principal: Principal,
-    /// In the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
+    /// Which lists have changed, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
     tasks: Vec<Arc<str>>,
@@ -32,7 +32,7 @@ pub(crate) struct Listener {
 struct PendingNews {
     lists: [bool; 3],
     updates: VecDeque<(Box<str>, Option<RawJson>)>,
-    /// Each task at most once, so the filter bounds the queue.
+    /// Changed tasks to report. Each task is in the queue at most once, so the filter bounds the queue.
     tasks: VecDeque<Arc<str>>,
     cut: bool,
 }
@@ -87,8 +87,8 @@ impl Listener {
         self.waker.wake();
     }
 
-    /// Queues an update. A client with too many waiting updates does not read, so its stream is
-    /// cut.
+    /// Queues an update of a resource. Cuts the stream if too many updates wait, because the client does not
+    /// read.
     pub(super) fn resource_updated(&self, uri: &str, params: Option<&RawJson>) {
         let mut waiting = self.waiting.lock();
         let known = waiting

@@ -25,13 +25,13 @@ use super::task_of;
 use crate::visit::Visit;
 
 const AT_ONCE: usize = 4;
-/// The polling interval, because signals may be lost.
+/// The polling interval. Polling is needed because signals may be lost.
 const ASKED_EVERY: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct TaskWatch {
     gateway: Arc<dyn SessionGateway>,
-    /// The session in it changes with each task.
+    /// The principal in whose name the watch asks. Its session changes with each task.
     asker: SessionRef,
     /// Running tasks, with a fingerprint of the last report.
     tasks: HashMap<Arc<str>, Option<u64>>,
@@ -48,7 +48,7 @@ enum Answer {
 }
 
 impl TaskWatch {
-    /// Watches the visible tasks of `ids`, and removes the others.
+    /// Starts to watch those tasks of `ids` that the caller may see. Removes the others from `ids`.
     pub(crate) async fn begin(visit: &Visit<'_>, ids: &mut Vec<String>) -> Self {
         let start = Instant::now() + ASKED_EVERY;
         let mut again = interval_at(start, ASKED_EVERY);
@@ -108,8 +108,8 @@ impl TaskWatch {
         }
     }
 
-    /// Asks for due tasks. A task with an open question waits, because that answer may be older
-    /// than the news.
+    /// Asks owners about the tasks that are due. A task with an open question waits, because the answer may
+    /// be older than the news.
     fn ask_due(&mut self) {
         for _ in 0..self.due.len() {
             let Some(id) = self.due.pop_front() else {
@@ -131,7 +131,7 @@ impl TaskWatch {
         }
     }
 
-    /// Reports a changed task. A finished task is reported once and then dropped.
+    /// Reports a task if it has changed. Reports a finished task once and then drops it.
     fn news(&mut self, id: &Arc<str>, answer: Answer) -> Option<RawJson> {
         let task = match answer {
             Answer::Task(task) => task,
@@ -156,7 +156,7 @@ impl TaskWatch {
     }
 }
 
-/// Hashes the status and the questions, whose changes are reported.
+/// Hashes the parts of a task whose changes are reported: its status and its questions.
 fn fingerprint(task: &RawJson) -> u64 {
     let parts = ["status", "inputRequests"].map(|name| task.member(name));
     let text = parts
@@ -166,7 +166,7 @@ fn fingerprint(task: &RawJson) -> u64 {
     stable_hash(text)
 }
 
-/// Asks an owner, and gives an unreachable one some time.
+/// Asks a task's owner for its state. Waits a while before asking an unreachable owner again.
 fn ask(
     gateway: Arc<dyn SessionGateway>,
     to: SessionRef,

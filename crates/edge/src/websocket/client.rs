@@ -47,7 +47,7 @@ impl Client {
         }
     }
 
-    /// Admits a message, which no request has counted by its address.
+    /// Admits a message, and counts it by the client's address, because no HTTP request has counted it.
     pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,
@@ -79,7 +79,7 @@ impl Client {
         Ok(())
     }
 
-    /// Waits for a drain and a random delay.
+    /// Waits for a drain, and then for a random time that spreads clients.
     pub(super) async fn sent_away(self: Arc<Self>) {
         self.edge.drain.cancelled().await;
         sleep(self.edge.share_of_return()).await;
@@ -89,8 +89,8 @@ impl Client {
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) events: EventStream,
-    /// Set if the client cannot resume. A drain waits for its running work, and its session ends
-    /// with the connection.
+    /// The stream and session of a client that cannot resume. A drain waits for their running work, and the
+    /// session ends with the connection.
     pub(super) single: Option<(SingleStream, OpenedSession)>,
 }
 
@@ -99,7 +99,8 @@ impl Session {
         self.single.as_ref().map(|(single, _)| single.end())
     }
 
-    /// Ends such a session. Ready when its last messages are sent.
+    /// Ends the session of a client that cannot resume. The future is ready when the session's last messages
+    /// are sent.
     pub(super) fn end(&self) -> Option<BoxFuture<'static, ()>> {
         self.single.as_ref().map(|(_, opened)| opened.end())
     }

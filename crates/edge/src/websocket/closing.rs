@@ -20,8 +20,8 @@ use super::receiving::{Arrived, CONTROL_FRAME, hand_over};
 use crate::body_budget::BodyPermit;
 use crate::upgrade::Duplex;
 
-/// How long, and how much, the client may still send. Closing at once would reset the connection
-/// and lose the reason.
+/// How long, and how much, a client may still send after the close. Closing the socket at once would reset
+/// the connection and lose the reason.
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
 const LONGEST_REASON: usize = 123;
@@ -98,7 +98,7 @@ impl Connection {
         self.socket.close(Some(why)).await
     }
 
-    /// Passes on the client's last messages. The client reads the answers when it resumes.
+    /// Passes the client's last messages to the session. The client reads the answers when it resumes.
     async fn hear_the_rest(&mut self) {
         let Some(Session {
             id, single: None, ..
@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Sends refusals, which no stream would repeat.
+    /// Sends the waiting refusals. They are in no stream, so nothing would repeat them.
     async fn say_the_rest(&mut self) {
         while let Some(said) = self.handed_over.next().await {
             let said = said.unwrap_or(Ok(None)).unwrap_or(None);

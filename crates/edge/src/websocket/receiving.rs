@@ -30,7 +30,7 @@ use crate::refused::Refused;
 use crate::visit::request_id;
 
 const SESSION_MEMBER: &str = "mcpSessionId";
-/// Bytes besides the payload.
+/// Bytes of a control frame besides its payload.
 pub(super) const CONTROL_FRAME: usize = 6;
 
 impl Connection {
@@ -88,7 +88,7 @@ impl Connection {
         };
         let asks = message.asks();
         let mut handing_over = Box::pin(hand_over(client, session, message));
-        // The first step runs before the next message is read, which preserves the order.
+        // Polled once before the next message is read, which preserves the order.
         if let Poll::Ready(said) = poll!(handing_over.as_mut()) {
             return self.say(said?).await;
         }
@@ -97,7 +97,7 @@ impl Connection {
             self.handed_over.push(handing_over);
             return Ok(());
         }
-        // A notification is awaited, because the next message may rely on it.
+        // Waits for a notification, because the next message may rely on it.
         let said = handing_over.await;
         self.say(said.unwrap_or(Ok(None))?).await
     }
@@ -135,8 +135,8 @@ impl Arrived {
         )
     }
 
-    /// Reads a message. A refused one is read for its id, so that its client can tell which one it
-    /// was.
+    /// Reads a message. Reads the id of a refused message too, so that the client knows which message was
+    /// refused.
     pub(super) fn read(
         client: &Client,
         began: Instant,
@@ -210,7 +210,8 @@ pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: 
         let text = match delivered {
             Delivered::Accepted => None,
             Delivered::Json(text) => Some(text),
-            // The call continues, and its client reads it where it opened the session.
+            // The call continues. Its client reads the result by the transport with which it opened the
+            // session.
             Delivered::Stream(_) => return Ok(Err(OTHERWISE)),
         };
         if let Some(record) = &permit.record {

@@ -26,7 +26,7 @@ impl Connection {
                     true => with_member(EVENT_MEMBER, &id.to_string(), &data),
                     false => data,
                 };
-                // The message is in the log, so a resumable client reads it later.
+                // The message is in the log, so a client that can resume reads it later.
                 let kept = self.client.reader().keep(text);
                 self.write(kept.map_err(|_| UNREAD)?).await?;
                 if let Some((single, _)) = self.session.as_ref().and_then(|it| it.single.as_ref()) {
@@ -58,7 +58,7 @@ impl Connection {
         }
     }
 
-    /// Counts as waiting until the connection has all of it.
+    /// Writes a message. It counts as waiting until the connection has taken all of it.
     pub(super) async fn write(&mut self, text: Bytes) -> Result<(), End> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         metrics()
@@ -74,7 +74,7 @@ impl Connection {
         written.map_err(|_| End::Gone)
     }
 
-    /// Writes in pieces, because the socket's buffer would keep the size of the largest frame.
+    /// Writes a message in pieces, because the socket's buffer would keep the size of the largest frame.
     async fn write_in_pieces(&mut self, text: &Bytes) -> Result<(), Error> {
         let mut rest = text.clone();
         let mut kind = Data::Text;
@@ -87,14 +87,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Flushes first, because the buffer holds one frame.
+    /// Writes a frame. Flushes first, because the buffer holds one frame.
     pub(super) async fn put(&mut self, frame: Message) -> Result<(), Error> {
         self.socket.flush().await?;
         self.socket.send(frame).await
     }
 }
 
-/// Adds a member in front of each message. `value` must need no escapes.
+/// Adds a member at the beginning of each message. `value` must need no escapes.
 pub(super) fn with_member(name: &str, value: &str, text: &Bytes) -> Bytes {
     let Some(at) = memchr::memchr(b'{', text) else {
         return text.clone();

@@ -22,7 +22,7 @@ pub(crate) const LIVE: &str = "live";
 
 pub(crate) const TASK: &str = "live-task";
 
-/// A session whose node reaches none of its edge's workers.
+/// A session whose node cannot reach the workers of its edge.
 pub(crate) const CUT_OFF: &str = "cut-off";
 
 pub(crate) struct FakeGateway {

@@ -146,7 +146,7 @@ async fn every_stream_ends_whose_token_is_taken_back() {
     assert!(last(1).starts_with("retry: "), "{said:#?}");
     assert!(last(2).contains("\"resultType\":\"complete\""), "{said:#?}");
     assert!(last(3).starts_with("retry: "), "{said:#?}");
-    // A call that may run again is refused. For others, the outcome is unknown.
+    // A call that may run again ends as refused. The outcome of other calls is unknown.
     assert!(last(4).contains("-32600"), "{said:#?}");
     assert!(last(5).contains("50002"), "{said:#?}");
     assert!(last(6).starts_with("event: endpoint"), "{said:#?}");
@@ -171,7 +171,7 @@ async fn what_has_begun_outlives_the_end_of_a_tokens_time() {
         setting.open(setting.subscription()).await,
     ];
     setting.tokens.end(AuthError::Token(TokenFault::Expired));
-    // When these have ended, the other streams have received the news too.
+    // Once these streams have ended, the other streams have received the news too.
     join_all(reopened.into_iter().map(rest)).await;
     of_call.send(event(1, r#"{"a":1}"#)).await.unwrap();
     assert!(call.block().await.unwrap().contains(r#"{"a":1}"#));

@@ -165,7 +165,7 @@ async fn delete_ends_the_session() {
     server.gateway.was_closed(LIVE).await;
 }
 
-/// The session's node plans requests that must wait or have no worker here.
+/// The edge plans what it can. The session's node plans requests that must wait or have no worker here.
 #[tokio::test]
 async fn a_request_is_planned_before_it_goes_to_its_session() {
     let server = Server::start().await;
@@ -220,7 +220,7 @@ async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     assert!(plans.iter().all(|(delivery, _)| *delivery == plans[0].0));
 }
 
-/// A stream is acknowledged by its session's owner.
+/// The edge acknowledges only whole answers. The session's owner acknowledges streams.
 #[tokio::test]
 async fn an_answer_that_is_whole_is_acknowledged_to_the_worker() {
     let server = Server::start().await;

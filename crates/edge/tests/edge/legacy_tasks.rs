@@ -137,7 +137,7 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
         (&answer["id"], &answer["result"]["n"]),
         (&json!(7), &json!(1))
     );
-    // Without an id, because the client could not resume from it.
+    // The event has no id, because the client could not resume from it.
     assert!(!text.contains("id: "), "{text}");
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::server::Server;
 
 const LIMIT: usize = 100_000;
-/// Small enough that a single request or answer is not counted.
+/// Length of a URI, so short that a single request or answer is not counted.
 const URI: usize = 8_000;
 
 async fn listen(server: &Server, number: usize) -> Response {

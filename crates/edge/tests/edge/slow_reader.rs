@@ -32,7 +32,8 @@ async fn the_channel_stays_full_while_nobody_reads() {
             break;
         }
         taken += 1;
-        // At most the socket buffers of both sides, the HTTP writer's queue and the channel.
+        // Unread data is at most that in the socket buffers of both sides, in the HTTP writer's queue and in
+        // the channel.
         assert!(
             taken < 128,
             "{taken} events were taken from a client that does not read"

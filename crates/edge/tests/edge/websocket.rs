@@ -189,7 +189,7 @@ async fn a_message_of_any_length_arrives_whole() {
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let stream = server.gateway.stream().await;
     for length in [1, 64 << 10, 65 << 10, 300 << 10] {
-        // A two-byte character may span two frames.
+        // A character of two bytes may span two frames.
         let text = "é".repeat(length);
         let data = json!({ "jsonrpc": "2.0", "method": "m", "params": { "text": text } });
         let data = data.to_string().into();

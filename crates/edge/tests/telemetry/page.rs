@@ -13,7 +13,7 @@ use crate::collector::Collector;
 
 pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
-/// Serialises the tests that count, and sets telemetry up.
+/// Lets tests that count run one at a time, and sets telemetry up.
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::const_new(());
     let turn = TURN.lock().await;
@@ -50,7 +50,8 @@ impl Series {
         series
     }
 
-    /// Counts from zero, because other tests' connections may still be closing.
+    /// Creates a level that counts from the present value, because other tests' connections may still be
+    /// closing.
     pub(crate) fn level(name: &'static str, labels: &[(&str, &str)]) -> Self {
         let label = |(key, value): &(&str, &str)| format!("{key}=\"{value}\"");
         Self {
@@ -64,7 +65,7 @@ impl Series {
         self.now() - self.before
     }
 
-    /// Waits, because the server notices a closed connection late.
+    /// Waits until the level has changed by `added`, because the server notices a closed connection late.
     pub(crate) async fn reaches(&self, added: f64) {
         let reached = async {
             while (self.added() - added).abs() > f64::EPSILON {

@@ -33,8 +33,7 @@ impl Target {
     }
 }
 
-/// Names the span without names that a client made up: an unknown tool is named only after it gave
-/// a result.
+/// Names the span of a message. A client can make up names, so a tool is named only after it gave a result.
 pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     let kind = match (method, target) {
         (Method::Other(_), _) => return OTHER.to_owned(),
@@ -45,7 +44,7 @@ pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     names::mcp_name(method.as_str(), known)
 }
 
-/// Returns the tool or prompt. Resources are too many for span names.
+/// Returns the name of the tool or prompt. Resources are too many for span names.
 pub(super) fn named(target: Option<&Target>) -> Option<&str> {
     match target? {
         Target::Tool(name) | Target::Prompt(name) => Some(name),

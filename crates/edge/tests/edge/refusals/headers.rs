@@ -81,7 +81,7 @@ pub(super) async fn hosts(page: &mut Page) {
             false => compare(&row, answer.status, &answer.body),
         }
     }
-    // HTTP/2 names the host in the target, and may repeat it.
+    // HTTP/2 names the host in the target, and may repeat it in a header.
     for (host, status) in [(None, 200), (Some("localhost:1"), 400)] {
         let client = reqwest::Client::builder().no_proxy();
         let client = client.http2_prior_knowledge().build().unwrap();

@@ -45,7 +45,7 @@ impl Client {
         client
     }
 
-    /// Connects.
+    /// Connects to the server.
     ///
     /// # Errors
     /// The status and the text of a refusal.
