@@ -22,15 +22,15 @@ pub use answers::{EdgeReport, Readiness, StatusReport, StoreHealth, StoreReport}
 pub use console::{ClientEndpoint, Console, OperatorCalls, OperatorEdge};
 pub use front::Front;
 
-/// The state of a node that operators can see.
+/// Reports the state of a node to operators.
 pub trait Observed: Send + Sync + 'static {
-    /// Whether the node wants traffic, and why not.
+    /// Returns whether the node wants traffic, and why not.
     fn readiness(&self) -> Readiness;
     /// Returns the current state of the node.
     fn report(&self) -> StatusReport;
 }
 
-/// The admin port's router. `listen` and `hosts` define the host names that requests may use.
+/// Builds the admin port's router. `listen` and `hosts` define the host names that requests may use.
 pub fn router(
     observed: Arc<dyn Observed>,
     console: Option<Console>,

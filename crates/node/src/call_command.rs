@@ -15,13 +15,13 @@ use crate::terminal::Terminal;
 
 pub use task::tasks;
 
-/// Ends lists of servers that do not end them.
+/// Maximum pages of a list, because some servers never end a list.
 const MOST_PAGES: usize = 1000;
 
 /// Lists a server's tools.
 ///
 /// # Errors
-/// When the server cannot be reached, refuses, or exceeds the timeout.
+/// The server cannot be reached, refuses, or exceeds the timeout.
 pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure> {
     for (is_wanted, member) in [(command.left_out, "left_out"), (command.cut, "cut")] {
         if is_wanted {
@@ -104,7 +104,7 @@ fn show(tool: &str, result: &Value, output: Output) -> Result<(), Failure> {
     Err(Failure::shown(format!("{tool} {reason}")))
 }
 
-/// Whether the tool seems to fail because its client cannot be asked.
+/// Returns whether a failed tool's text names elicitation, which suggests that its client cannot be asked.
 fn names_elicitation(result: &Value) -> bool {
     let blocks = result["content"].as_array().into_iter().flatten();
     let mut texts = blocks.filter_map(|block| block["text"].as_str());

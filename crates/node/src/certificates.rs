@@ -13,7 +13,10 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Fails with the file that cannot be used, and why.
+    /// Opens the certificates that the settings name.
+    ///
+    /// # Errors
+    /// Names a file that cannot be used, and why.
     pub(crate) fn open(settings: &Settings) -> Result<Self, String> {
         let server = &settings.server;
         let clients = match settings.node.is(Role::Edge) {
@@ -27,7 +30,7 @@ impl Certificates {
         })
     }
 
-    /// Rereads the files from now on.
+    /// Starts to reread the certificates' files regularly.
     pub(crate) fn renew(&self, settings: &Settings) {
         let server = &settings.server;
         if let Some(links) = &self.links {
@@ -80,7 +83,10 @@ impl Certificates {
     }
 }
 
-/// Fails with the file that cannot be used, and why.
+/// Opens the TLS of the cluster's links, if it is configured.
+///
+/// # Errors
+/// Names a file that cannot be used, and why.
 pub(crate) fn links(settings: &Settings) -> Result<Option<Tls>, String> {
     let files = settings.cluster.tls.files();
     let files = files.map_err(|(setting, reason)| format!("{setting}: {reason}"))?;
@@ -108,8 +114,8 @@ fn http(tls: ListenerTls, port: TlsPort, settings: &PortTls) -> HttpTls {
     )
 }
 
-/// Whether all certificate files exist on this machine, because a configuration may be checked
-/// elsewhere.
+/// Returns whether all certificate files exist on this machine. A configuration may be checked on a machine
+/// without them.
 pub(crate) fn are_there(settings: &Settings) -> bool {
     let (server, links) = (&settings.server, &settings.cluster.tls);
     let files = [

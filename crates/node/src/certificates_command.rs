@@ -29,7 +29,7 @@ const ANY_POOL: &str = "any-pool";
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
-/// The authorities that a certificate's holder trusts.
+/// The file with the authorities that the certificate's holder trusts.
 const ISSUED_BY: &str = "ca.crt";
 
 enum Place {
@@ -37,7 +37,7 @@ enum Place {
     Secrets(Secrets),
 }
 
-/// Files, and the version by which a write detects another writer.
+/// The files of a certificate, and the version by which a write detects another writer.
 #[derive(Default)]
 struct Found {
     files: Files,
@@ -95,7 +95,7 @@ pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
 
 fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let member = &command.name;
-    // Otherwise the name would not be a DNS name in the certificate.
+    // A name that is not valid for DNS would not be a DNS name in the certificate.
     if DnsName::try_from(member.as_str()).is_err() {
         return Err(Failure::usage(format!(
             "--name {member}: it must be a DNS name, such as shoal or mcp.example.com"
@@ -154,7 +154,7 @@ impl Place {
             Self::Directory(directory) => directory.read(certificate)?,
             Self::Secrets(secrets) => secrets.read(certificate).await?,
         };
-        // A Secret of the type `kubernetes.io/tls` must have them from the start.
+        // Drops empty files: a Secret of the type `kubernetes.io/tls` must have its files from the start.
         found.files.retain(|_, content| !content.is_empty());
         Ok(found)
     }

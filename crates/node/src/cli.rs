@@ -189,12 +189,12 @@ pub enum Output {
 }
 
 impl Cli {
-    /// The command line for a program of this name, with the examples of each command.
+    /// Builds the command line for a program of this name, with the examples of each command.
     pub(crate) fn with_examples(program: &str) -> clap::Command {
         examples::added(Self::command(), program)
     }
 
-    /// Whether the words end with `--` but no server follows.
+    /// Returns whether the words end with `--` but no server follows.
     pub fn lacks_server(&self, words: impl Iterator<Item = OsString>) -> bool {
         let names_one = match &self.command {
             None => false,
@@ -205,7 +205,7 @@ impl Cli {
         !names_one && words.last().is_some_and(|last| last == "--")
     }
 
-    /// The output format of the command.
+    /// Returns the output format of the command.
     pub fn output(&self) -> Output {
         match &self.command {
             Some(Command::Tools(tools)) => tools.output,
@@ -223,7 +223,7 @@ impl Cli {
 }
 
 impl Serve {
-    /// The settings of the flags.
+    /// Returns the settings that the flags contain.
     pub fn flags(&self) -> Vec<Flag> {
         let mut flags = self.pools.flags();
         let mut add = |flag, section: &str, key: &str, value: Option<Value>| {

@@ -21,7 +21,7 @@ use crate::stdio::exchange::endpoint;
 /// Fails if the client does not support this configuration.
 pub fn run(command: &ClientConfig) -> Result<(), Failure> {
     let program = std::env::current_exe().context("cannot find the running program")?;
-    // Clients start programs without a shell's PATH, so use the full path.
+    // Clients start programs without a shell's PATH, so the configuration needs the full path.
     let text = text(command, &program.to_string_lossy())?;
     let place = format!("{}\n", place(command.client));
     let _ = std::io::stderr().write_all(place.as_bytes());

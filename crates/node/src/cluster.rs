@@ -154,7 +154,7 @@ pub(crate) fn node_info(settings: &Settings, id: &NodeId, address: Option<String
         address: address.unwrap_or_default(),
         session: settings.node.is(Role::Session),
         edge: settings.node.is(Role::Edge),
-        // Until this node knows the pools' tools.
+        // Reported as draining until this node knows the pools' tools.
         draining: !settings.node.store.is_memory(),
         starting: !settings.node.store.is_memory(),
         pools: Vec::new(),
@@ -197,7 +197,7 @@ pub(crate) fn routed(
     RoutedGateway::new(config, members.clone(), directory, local)
 }
 
-/// `tls` comes from the files of `cluster.tls`.
+/// Builds the settings of links. `tls` comes from the files of `cluster.tls`.
 pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     let cluster = &settings.cluster;
     let silence = cluster.silence.get();
@@ -214,7 +214,7 @@ pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     }
 }
 
-/// The sessions that this node's lease protects.
+/// The sessions of this node, which its lease protects.
 pub(crate) struct Owned {
     sessions: Sessions,
     lease: Duration,
@@ -229,8 +229,8 @@ impl Owned {
 
 #[async_trait]
 impl Ownership for Owned {
-    /// Checks twice, because a node that read the lease before its renewal may claim sessions a
-    /// little later.
+    /// Verifies that this node still owns its sessions. Checks twice, because another node that read the
+    /// lease before its renewal may claim sessions a little later.
     async fn revalidate(&self) -> Result<(), StoreError> {
         self.sessions.revalidate().await?;
         sleep(self.lease).await;
@@ -238,7 +238,7 @@ impl Ownership for Owned {
     }
 }
 
-/// Takes sessions once the tools are known, because moved sessions must find the same tools.
+/// Lets this node take sessions once it knows the tools, because moved sessions must find the same tools.
 pub(crate) async fn open_when_ready(members: Members, dispatch: Dispatch) {
     let began = Instant::now();
     dispatch.settled().await;

@@ -54,10 +54,10 @@ fn flags(command: &cli::Controller) -> Vec<Flag> {
     admin.into_iter().collect()
 }
 
-/// Works as `id` until a signal ends the process.
+/// Runs the controller as `id` until a signal ends the process.
 ///
 /// # Errors
-/// When there is no cluster, an address is in use, or a certificate cannot be used.
+/// There is no cluster, an address is in use, or a certificate cannot be used.
 pub async fn run(
     command: cli::Controller,
     environment: Environment,
@@ -123,7 +123,7 @@ fn names(loaded: &Loaded) -> BTreeSet<String> {
     loaded.settings.pools.keys().cloned().collect()
 }
 
-/// Reports the configured pools when the file changes, and on SIGHUP.
+/// Reads the configured pools when the file changes and on SIGHUP, and passes them to the controller.
 async fn follow(
     command: &cli::Controller,
     environment: &Environment,
@@ -164,7 +164,7 @@ fn router(reporter: Reporter, listen: SocketAddr, hosts: &[String]) -> Router {
     guarded(router, listen, hosts)
 }
 
-/// Ready when it could take over from another controller.
+/// Answers `/readyz`: whether this controller could take over from another one.
 async fn readyz(State(reporter): State<Reporter>) -> Response {
     let reasons = reasons(&reporter());
     let (code, status) = match reasons.is_empty() {

@@ -1,16 +1,16 @@
-//! Raises the limit on open files, and limits client connections. Otherwise clients could use up
-//! the files that probes, Redis and other processes need.
+//! Raises the limit on open files, and limits client connections. Without the limit, clients could use up the
+//! files that probes, Redis and other processes need.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::config::{Backend, Settings};
 
-/// Standard streams, listeners, the runtime, telemetry, name lookups.
+/// Files for standard streams, listeners, the runtime, telemetry and name lookups.
 const BASE: usize = 32;
 const LINKS: usize = 64;
-/// Three streams and the process descriptor.
+/// Files for each child process: three streams and the process descriptor.
 const CHILD: usize = 4;
-/// Clients get at least a quarter of all files.
+/// The fraction of all files that clients get at least: one in four.
 const LEAST_SHARE: usize = 4;
 
 /// Returns how many client connections fit, and a warning if they are fewer than configured.

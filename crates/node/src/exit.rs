@@ -19,7 +19,7 @@ use crate::print;
 pub struct Failure {
     code: Code,
     error: anyhow::Error,
-    /// Whether standard output has the result; the error must not follow it there.
+    /// Whether standard output already has the result, so that the error must not follow it there.
     printed: bool,
     told: bool,
 }
@@ -87,7 +87,7 @@ impl Code {
 }
 
 impl Failure {
-    /// A failure with this exit code.
+    /// Creates a failure with this exit code.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -97,24 +97,24 @@ impl Failure {
         }
     }
 
-    /// A failure that the printed result already explains.
+    /// Creates a failure that the printed result already explains.
     pub fn shown(message: impl Into<String>) -> Self {
         Self::new(Code::Tool, message).after_output()
     }
 
-    /// Marks that standard output has the result; the error must not follow it there.
+    /// Marks that standard output already has the result, so that the error must not follow it there.
     #[must_use]
     pub fn after_output(mut self) -> Self {
         self.printed = true;
         self
     }
 
-    /// A failure for invalid arguments or configuration.
+    /// Creates a failure for invalid arguments or configuration.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Code::Usage, message)
     }
 
-    /// The process's exit code.
+    /// Returns the process's exit code.
     pub fn code(&self) -> u8 {
         self.code as u8
     }

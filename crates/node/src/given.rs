@@ -1,4 +1,4 @@
-//! Checks the stdio server typed after `--`, and warns about variables that servers do not get.
+//! Checks the stdio server that the user typed after `--`, and warns about variables that servers do not get.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -39,8 +39,8 @@ const CONFIGURES_TOOLS: [&str; 14] = [
     "VIRTUAL_ENV",
 ];
 
-/// Fails if the typed server cannot be started. Its user can read the reason now; pools of the
-/// configuration retry instead.
+/// Checks that the typed server's program exists. The user can read the reason now, while a pool of the
+/// configuration would retry instead.
 pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     let pool = settings.pools.get(Pools::SERVER);
     let Some(config) = pool.and_then(|pool| server(&pool.backend)) else {
@@ -68,7 +68,7 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     )))
 }
 
-/// Returns why the typed server cannot be started. Waits forever if it starts.
+/// Waits until a typed server cannot be started, and returns the reason. Waits forever if all start.
 pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
     let stdio = pools.command().map(|server| Typed {
         pool: Pools::SERVER,
@@ -78,7 +78,7 @@ pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>
     let openapi = pools.openapi.clone().map(|document| Typed {
         pool: Pools::OPENAPI,
         server: document,
-        // Only the document can be wrong.
+        // This fails only because of the document.
         code: Code::Usage,
     });
     let typed = stdio.into_iter().chain(openapi);
@@ -154,7 +154,7 @@ pub(crate) fn tell_withheld(settings: &Settings) {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let names = withheld(&servers, names);
     if !names.is_empty() {
-        // Values are secrets.
+        // Logs only names, because values may be secrets.
         tracing::warn!(
             variables = names.join(" "),
             "no server gets these variables: a server's environment holds only what it is given; pass one on with \
@@ -231,7 +231,7 @@ fn is_program(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Other systems add file endings, so accept every name.
+/// Accepts every name, because systems other than Unix add file endings.
 #[cfg(not(unix))]
 fn is_program(_file: &Path) -> Result<(), String> {
     Ok(())

@@ -37,7 +37,7 @@ use ending::Ending;
 pub use secure::HttpTls;
 
 const BACKLOG: u32 = 4096;
-/// How long a connection accepted just before the shutdown has for its request.
+/// How long a connection that was accepted just before the shutdown may take to send its request.
 const LAST_REQUEST: Duration = Duration::from_millis(250);
 /// Pause after `accept` ran out of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -101,7 +101,7 @@ impl Bound {
         } else {
             TcpSocket::new_v6()?
         };
-        // Otherwise a restart would wait for the previous process's connections.
+        // Without this option, a restart would have to wait for the previous process's connections.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
@@ -114,13 +114,13 @@ impl Bound {
         })
     }
 
-    /// Sets the TLS, or none.
+    /// Sets whether, and how, the listener uses TLS.
     #[must_use]
     pub fn over(self, tls: Option<HttpTls>) -> Self {
         Self { tls, ..self }
     }
 
-    /// The origin of the listener's URLs.
+    /// Returns the origin of the listener's URLs (scheme, host and port).
     pub fn origin(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
@@ -169,20 +169,20 @@ impl HttpServer {
         self.ending.drain();
     }
 
-    /// Waits up to `within` until no connection is idle after [`drain`](Self::drain). Returns how
-    /// many are. Cancellation safe.
+    /// Waits until no connection is idle after [`drain`](Self::drain), for at most `within`. Returns how many
+    /// are still idle. Cancellation safe.
     pub async fn let_idle_go(&self, within: Duration) -> usize {
         let _ = timeout(within, self.ending.until_none_idles()).await;
         self.ending.idle()
     }
 
-    /// Stops accepting, and closes each connection after its present request.
+    /// Stops accepting connections, and closes each one after its present request.
     pub fn begin_close(&self) {
         self.ending.close();
         self.connections.close();
     }
 
-    /// Waits for the connections' end after [`begin_close`](Self::begin_close). Cancellation safe.
+    /// Waits until all connections have ended after [`begin_close`](Self::begin_close). Cancellation safe.
     pub async fn closed(&self) {
         self.connections.wait().await;
     }
@@ -223,8 +223,8 @@ impl<S: RequestService> Acceptor<S> {
         }
     }
 
-    /// Serves one request of each connection in the operating system's queue, beyond the limit.
-    /// Closing the listener would reset them, and their clients could not know whether their
+    /// Accepts the connections that wait in the operating system's queue, beyond the limit, and serves one
+    /// request of each. Closing the listener would reset them, and their clients could not know whether their
     /// requests ran.
     fn serve_backlog(self) {
         let listener = match self.listener.into_std() {
@@ -256,7 +256,7 @@ impl<S: RequestService> Acceptor<S> {
         let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, _)) => {
-                // Answers are written whole, so delaying a write gains nothing.
+                // Answers are written whole, so waiting for more data before a packet is sent gains nothing.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "could not turn Nagle's algorithm off");
                 }

@@ -151,7 +151,7 @@ fn worker(worker: WorkerStatus) -> WorkerReport {
     }
 }
 
-/// Closes the recorder's steps until the node is dropped.
+/// Ends the recorder's steps on time until the node is dropped.
 pub(crate) async fn sample(watch: Weak<Watch>) {
     let mut ended = 0;
     loop {
@@ -160,7 +160,7 @@ pub(crate) async fn sample(watch: Weak<Watch>) {
         let Some(watch) = watch.upgrade() else {
             return;
         };
-        // The clock may have been set back.
+        // If the clock was set back, this step has already ended.
         let length = Recorder::STEP.as_secs();
         let over = (unix().as_secs() / length).saturating_sub(1) * length;
         if over <= ended {
@@ -185,7 +185,8 @@ fn unix() -> Duration {
     now.unwrap_or_default()
 }
 
-/// Steps begin at multiples of their length, so that nodes' steps can be added.
+/// Returns the time until the next step. Steps begin at multiples of their length, so that the steps of all
+/// nodes can be added.
 fn until_next_step(now: Duration) -> Duration {
     let length = Recorder::STEP.as_secs();
     let next = Duration::from_secs((now.as_secs() / length + 1) * length);

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use crate::exit::Failure;
 use crate::print::print;
 
-/// The other container may run as another user.
+/// File permissions: the other container may run as another user.
 const MODE: u32 = 0o755;
 const NAME: &str = "shoal";
 
@@ -50,7 +50,7 @@ fn copy(program: &Path, target: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Unique, and in the target's directory, so that the rename is atomic.
+/// Returns a unique path in the target's directory, so that a rename to the target is atomic.
 fn beside(target: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or(NAME.as_ref()));

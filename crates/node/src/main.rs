@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use shoal_node::program::Program;
 
-/// Calls make many small allocations that another task frees, which costs mimalloc less than the C
-/// library's allocator.
+/// mimalloc costs less than the C library's allocator here, because calls make many small allocations that
+/// another task frees.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

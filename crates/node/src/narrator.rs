@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::node::Watch;
 use crate::print::plain;
 
-/// How often to check readiness: at first, and later.
+/// The first interval and the later interval of readiness checks.
 const LOOKS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 const SOON: Duration = Duration::from_secs(5);
 
@@ -98,7 +98,7 @@ impl Narrator {
         }
     }
 
-    /// Logs that the machine allows less than the configuration. Users at a terminal do not need
+    /// Logs that the machine allows less than the configuration. Not for users at a terminal, who do not need
     /// this.
     pub(crate) fn advice(&self, warning: &str) {
         match self.at_terminal {

@@ -54,7 +54,7 @@ pub(crate) struct Membership {
     pub(crate) members: Members,
     pub(crate) gateway: RoutedGateway,
     pub(crate) sessions: Option<Sessions>,
-    /// Whether no other process can own sessions.
+    /// Whether this process is the only one that can own sessions.
     pub(crate) alone: bool,
 }
 
@@ -138,7 +138,7 @@ impl Node {
         self.listener.as_ref().map(ClusterListener::address)
     }
 
-    /// The edge's service; `None` without the edge role. `authenticator` identifies callers.
+    /// Builds the edge's service, or `None` without the edge role. `authenticator` identifies callers.
     pub fn edge(&self, authenticator: Arc<dyn Authenticator>) -> Option<EdgeService> {
         if !self.settings.node.is(Role::Edge) {
             return None;
@@ -158,7 +158,7 @@ impl Node {
     }
 }
 
-/// Without other processes, the edge needs no lookup of session owners.
+/// Returns the way to sessions. If there are no other processes, the edge does not look up session owners.
 fn gateway(membership: &Membership) -> Arc<dyn SessionGateway> {
     match &membership.sessions {
         Some(sessions) if membership.alone => Arc::new(sessions.clone()),
@@ -180,7 +180,7 @@ async fn join(
         let config = cluster::members_config(settings);
         match Members::join(config, me.clone(), &store, peers.clone()).await {
             Ok(members) => break members,
-            // Redis is loading, lacks a replica, or has a former master's data.
+            // The store may come back: Redis is loading, lacks a replica, or has a former master's data.
             Err(error) if error.is_outage() || matches!(error, StoreError::Full(_)) => {
                 starting.wait_for(storage::REDIS, &error.to_string()).await;
             }

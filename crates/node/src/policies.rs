@@ -16,7 +16,8 @@ pub(crate) struct Policies {
     watch: Option<FileWatch>,
 }
 
-/// Fails if the rules are invalid, because without them everyone could do everything.
+/// Reads the policy rules. Fails if they are invalid, because without rules every caller could use
+/// everything.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Policies> {
     if !settings.node.is(Role::Edge) && !settings.node.is(Role::Session) {
         return Ok(Policies::default());

@@ -75,7 +75,7 @@ mod tests {
 
     use super::{json, plain, plain_lines};
 
-    /// Moves the cursor, rings the bell, begins a command, reverses text.
+    /// Characters that move the cursor, ring the bell, begin a command or reverse text.
     const OBEYED: &str = "a\u{1b}[2Jb\u{7}c\u{9b}31md\u{7f}e\u{202e}f\rg";
 
     #[test]

@@ -151,7 +151,7 @@ impl Program {
         }
     }
 
-    /// The returned check fails for a handler pool whose server is not in this program.
+    /// Returns a check of settings, which fails if a handler pool has no server in this program.
     pub(crate) fn check(
         &self,
     ) -> impl Fn(&Settings) -> Result<(), Failure> + Send + Sync + 'static {

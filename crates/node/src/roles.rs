@@ -78,7 +78,7 @@ pub(crate) fn dispatch(
     Ok(Dispatch::new(config, keys))
 }
 
-/// Whether other processes may have pools or sessions.
+/// Returns whether other processes may have pools or sessions.
 fn others_join(settings: &Settings) -> bool {
     settings.cluster.listen.is_some() || !settings.node.store.is_memory()
 }
@@ -114,7 +114,7 @@ pub(crate) async fn backends(
     Ok(vec![backend])
 }
 
-/// One worker per URL, so that calls move to the others when a server is down.
+/// Creates one backend per URL, so that calls move to the others when a server is down.
 fn remote(config: &HttpConfig, outbound: &Outbound) -> Result<Vec<Arc<dyn Backend>>, String> {
     let started = HttpBackend::start(config.clone(), outbound)?.into_iter();
     Ok(started
@@ -193,7 +193,7 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
         allowed_origins: server.allowed_origins.clone(),
         limits: limits.clone(),
         quotas: Vec::new(),
-        // The configuration's check has parsed them.
+        // The check of the configuration has parsed these addresses, so they are valid.
         trusted_proxies: TrustedProxies::parse(&server.trusted_proxies).unwrap_or_default(),
         tasks: TaskSettings {
             enabled: settings.tasks.enabled,
@@ -218,7 +218,10 @@ pub(crate) struct Callers {
     pub(crate) oauth: Option<Arc<OAuth>>,
 }
 
-/// Fails if a file of `auth` cannot be used.
+/// Builds the authentication of callers.
+///
+/// # Errors
+/// Names a file of `auth` that cannot be used.
 pub(crate) fn callers(settings: &Settings) -> Result<Callers, String> {
     let auth = &settings.auth;
     let authenticator: Arc<dyn Authenticator> = match auth.mode {

@@ -30,10 +30,10 @@ use crate::starting::Starting;
 use crate::{admin, cluster, descriptors, given};
 
 pub(crate) const ADMIN_CONNECTIONS: usize = 64;
-/// The pool that is served if the configuration has none.
+/// The pool that Shoal serves if the configuration has none.
 const DEMO_POOL: &str = "demo";
 
-/// Reads the settings of a server. It rejects a configuration without pools.
+/// Creates the reader of a server's settings, which rejects a configuration without pools.
 pub fn reader(serve: &Serve, program: &Program, environment: &Environment) -> ConfigReader {
     let (check, given) = (program.check(), serve.pools.clone());
     let accept = move |loaded: &mut Loaded| {
@@ -62,7 +62,7 @@ fn accept(given: &Pools, loaded: &mut Loaded) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether all pools serve the demo tools.
+/// Returns whether all pools serve the demo tools.
 pub fn is_demo(settings: &Settings) -> bool {
     let mut pools = settings.pools.values();
     !settings.pools.is_empty() && pools.all(|pool| matches!(pool.backend, Backend::Demo))
@@ -95,7 +95,7 @@ pub async fn run(
         }
     }
 
-    // Open certificates before binding, because a wrong certificate is a configuration error.
+    // Opened before the ports, because a wrong certificate is a configuration error.
     let certificates = Certificates::open(&settings).map_err(Failure::usage)?;
     certificates.renew(&settings);
     let _expiring = certificates.observe_ports();
@@ -260,7 +260,8 @@ pub(crate) fn http_limits(settings: &Settings) -> HttpLimits {
     }
 }
 
-/// Scripts and tests wait for these lines. At a terminal, the narrator prints them later.
+/// Prints the addresses, because scripts and tests wait for these lines. At a terminal, the narrator prints
+/// them later.
 fn announce(addresses: &Addresses, narrator: &Narrator) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if narrator.is_at_terminal() && out.is_terminal() {
@@ -287,7 +288,7 @@ fn hint_for(settings: &Settings, clients: Option<&Bound>) -> String {
     })
 }
 
-/// Replaces an unspecified address by loopback.
+/// Returns the address to dial: loopback for an unspecified address.
 fn dialled(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

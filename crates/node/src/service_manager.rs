@@ -18,15 +18,15 @@ use crate::admin::Readiness;
 use crate::print::plain;
 
 const LOOK: Duration = Duration::from_millis(250);
-/// `systemctl status` prints the status on one line.
+/// Maximum bytes of the status, which `systemctl status` prints on one line.
 const LONGEST_STATUS: usize = 400;
 
-/// A cheap handle; does nothing without a service manager.
+/// Tells the service manager about this process. A cheap handle that does nothing without a service manager.
 #[derive(Clone)]
 pub(crate) struct ServiceManager {
     socket: Option<NotifySocket>,
     watchdog: Option<Duration>,
-    /// Reloads before the first report stay silent, because their end would report readiness.
+    /// Whether readiness was reported. Reloads stay silent before, because their end would report readiness.
     is_told: Arc<AtomicBool>,
 }
 
@@ -76,8 +76,8 @@ impl ServiceManager {
         }
     }
 
-    /// Sends keep-alives twice per watchdog interval, if the runtime completes one task for each of
-    /// its threads.
+    /// Sends keep-alives twice per watchdog interval, but only if each of the runtime's threads completes a
+    /// task.
     async fn tell_life(&self) {
         let (Some(_), Some(watchdog)) = (&self.socket, self.watchdog) else {
             return pending().await;
@@ -97,7 +97,7 @@ impl ServiceManager {
         if !self.is_told.load(Ordering::Acquire) {
             return;
         }
-        // Newer service managers compare it with their request.
+        // Newer service managers compare this time with that of their request.
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
         let since = now.map_or(0, |now| now.as_micros());
         let said = format!("RELOADING=1\nMONOTONIC_USEC={since}");

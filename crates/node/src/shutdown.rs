@@ -20,7 +20,7 @@ use single_streams::end_single_streams;
 
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a worker waits for calls that exceeded their time.
+/// How long a worker waits for calls that have exceeded the deadline.
 const LAST_CHANCE: Duration = Duration::from_millis(50);
 
 pub(crate) struct Sockets {
@@ -31,7 +31,7 @@ pub(crate) struct Sockets {
 pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     let deadlines = node.settings.shutdown.clone();
 
-    // Reloads change no pools from here on.
+    // Stopped first, so that reloads change no pools from here on.
     node.pools.stop(deadlines.workers.get()).await;
 
     step("stop being ready");
@@ -102,11 +102,11 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         }
     }
 
-    // With Redis, other edges continue to count.
+    // With Redis, other edges continue to count, so this edge returns its cells.
     node.watch.quotas.close().await;
     end_parts(node).await;
 
-    // Close this port last, so that operators can watch the shutdown.
+    // Closed last, so that operators can watch the shutdown.
     sockets.operators.close(Duration::ZERO).await;
 }
 
@@ -140,7 +140,7 @@ async fn hand_sessions_over(node: &Node) {
     }
 }
 
-/// Shuts down the parts without the sockets.
+/// Shuts down the parts of the node that are not sockets.
 pub(crate) async fn end_parts(node: Node) {
     let deadlines = &node.settings.shutdown;
     node.pools.stop(deadlines.workers.get()).await;
@@ -177,8 +177,8 @@ pub(crate) async fn end_parts(node: Node) {
     }
 }
 
-/// Accepts new calls in the first half of `shutdown.calls`, because most are short. Refuses later
-/// ones, so that their clients go to another node.
+/// Runs `work` and accepts new calls in the first half of `shutdown.calls`, because most are short. Refuses
+/// calls in the second half, so that their clients go to another node.
 async fn refusing_late_calls<T>(
     watch: &Watch,
     deadlines: &Shutdown,
@@ -196,9 +196,9 @@ async fn refusing_late_calls<T>(
     }
 }
 
-/// Gives calls that arrived while connections closed the same time as all others.
+/// Waits for calls that arrived while connections closed. They get the same time as all others.
 async fn finish_last_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
-    // By then, arrived requests have been read.
+    // By then, the node has read all requests that had arrived.
     sleep_until(deadline.min(Instant::now() + deadlines.streams.get())).await;
     if Instant::now() < deadline {
         finish_calls(watch, deadlines, deadline).await;
@@ -237,7 +237,7 @@ async fn finish_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
     }
 }
 
-/// With the embedded store: stops overdue calls while they can still be answered.
+/// Stops overdue calls while they can still be answered. For nodes with the embedded store.
 async fn stop_calls(node: &Node, limit: Duration) {
     if node.watch.unanswered() == 0 {
         return;
@@ -247,7 +247,8 @@ async fn stop_calls(node: &Node, limit: Duration) {
     answered(&node.watch, limit).await;
 }
 
-/// With a shared store: stops calls without a session. Other nodes continue the calls of sessions.
+/// Stops calls without a session. For nodes with a shared store, where other nodes continue the calls of
+/// sessions.
 async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     watch.load.end_waits();
     let stopped = watch.dispatch.stop_without_session();

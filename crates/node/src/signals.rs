@@ -11,13 +11,13 @@ use crate::exit::Code;
 /// How long to wait for the last log lines after a second signal.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
-/// `SIGTERM` and `SIGINT`, without their default action.
+/// Receives `SIGTERM` and `SIGINT`, and replaces their default action.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-/// `SIGHUP`, without its default action, which ends the process.
+/// Receives `SIGHUP`, and replaces its default action, which ends the process.
 pub(crate) struct HangUps(Signal);
 
 impl HangUps {

@@ -21,7 +21,8 @@ struct StoreWait {
 }
 
 impl Starting {
-    /// Waits a moment. Logs the outage of the store at `place` at its start, and now and then.
+    /// Waits a moment because the store is away. Logs the outage of the store at `place` at its start, and
+    /// now and then.
     pub(crate) async fn wait_for(&self, place: &str, why: &str) {
         {
             let mut waiting = self.waiting.lock();

@@ -43,7 +43,7 @@ fn store_away(trouble: &str) -> String {
     )
 }
 
-/// A health check for images without a shell or curl.
+/// Checks readiness by exit code, for images without a shell or curl.
 async fn ready(command: &Status) -> Result<(), Failure> {
     let asked = ask(&command.admin, "/readyz").await;
     // Supervisors expect one exit code for every failure.
@@ -70,7 +70,7 @@ async fn ready(command: &Status) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-/// Requests `path`. An error status is an answer too.
+/// Requests `path` from the admin port. Returns an answer with an error status too.
 pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
     let base = match admin.contains("://") {
         true => admin.trim_end_matches('/').to_owned(),
@@ -104,7 +104,7 @@ pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), 
     Ok((code, body))
 }
 
-/// Reads JSON instead of types, because it must handle other releases too.
+/// Writes a report for people. Reads JSON without types, because the node may be of another release.
 fn render(status: &Value) -> String {
     let mut text = format!(
         "node {}  version {}  roles {}  up {} s{}\n",
@@ -209,14 +209,15 @@ fn nodes(cluster: &Value) -> String {
     table.finish()
 }
 
-/// Only session nodes have a lease; earlier releases report one for edges too, as not held.
+/// Returns whether a node has a lease: only session nodes do. Earlier releases report a lease for edges too,
+/// as not held.
 fn has_lease(status: &Value) -> bool {
     let roles = status["roles"].as_array();
     status["cluster"]["lease"].is_object()
         && roles.is_some_and(|roles| roles.iter().any(|role| role == "session"))
 }
 
-/// Earlier releases report only outages of the connection.
+/// Returns why the store cannot serve. Earlier releases report only outages of the connection.
 fn trouble(store: &Value) -> Option<&str> {
     let outage = || store["redis"]["outage"].as_str();
     store["trouble"].as_str().or_else(outage)

@@ -47,11 +47,11 @@ use bridge::Bridge;
 use console::{Outbox, read_lines, write_lines};
 use exchange::{Exchange, InProcess, RemoteExchange};
 
-/// How long to wait for the pools before the client is served without them.
+/// How long to wait for the pools. Afterwards, the bridge serves the client without them.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Reads the settings of a bridge. It rejects a configuration without pools.
+/// Creates the reader of a bridge's settings, which rejects a configuration without pools.
 pub fn reader(stdio: &Stdio, program: &Program, environment: &Environment) -> ConfigReader {
     let (check, given) = (program.check(), stdio.pools.clone());
     let is_remote = stdio.url.is_some();
@@ -100,8 +100,8 @@ pub async fn run(
         }
     };
 
-    // Take SIGHUP for a remote server too: a closed terminal sends it, but the end of the input
-    // ends the process.
+    // Takes SIGHUP for a remote server too: a closed terminal sends it, but only the end of the input ends
+    // the process.
     let reloading = node.as_ref().map(|node| {
         let configuration = Arc::clone(&node.configuration);
         let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration);
@@ -147,8 +147,8 @@ pub async fn run(
     ended
 }
 
-/// Passes lines to the bridge until the client closes its end. Then it gives up after `patience`,
-/// because a server may still be starting.
+/// Passes lines to the bridge until the client closes its end. Afterwards, waits at most `patience` for the
+/// answers, because a server may still be starting.
 async fn pump(
     mut lines: mpsc::Receiver<Line>,
     bridge: &Bridge,
@@ -193,7 +193,7 @@ async fn server(
     }
     let path = settings.server.path.clone();
     let node = Node::build(settings, id, None, None, &Starting::default(), handler).await?;
-    // The owner of the standard streams owns this process.
+    // Needs no authentication, because the owner of the standard streams owns this process.
     let edge = node.edge(Arc::new(NoAuthentication));
     let edge = edge.ok_or_else(|| {
         Failure::usage("a client on the standard streams needs the role edge: leave node.roles out")

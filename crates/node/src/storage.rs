@@ -53,7 +53,7 @@ impl Storage {
         }
     }
 
-    /// `unwritten` says why the store refused the node's last heartbeat.
+    /// Reports the store's health. `unwritten` says why the store refused the node's last heartbeat.
     pub(crate) fn health(&self, unwritten: Option<String>) -> StoreHealth {
         let (kind, trouble) = match self {
             Self::Memory(_) => (MEMORY, None),

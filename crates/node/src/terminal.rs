@@ -15,7 +15,7 @@ use elicitation::{Answers, Person};
 
 const CLEAR: &str = "\r\x1b[K";
 
-/// Prints to standard error, because standard output carries the result.
+/// Talks to the user. Prints to standard error, because standard output carries the result.
 pub(crate) struct Terminal {
     shows: bool,
     asks: bool,
@@ -62,7 +62,7 @@ impl ClientHandler for Terminal {
         }
     }
 
-    /// Prints without a terminal too, because this line is all that a task shows.
+    /// Prints a line, even without a terminal, because a task shows nothing else.
     fn tell(&mut self, line: &str) {
         self.clear();
         err(&format!("{}\n", plain(line)));

@@ -21,12 +21,11 @@ pub struct ClusterWorker {
 }
 
 impl ClusterWorker {
-    /// Starts the pools and links them to the nodes of the settings. The environment (`SHOAL_…`)
-    /// and its file override the settings.
+    /// Starts the pools that the settings name, and links them to the cluster's nodes. The environment
+    /// (`SHOAL_…`) and its file override the settings.
     ///
     /// # Errors
-    /// When the settings are invalid or name another role than worker, or the handler cannot be
-    /// started.
+    /// The settings are invalid or name another role than worker, or the handler cannot be started.
     pub async fn start(program: Program) -> Result<Self, Failure> {
         let check = program.check();
         let accept = move |loaded: &mut Loaded| {
@@ -53,23 +52,24 @@ impl ClusterWorker {
         Ok(Self { node, reloads })
     }
 
-    /// Why the worker cannot take the cluster's calls yet; empty once it is linked to the nodes.
+    /// Returns why the worker cannot take the cluster's calls yet. Empty once the worker is linked to the
+    /// nodes.
     #[must_use]
     pub fn waits_for(&self) -> Vec<String> {
         self.node.watch.readiness().reasons().to_vec()
     }
 
-    /// Refuses new calls, and returns when running calls have ended or `shutdown.calls` is over.
+    /// Refuses new calls, and waits until running calls have ended or `shutdown.calls` is over.
     pub async fn shutdown(self) {
         self.node.watch.leave();
         end_parts(self.node).await;
     }
 
-    /// Works until SIGTERM or SIGINT; a second signal exits at once. SIGHUP reloads the
-    /// configuration file.
+    /// Serves calls until SIGTERM or SIGINT. A second signal exits at once. SIGHUP reloads the configuration
+    /// file.
     ///
     /// # Errors
-    /// When the operating system refuses to register the signals.
+    /// The operating system refuses to register the signals.
     pub async fn run_until_signal(self) -> Result<(), Failure> {
         let mut signals = Signals::take().map_err(anyhow::Error::from)?;
         let hang_ups = HangUps::take().map_err(anyhow::Error::from)?;

@@ -16,19 +16,19 @@ use crate::reload::ConfigurationReport;
 pub struct Readiness {
     status: &'static str,
     reasons: Vec<String>,
-    /// Names that two pools claim. The pool that sorts first serves them.
+    /// Items that two pools offer. The pool that had the item first serves it.
     conflicts: Vec<Conflict>,
     /// Problems that leave the node ready.
     notes: Vec<String>,
     /// The store's health; `null` while the process starts.
     store: Option<StoreHealth>,
-    /// Whether a reason also applies to a node that has served before.
+    /// Whether a reason also makes a node unready that has served before.
     #[serde(skip)]
     refused: bool,
 }
 
 impl Readiness {
-    /// Judges readiness by the pools. `discovered` pools need not be ready; `empty` allows a node
+    /// Computes readiness from the pools' state. `discovered` pools need not be ready; `empty` allows a node
     /// without pools.
     pub fn of(draining: bool, status: Status, discovered: &BTreeSet<String>, empty: bool) -> Self {
         let (others, own): (Vec<_>, Vec<_>) =
@@ -54,7 +54,7 @@ impl Readiness {
         }
     }
 
-    /// The readiness of a process that is still starting.
+    /// Builds the readiness of a process that is still starting, for the reason `why`.
     pub fn not_yet(why: String) -> Self {
         Self {
             status: "not ready",
@@ -102,12 +102,12 @@ impl Readiness {
         self
     }
 
-    /// Whether the node wants traffic.
+    /// Returns whether the node wants traffic.
     pub fn is_ready(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// Why the node wants no traffic.
+    /// Returns why the node wants no traffic.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
@@ -140,8 +140,7 @@ pub struct StatusReport {
     pub uptime_seconds: u64,
     /// Whether the node is shutting down.
     pub draining: bool,
-    /// The least difference to the clock of the linked process that differs most; `null` while
-    /// unknown.
+    /// How far clocks certainly differ, for the linked process that differs most; `null` while unknown.
     pub clock_skew_ms: Option<u64>,
     /// The nodes, this node's lease, and the session owners; `null` for a single process or a
     /// worker.
@@ -156,7 +155,7 @@ pub struct StatusReport {
     pub configuration: ConfigurationReport,
     /// The state of the store.
     pub store: StoreReport,
-    /// Pools with their workers, and what calls wait for.
+    /// The pools with their workers, and the calls that wait.
     #[serde(flatten)]
     pub dispatch: Status,
 }

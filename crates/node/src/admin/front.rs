@@ -14,7 +14,7 @@ use tower::ServiceExt as _;
 use super::{Readiness, answer, guarded};
 use crate::starting::Starting;
 
-/// The router of the operators' port.
+/// The router of the operators' port, before and after the node has started.
 #[derive(Clone)]
 pub struct Front {
     starting: Router,
@@ -22,7 +22,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// The port of a starting process. [`router`](super::router) explains `listen` and `hosts`.
+    /// Builds the router of a starting process. [`router`](super::router) explains `listen` and `hosts`.
     pub fn new(starting: Arc<Starting>, listen: SocketAddr, hosts: &[String]) -> Self {
         let starting = Router::new()
             .route("/readyz", get(not_yet))
@@ -34,7 +34,7 @@ impl Front {
         }
     }
 
-    /// The router to serve.
+    /// Returns the router to serve.
     pub fn router(&self) -> Router {
         Router::new().fallback(pass_on).with_state(self.clone())
     }

@@ -1,4 +1,4 @@
-//! The tokens of a model's context that a list of tools takes.
+//! Estimates how many tokens of a model's context a list of tools takes.
 
 use serde_json::{Value, json};
 use shoal_protocol::{RawJson, ToolCost};

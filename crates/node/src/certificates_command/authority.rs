@@ -15,9 +15,9 @@ use x509_parser::prelude::FromDer as _;
 use super::standing::{self, Standing, Validity};
 use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
-/// For short lives, operators use cert-manager or their own authority.
+/// How long certificates are valid. For short lives, operators use cert-manager or their own authority.
 const VALID_FOR: Duration = Duration::from_secs(3650 * 24 * 3600);
-/// How far other machines' clocks may be behind.
+/// How far other machines' clocks may be behind. Certificates are valid from so much earlier.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
 const SUBJECT: &str = "Shoal cluster authority";
 const PROCESS: &str = "Shoal process";
@@ -88,7 +88,10 @@ impl Authority {
         self.validity.is_nearly_over().then_some(self.validity.ends)
     }
 
-    /// Fails if the files are a sound certificate for other names.
+    /// Checks the files of a certificate for `names`.
+    ///
+    /// # Errors
+    /// The files are a sound certificate for other names.
     pub(super) fn standing(&self, files: &Files, names: &[String]) -> anyhow::Result<Standing> {
         standing::of(files, names, &self.der)
     }

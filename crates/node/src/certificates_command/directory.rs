@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::{CERTIFICATE, Files, Found, ISSUED_BY, KEY};
 
-/// Only the user may read the files, because their holder may join the cluster.
+/// File permissions: only the user may read the files, because their holder may join the cluster.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
@@ -20,7 +20,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Waits for a concurrent run.
+    /// Opens and locks a directory. Waits for a concurrent run to end.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let open = || -> io::Result<fs::File> {
             let directory = fs::File::open(path)?;
@@ -85,9 +85,9 @@ fn write(directory: &Path, files: &Files) -> io::Result<()> {
             fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE))?;
         }
     }
-    // The key comes first, so that a killed run can resume with it.
+    // Writes the key first, so that the next run can resume with it if this one is killed.
     for (name, content) in files.iter().rev() {
-        // The rename is atomic. A killed run may leave its temporary file.
+        // Writes a temporary file and renames it, which is atomic. A killed run may leave the temporary file.
         let beside = directory.join(format!(".{name}.new"));
         let written = create(&beside)
             .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))

@@ -14,8 +14,8 @@ use x509_parser::prelude::FromDer as _;
 
 use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
-/// Renews a certificate in the last fifth of its life, as the alert ShoalCertificateNotRenewed
-/// expects.
+/// The fraction of a certificate's life in which it is renewed: the last fifth, as the alert
+/// ShoalCertificateNotRenewed expects.
 const LEAST_LEFT: u32 = 5;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -52,10 +52,10 @@ impl Validity {
     }
 }
 
-/// Judges a certificate that `authority` should have issued for `names`.
+/// Decides whether to keep a certificate that `authority` should have issued for `names`.
 ///
 /// # Errors
-/// When it is a sound certificate of this authority for other names.
+/// It is a sound certificate of this authority for other names.
 pub(super) fn of(
     files: &Files,
     names: &[String],

@@ -80,7 +80,7 @@ pub struct OneTask {
 }
 
 impl Tasks {
-    /// The task of the command.
+    /// Returns the task that the command names.
     pub fn task(&self) -> &OneTask {
         match self {
             Self::Get(task) | Self::Cancel(task) | Self::Watch(task) => task,

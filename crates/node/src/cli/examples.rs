@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// A command's words and its examples: the line to type, then `#` and its effect.
+/// The words of each command, with its examples: the line to type, then `#` and its effect.
 const EXAMPLES: [(&str, &[&str]); 21] = [
     (
         "serve",

@@ -61,8 +61,8 @@ pub struct Pools {
 }
 
 impl Stdio {
-    /// The settings of the flags. The server gets this process's environment, because the client
-    /// sets it for the server.
+    /// Returns the settings that the flags contain. The server gets this process's environment, because the
+    /// client sets it for the server.
     pub fn flags(&self) -> Vec<Flag> {
         let pools = Pools {
             inherit: true,
@@ -80,18 +80,18 @@ impl Pools {
     /// The pool of the service of `--openapi`.
     pub const OPENAPI: &str = "openapi";
 
-    /// The command after `--`, as typed.
+    /// Returns the command after `--`, as typed.
     pub fn command(&self) -> Option<String> {
         (!self.server.is_empty()).then(|| self.server.join(" "))
     }
 
-    /// The typed server, as typed.
+    /// Returns what the user typed to name the server: the command, the URLs or the OpenAPI document.
     pub fn typed(&self) -> Option<String> {
         let urls = (!self.urls.is_empty()).then(|| self.urls.join(" "));
         self.command().or(urls).or_else(|| self.openapi.clone())
     }
 
-    /// The pools of the flags.
+    /// Returns the pools that the flags define, as settings.
     pub fn flags(&self) -> Vec<Flag> {
         let mut flags = Vec::new();
         let mut add = |flag, name: &str, backend: Value| {

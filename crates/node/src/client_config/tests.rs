@@ -6,7 +6,7 @@ use super::text;
 use crate::cli::{Cli, ClientConfig, Command};
 use crate::exit::Failure;
 
-/// The program's path on the page.
+/// The program's path that the page shows.
 const PROGRAM: &str = "/usr/local/bin/shoal";
 
 fn parse(words: &[String]) -> ClientConfig {

@@ -35,7 +35,7 @@ use super::wire::{Secured, Wire};
 use super::{HttpLimits, LAST_REQUEST, RequestService};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Time between reads of a connection that has sent part of [`PREFACE`].
+/// Time between two looks at a connection that has sent only part of [`PREFACE`].
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
@@ -52,7 +52,7 @@ pub(super) struct Protocols<S> {
     tls: Option<HttpTls>,
 }
 
-/// Each connection needs its own executor.
+/// HTTP/2 settings for one connection, because each connection needs its own executor.
 struct Http2 {
     requests: u32,
     header_list: u32,
@@ -76,10 +76,11 @@ impl<S: RequestService> Protocols<S> {
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
-            // hyper counts from the end of the last answer, `WatchedStream` from the first byte.
+            // hyper counts this time from the end of the last answer, `WatchedStream` counts its own from the
+            // first byte.
             .header_read_timeout(limits.idle_timeout.max(limits.header_timeout))
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
-        // With a maximum, even the default one, hyper fills its table for each request.
+        // If a maximum is set, even the default one, hyper fills its table for each request.
         if limits.headers != HYPER_HEADERS {
             http1.max_headers(limits.headers);
         }
@@ -122,7 +123,7 @@ impl<S: RequestService> Protocols<S> {
             writing: writing.clone(),
         };
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
-        // Boxed: the task would reserve room for both protocols.
+        // Boxed, because the task would reserve room for both protocols.
         let ended = if http2 {
             // `GOAWAY` preserves requests, so the shutdown can continue at once.
             drop(idling);
@@ -161,7 +162,7 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
-    /// Detects the protocol. Returns whether it is HTTP/2; `None` on a timeout.
+    /// Detects the protocol of a connection. Returns whether it is HTTP/2, or `None` on a timeout.
     async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
         let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
         let Some(tls) = &self.tls else {
@@ -169,7 +170,7 @@ impl<S: RequestService> Protocols<S> {
             let http2 = opened.await.ok()?.ok()?;
             return Some((http2, Wire::Plain(socket(stream))));
         };
-        // Boxed: connections without TLS would reserve its room.
+        // Boxed, because connections without TLS would reserve its room.
         let mut stream = Box::pin(tls.accept(stream, socket)).await?;
         let opened = timeout(self.header_timeout, read_opening(&mut stream));
         let (http2, read) = opened.await.ok()?.ok()?;
@@ -192,7 +193,7 @@ impl<S: RequestService> Protocols<S> {
             let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
             requests.answer(match refusal {
                 Some(refusal) => Either::Left(ready(refusal.response())),
-                // Boxed: idle connections would reserve its room.
+                // Boxed, because idle connections would reserve its room.
                 None => Either::Right(Box::pin(
                     self.answer_http1(on(connection.clone(), request), &upgrade),
                 )),
@@ -247,8 +248,8 @@ fn without_body(mut response: Response) -> Response {
     response.map(|_| Body::empty())
 }
 
-/// Whether a connection begins with the HTTP/2 preface. Leaves the bytes in the socket, while
-/// hyper-util's detection keeps them in front of all later ones, and has no timeout.
+/// Returns whether a connection begins with the HTTP/2 preface. Leaves the bytes in the socket. hyper-util's
+/// detection would copy them in front of all later bytes, and has no timeout.
 async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; PREFACE.len()];
     loop {
@@ -263,8 +264,8 @@ async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// Detects the preface over TLS and returns the consumed bytes. These decide, whatever ALPN agreed
-/// on.
+/// Reads the first bytes over TLS. Returns whether they are the HTTP/2 preface, and the bytes. The preface
+/// decides, whatever ALPN agreed on.
 async fn read_opening(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(bool, Bytes)> {
     let mut read = BytesMut::with_capacity(PREFACE.len());
     loop {

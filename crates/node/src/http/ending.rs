@@ -35,7 +35,7 @@ impl Ending {
         self.0.draining.cancel();
     }
 
-    /// Closes idle connections now, others after their present answer.
+    /// Closes idle connections now, and other connections after their present answer.
     pub(super) fn close(&self) {
         self.0.draining.cancel();
         self.0.closing.cancel();
@@ -68,13 +68,13 @@ impl Ending {
 
     fn one_less(&self) {
         self.0.idle.fetch_sub(1, Ordering::AcqRel);
-        // Only a drain waits for this.
+        // Only a drain waits for idle connections.
         if self.0.draining.is_cancelled() {
             self.0.fewer.notify_waiters();
         }
     }
 
-    /// Serves an HTTP/2 connection to its end; a drain sends `GOAWAY`.
+    /// Serves an HTTP/2 connection to its end. A drain sends `GOAWAY` on it.
     pub(super) async fn watch_http2<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
@@ -137,7 +137,7 @@ impl Requests {
     ) -> Result<Response<CountedBody<B>>, Infallible> {
         let open = OpenRequest::new(self.clone());
         let mut response = answer.await;
-        // A 101 ends HTTP, and its `Connection` header names the next protocol.
+        // A 101 ends HTTP on this connection, and its `Connection` header names the next protocol.
         let goes_on = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         if !goes_on && (self.0.idling.0.0.draining.is_cancelled() || self.0.seen.is_amid()) {
             let close = HeaderValue::from_static("close");

@@ -17,7 +17,7 @@ pub(super) enum Fault {
     LengthTwice,
     CodingTwice,
     UnknownCoding,
-    /// The request follows a body with an uncertain end.
+    /// The request follows a body whose end is uncertain.
     Unclear,
 }
 
@@ -35,7 +35,7 @@ enum Next {
     Head,
     Body(u64),
     Size,
-    /// Remaining bytes, with the line end.
+    /// A chunk: its remaining bytes, including the line end.
     Chunk(u64),
     Trailer,
     Unclear,
@@ -105,7 +105,7 @@ impl Framing {
         &bytes[skipped..]
     }
 
-    /// `end` completes a line, without its LF.
+    /// Judges a complete line. `end` is its last part, without the LF.
     fn line(&mut self, end: &[u8]) -> Option<Fault> {
         if self.line.last.is_none() {
             let kept = &end[..end.len().min(KEPT)];
@@ -166,7 +166,7 @@ impl Head {
             self.begun = true;
             return;
         }
-        // Most header names begin with another letter.
+        // Only headers with these first letters can matter here.
         if !matches!(line.first(), Some(b'c' | b'C' | b't' | b'T')) {
             return;
         }
@@ -197,7 +197,7 @@ impl Head {
                 unknown_coding: true,
                 ..
             } => Some(Fault::UnknownCoding),
-            // hyper itself refuses invalid lengths and overlong lines.
+            // hyper itself refuses invalid lengths and overlong lines, so they count as sound.
             Self {
                 lengths: 1,
                 length: None,

@@ -13,9 +13,9 @@ use tokio::time::{Sleep, sleep};
 use super::wire::Wire;
 
 const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// Most answers come earlier and need no interim response.
+/// How long to wait for the answer before sending an interim response. Most answers come earlier.
 const BEFORE_INTERIM: Duration = Duration::from_millis(50);
-/// The delay before a check doubles from the first to the last.
+/// The first delay before a check. The delay doubles from check to check.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
@@ -33,7 +33,8 @@ impl HalfClosed {
         }
     }
 
-    /// Ready when the client is gone. Before the answer, may send an interim response.
+    /// Becomes ready when the client is gone. Before the answer has begun, may send an interim response to
+    /// find out.
     pub(super) fn poll_gone(
         &mut self,
         wire: &mut Wire,
@@ -47,9 +48,9 @@ impl HalfClosed {
             }
             let pause = match self.pause {
                 Some(pause) => (pause * 2).min(LAST_LOOK),
-                // The client's system can reject the bytes of the answer itself.
+                // The answer itself is data that the client's system can reject.
                 None if has_begun => FIRST_LOOK,
-                // A full buffer means that the client does not read either.
+                // A full buffer means that the client does not read, so it counts as gone.
                 None => match Pin::new(&mut *wire).poll_write(cx, INTERIM) {
                     Poll::Ready(Ok(written)) if written == INTERIM.len() => FIRST_LOOK,
                     _ => return Poll::Ready(()),

@@ -25,8 +25,8 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// Recognises hyper's own refusal: a head without a body, which handlers do not send with these
-    /// statuses.
+    /// Recognises a refusal that hyper itself writes: a head without a body. Handlers do not send such an
+    /// answer with these statuses.
     pub(super) fn of_hyper(written: &[u8], limits: HeadLimits) -> Option<Self> {
         let refusal = match written.strip_prefix(b"HTTP/1.1 ")?.get(..3)? {
             b"400" => Self::Malformed,

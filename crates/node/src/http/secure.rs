@@ -14,7 +14,7 @@ use tokio_rustls::server::TlsStream;
 use super::refusal::Refusal;
 use super::socket::Socket;
 
-/// The first byte of a handshake; HTTP begins with a letter.
+/// The first byte of a TLS handshake. HTTP begins with a letter instead.
 const HANDSHAKE: u8 = 0x16;
 
 /// The TLS of a server. Clones share the limit on handshakes.
@@ -22,13 +22,13 @@ const HANDSHAKE: u8 = 0x16;
 pub struct HttpTls {
     tls: ListenerTls,
     port: TlsPort,
-    /// Includes the wait for a permit.
+    /// The time limit of a handshake, including the wait for a permit.
     within: Duration,
     room: Arc<Semaphore>,
 }
 
 impl HttpTls {
-    /// Allows at most `handshakes` concurrent handshakes, each `within` a time.
+    /// Creates the TLS of a server: at most `handshakes` run at once, and each may take the time `within`.
     pub fn new(tls: ListenerTls, port: TlsPort, handshakes: usize, within: Duration) -> Self {
         Self {
             tls,
@@ -38,14 +38,15 @@ impl HttpTls {
         }
     }
 
-    /// Does the handshake; `None` if it fails.
+    /// Accepts a TLS connection. Returns `None` if the handshake fails.
     pub(super) async fn accept(
         &self,
         stream: TcpStream,
         socket: impl FnOnce(TcpStream) -> Socket,
     ) -> Option<TlsStream<Socket>> {
         let greeted = timeout(self.within, async {
-            // A silent connection takes no permit; balancers open such connections.
+            // A connection takes a permit only after its first byte, because balancers open connections that
+            // stay silent.
             let mut first = [0];
             if !matches!(stream.peek(&mut first).await, Ok(1)) {
                 return None;

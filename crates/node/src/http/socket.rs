@@ -11,8 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Limits the unsent bytes in the operating system. With megabytes, a slow client would seem to
-/// stall.
+/// Maximum unsent bytes in the operating system. With megabytes, a slow client would seem to stall.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 << 10;
 

@@ -31,11 +31,11 @@ pub(super) struct WatchedStream {
     limits: HeadLimits,
     head_within: Duration,
     head_timer: Option<Pin<Box<Sleep>>>,
-    /// Replaces hyper's own refusal, which has no body.
+    /// The answer that replaces hyper's own refusal, which has no body.
     refusal: Option<Bytes>,
     ended: bool,
-    /// The end of the client's data. hyper must not see it before the answer, because it would drop
-    /// the request.
+    /// Set once the client has closed its sending side. hyper must not see this before the answer, because it
+    /// would drop the request.
     half_closed: Option<HalfClosed>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Why the request with this number, from 0, is refused.
+    /// Returns why the request with this number, counted from 0, is refused.
     pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
         let (at, fault) = self.fault.get()?;
         (request >= *at).then_some(Refusal::Fault(*fault))
@@ -75,8 +75,8 @@ impl Seen {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Whether a client that closed its sending side may wait for its answer. Once the answer has
-    /// begun, the client may be leaving a stream.
+    /// Returns whether a client that closed its sending side may wait for its answer. Once the answer has
+    /// begun, the client may be leaving a stream instead.
     fn may_be_read(&self) -> bool {
         self.is_answering()
             && !self.is_amid()
@@ -114,9 +114,9 @@ impl WatchedStream {
         self.stream
     }
 
-    /// Drops what the client still sends, so that the client reads its answer.
+    /// Reads and drops what the client still sends, so that the client reads its answer.
     pub(super) async fn linger(mut self, ended: &hyper::Result<()>) {
-        // hyper's refusal does not reveal the request's end.
+        // A refusal by hyper does not reveal where the request ends.
         let unclear = self.refusal.is_some();
         let answered = unclear || ended.is_ok() && self.framing.is_amid();
         if self.ended || !answered {
@@ -149,7 +149,7 @@ impl WatchedStream {
         timer.as_mut().poll(cx)
     }
 
-    /// Ready when hyper may see the end of the client's data.
+    /// Becomes ready when hyper may see the end of the client's data.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.half_closed {
             Some(half_closed) if self.seen.is_answering() => {
@@ -170,7 +170,7 @@ impl WatchedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Stores the replacement if hyper is about to write a refusal.
+    /// Checks whether hyper is about to write its own refusal, and stores the answer that replaces it.
     fn replaces(&mut self, written: &[u8]) -> bool {
         let refusal = Refusal::of_hyper(written, self.limits);
         self.refusal = refusal.map(Refusal::wire).or(self.refusal.take());

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::wire::Wire;
 
-/// The limit on stalled writes still applies.
+/// A connection that HTTP has given up to another protocol. The limit on stalled writes still applies.
 #[derive(Debug)]
 pub(super) struct Upgraded {
     wire: Wire,

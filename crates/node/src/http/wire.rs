@@ -11,14 +11,15 @@ use tokio_rustls::server::TlsStream;
 
 use super::socket::Socket;
 
-/// TLS wraps the socket, so that the socket sees the client's progress.
+/// A connection's socket. TLS wraps the socket and not the reverse, so that the socket sees the client's
+/// progress.
 #[derive(Debug)]
 pub(super) enum Wire {
     Plain(Socket),
     Secured(Box<Secured>),
 }
 
-/// `read` are the bytes that revealed the protocol.
+/// A TLS connection. `read` holds the bytes that revealed its protocol.
 #[derive(Debug)]
 pub(super) struct Secured {
     pub(super) stream: TlsStream<Socket>,

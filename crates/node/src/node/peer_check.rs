@@ -12,9 +12,9 @@ use shoal_ports::NodeInfo;
 use shoal_rpc::{Distrusted, LinkConfig, PeerTrust, Tls, look_for};
 use tokio::time::sleep;
 
-/// One success is enough.
+/// Maximum peers to dial at once. One success is enough.
 const AT_ONCE: usize = 4;
-/// Time between rounds of dialling: while no peer agrees, and otherwise.
+/// Time between rounds of dialling: the first while no peer completes TLS, the second afterwards.
 const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 const NAMED: usize = 3;
 
@@ -31,7 +31,7 @@ pub(super) struct PeerCheck {
 pub(super) enum Verdict {
     Good,
     Unasked,
-    /// TLS fails with these peers, which does not cut this process off.
+    /// TLS fails with some peers, but works with others.
     Partly(String),
     CutOff(String),
 }
@@ -41,7 +41,7 @@ impl PeerCheck {
         Some(Self {
             tls: links.tls.clone()?,
             links: links.clone(),
-            // A worker's links dial by themselves.
+            // A worker's links dial by themselves, so nothing has to be dialled first.
             asked: AtomicBool::new(members.is_none()),
             members,
             joins: OnceLock::new(),
@@ -70,7 +70,7 @@ impl PeerCheck {
     }
 
     async fn dial_some(&self) {
-        // An open link proves more than a dial.
+        // An open link proves more than a dial does.
         if self.tls.has_connections() {
             return;
         }

@@ -23,7 +23,7 @@ use crate::pools::Pools;
 use crate::reload::{ConfigurationReport, ConfigurationState};
 use crate::storage::Storage;
 
-/// How long a starting worker waits for the nodes that it is not linked to, which may be dead.
+/// How long a starting worker stays unready because it is not linked to every node. Such a node may be dead.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The state of a node while it runs and shuts down.
@@ -104,7 +104,7 @@ impl Watch {
         known.unwrap_or_default()
     }
 
-    /// The discovered pools, and whether there are no others.
+    /// Returns the pools that were discovered, and whether the configuration wants only discovered pools.
     fn discovered(&self) -> (BTreeSet<String>, bool) {
         let known = self.configuration.get();
         let known = known.and_then(|(known, pools)| Some((known.upgrade()?.discovered(), pools)));
@@ -132,8 +132,8 @@ impl Watch {
     }
 
     pub(crate) fn unanswered(&self) -> usize {
-        // Edge and session both count a legacy request, but only the session if the connection is
-        // gone.
+        // Edge and session both count a legacy request, so the larger count is right. Only the session counts
+        // it if the connection is gone.
         let in_flight = self.sessions().map_or(0, |sessions| sessions.in_flight);
         self.load.requests_in_flight().max(in_flight)
     }
@@ -152,13 +152,13 @@ impl Watch {
             .collect()
     }
 
-    /// The membership; `None` if this process is the whole server.
+    /// Returns the membership, or `None` if this process is the whole server.
     pub(crate) fn shared_membership(&self) -> Option<&Membership> {
         let membership = self.membership.as_ref()?;
         (!membership.alone).then_some(membership)
     }
 
-    /// Whether some node takes sessions.
+    /// Returns whether some node takes sessions.
     fn sees_sessions(&self) -> bool {
         self.membership.as_ref().is_none_or(|membership| {
             let view = membership.members.view();
@@ -181,7 +181,7 @@ impl Watch {
         }
         match self.joins.get().and_then(Weak::upgrade) {
             Some(joins) if !leaving => match joins.is_complete() {
-                // A node has workers of its own.
+                // A node can use workers of its own process instead of links.
                 None if self.membership.is_some() => {}
                 None => wants.wait_for("a worker is linked to no node"),
                 Some(false) if self.started.elapsed() < JOINED_WITHIN && !self.has_served() => {
@@ -208,8 +208,8 @@ impl Watch {
         wants
     }
 
-    /// A node that TLS cuts off from all others is unready even after it has served, because the
-    /// others can replace it.
+    /// Adds the result of the TLS checks. A node that TLS cuts off from all others is unready even after it
+    /// has served, because the others can replace it.
     fn see_peers(&self, wants: &mut Readiness) {
         let Some(peers) = &self.peers else {
             return;
@@ -230,7 +230,7 @@ impl Watch {
         Some(self.peers.as_ref()?.distrusted())
     }
 
-    /// Uses the results of the node's own requests and heartbeats.
+    /// Reports the store's health, as seen by the node's own requests and heartbeats.
     pub(crate) fn store(&self) -> StoreHealth {
         let membership = self.membership.as_ref();
         let unwritten = membership.and_then(|membership| membership.members.heartbeat_failure());
@@ -242,7 +242,7 @@ impl Watch {
         shared.is_none_or(|membership| membership.members.is_open())
     }
 
-    /// Only the node's identity; the other fields are defaults.
+    /// Starts a report with the node's identity. Other fields are defaults.
     pub(crate) fn about(&self) -> NodeReport {
         let uptime = self.started.elapsed().as_millis();
         NodeReport {
@@ -261,7 +261,7 @@ impl Watch {
     }
 }
 
-/// The edge's quotas; all edges share them.
+/// Creates the edge's quotas, which all edges count together.
 fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
     let others = membership.map(|membership| membership.members.announced());
     let edges = move || {
@@ -276,10 +276,10 @@ fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership
 }
 
 impl Observed for Watch {
-    /// A node is ready when it is a member, knows the pools' tools, sees a session node, and its
-    /// workers are linked. A rollout therefore keeps the old process until the new one can replace
-    /// it. Later outages elsewhere do not make it unready: all nodes would leave the balancer at
-    /// once, and clients would get no helpful error.
+    /// Decides readiness. A node is ready when it is a member, knows the pools' tools, sees a session node,
+    /// and its workers are linked. A rollout therefore keeps the old process until the new one can replace
+    /// it. Later outages elsewhere do not make it unready: all nodes would leave the balancer at once, and
+    /// clients would get no helpful error.
     fn readiness(&self) -> Readiness {
         let wants = self.wants();
         let leaving = self.leaving.load(Ordering::Relaxed);

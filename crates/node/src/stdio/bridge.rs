@@ -33,7 +33,7 @@ impl Bridge {
         }
     }
 
-    /// Replaces invalid UTF-8 by U+FFFD, as common stdio servers do.
+    /// Handles a line from the client. Replaces invalid UTF-8 by U+FFFD, as common stdio servers do.
     pub(super) async fn take(&self, line: Bytes) {
         let line = match str::from_utf8(&line) {
             Ok(_) => line,
@@ -115,7 +115,8 @@ impl Bridge {
         }
     }
 
-    /// The `_meta` decides. A session's requests may name a version there too, but a legacy one.
+    /// Decides a request's era by its `_meta`. A session's requests may name a version there too, but a
+    /// legacy one.
     fn is_modern(&self, request: &Request) -> bool {
         let meta = RequestMeta::of(request.params.as_ref());
         let Some(version) = meta.protocol_version else {

@@ -20,9 +20,9 @@ use crate::exit::{Code, Failure};
 use crate::print::plain;
 
 const NESTING: usize = 128;
-/// How long to wait while ending a session or task at the server.
+/// How long to wait at the end for the server to end a session or task.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// How often a request may be answered by questions instead of a result.
+/// Maximum times that the server may answer one request with questions.
 const MOST_ROUNDS: usize = 100;
 
 pub(crate) use tasks::Followed;
@@ -37,13 +37,13 @@ pub(crate) trait ClientHandler: Send {
 
     fn tell(&mut self, _line: &str) {}
 
-    /// `None` if the method is unknown.
+    /// Answers a server's question. Returns `None` if its method is unknown.
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value>;
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    /// The server's error, or the bridge's if the server did not answer.
+    /// An error of the server or, if the server did not answer, of the bridge.
     #[error("{0}")]
     Refused(RpcError),
     #[error("the server did not answer in time")]
@@ -137,8 +137,8 @@ impl Client {
             .await
     }
 
-    /// Sends a request. The handler answers the server's questions; if it cannot answer one,
-    /// returns the result that asks.
+    /// Sends a request. The handler answers the server's questions. If it cannot answer one, returns the
+    /// result with the questions.
     pub(crate) async fn request(
         &mut self,
         method: &str,
@@ -201,7 +201,7 @@ impl Client {
         answered
     }
 
-    /// The `_meta` of a request; empty in a session.
+    /// Returns the `_meta` that requests need. It is empty in a session.
     fn meta(&self) -> Map<String, Value> {
         if !self.modern {
             return Map::new();
@@ -274,7 +274,7 @@ impl Client {
         self.send(reply).await
     }
 
-    /// `None` if a question cannot be answered.
+    /// Answers all questions of a result. Returns `None` if the handler cannot answer one.
     async fn responses(&mut self, requests: &Value) -> Option<Map<String, Value>> {
         let mut responses = Map::new();
         for (key, request) in requests.as_object().into_iter().flatten() {
@@ -322,8 +322,8 @@ pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
     }
 }
 
-/// Whether a legacy server could answer like this. An unreachable or overloaded server did not read
-/// the request.
+/// Returns whether the server may be a legacy one, because such a server could answer like this. An
+/// unreachable or overloaded server did not read the request.
 fn may_be_legacy(error: &ClientError) -> bool {
     let unread = [code::NOT_EXECUTED, code::OUTCOME_UNKNOWN, code::OVERLOADED];
     matches!(error, ClientError::Refused(error) if !unread.contains(&error.code))

@@ -9,7 +9,7 @@ use shoal_worker::{Line, Lines};
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder as _;
 
-/// Buffers enough lines to keep both sides busy, and few enough for backpressure.
+/// Maximum lines in a buffer: enough to keep both sides busy, and few enough for backpressure.
 const LINES: usize = 256;
 const READ_BUFFER: usize = 64 << 10;
 
@@ -69,7 +69,7 @@ impl Outbox {
         (Self(sender), receiver)
     }
 
-    /// Waits while the client does not read.
+    /// Sends a message. Waits while the client does not read.
     pub(super) async fn send(&self, message: Bytes) -> Result<(), Closed> {
         self.0.send(on_one_line(message)).await.map_err(|_| Closed)
     }

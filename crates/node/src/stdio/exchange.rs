@@ -31,7 +31,7 @@ pub(super) struct Outgoing {
     pub(super) body: Bytes,
 }
 
-/// Dropping an answer closes its stream.
+/// The server's answer. Dropping it closes its stream.
 pub(super) type Reply = Response<ReplyBody>;
 
 pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, BodyError>>;
@@ -60,7 +60,7 @@ pub(super) trait Exchange: Send + Sync + 'static {
     }
 }
 
-/// An exchange that does not retry while the server is down, because the user waits.
+/// Sends each request once, without retries while the server is down, because the user waits.
 pub(super) struct Prompt {
     exchange: Arc<dyn Exchange>,
     reached: AtomicBool,
@@ -90,7 +90,7 @@ impl Exchange for Prompt {
     }
 }
 
-/// Retries for a while if that is safe and may help.
+/// Sends a request, and retries for a while if that is safe and may help.
 pub(super) async fn send_patiently(
     exchange: &dyn Exchange,
     request: Outgoing,
@@ -115,8 +115,8 @@ pub(super) async fn send_patiently(
     }
 }
 
-/// An MCP server's refusal with `Retry-After` means that nothing was executed; a proxy's page does
-/// not.
+/// Returns when to retry a refused request. An MCP server's refusal with `Retry-After` means that nothing was
+/// executed. A proxy's page does not mean this.
 fn retry_after(reply: &Reply) -> Option<Duration> {
     let kind = reply.headers().get(header::CONTENT_TYPE);
     let refused = matches!(

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Each request holds a connection to the server.
+/// Maximum requests in flight, because each holds a connection to the server.
 const MOST: usize = 1024;
 
 #[derive(Clone)]
@@ -45,7 +45,10 @@ impl InFlightRequests {
         }
     }
 
-    /// Fails with the error to answer if the id is in use, or too many requests are in flight.
+    /// Registers a request.
+    ///
+    /// # Errors
+    /// The error to send to the client: the id is in use, or too many requests are in flight.
     pub(super) fn begin(&self, id: &RequestId) -> Result<InFlightRequest, RpcError> {
         let mut all = self.all.lock();
         if all.known.contains_key(id) {
@@ -96,7 +99,7 @@ impl InFlightRequests {
         self.until(|all| !all.known.contains_key(id)).await;
     }
 
-    /// Waits up to `limit`. Returns how many requests are left.
+    /// Waits until no request is in flight, up to `limit`. Returns how many are left.
     pub(super) async fn wait(&self, limit: Duration) -> usize {
         let _ = timeout(limit, self.until(|all| all.known.is_empty())).await;
         self.all.lock().known.len()

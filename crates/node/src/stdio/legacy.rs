@@ -50,7 +50,8 @@ impl Legacy {
         self.session.is_open()
     }
 
-    /// Starts a request. Waits for `initialize`, because everything else needs its session.
+    /// Starts a request. Waits for the answer to `initialize` first, because everything else needs its
+    /// session.
     pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
         let in_flight = match self.in_flight.begin(&request.id) {
             Ok(in_flight) => in_flight,
@@ -82,7 +83,7 @@ impl Legacy {
         self.wire.begin(Arc::clone(self).carry(pending, text)).await;
     }
 
-    /// Posts a notification and waits until the server has it, to keep the order.
+    /// Posts a notification and waits until the server has received it, to keep the order.
     pub(super) async fn notify(self: &Arc<Self>, notification: &Notification, text: Bytes) {
         if notification.method == Method::Cancelled
             && let Some(id) = super::cancelled_request(notification)
@@ -135,7 +136,7 @@ impl Legacy {
     async fn carry(self: Arc<Self>, mut pending: Pending, text: Bytes) {
         let key = self.session.key();
         let mut sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
-        // The server lost the session, so it did not execute the request.
+        // A 404 means that the server lost the session, so it did not execute the request.
         let lost = matches!(&sent, Ok(reply) if reply.status() == StatusCode::NOT_FOUND);
         if lost && key.is_some() && self.reopen(key).await {
             sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
@@ -158,7 +159,7 @@ impl Legacy {
         let (head, body) = reply.into_parts();
         let error = match collect(body).await {
             Ok(text) => {
-                // Drop responses to other requests.
+                // Drops responses to requests of another POST.
                 if answers(&text).any(|id| pending.has(&id)) {
                     self.deliver(text.clone(), &mut pending).await;
                 }
@@ -173,7 +174,8 @@ impl Legacy {
         self.fail(&mut pending, &error).await;
     }
 
-    /// Passes messages on and marks the answered requests. Drops text that is not a message.
+    /// Passes the server's messages to the client and marks the answered requests. Drops text that is not a
+    /// message.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
         let Some(messages) = messages(&text) else {
             tracing::debug!("the server sent what is no message");
@@ -189,7 +191,7 @@ impl Legacy {
             }
         }
         self.wire.deliver(text).await;
-        // Mark last, because this can end the bridge.
+        // Marked last, because this can end the bridge.
         for response in responses {
             pending.answered(&response.id);
         }

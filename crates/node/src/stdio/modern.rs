@@ -36,7 +36,7 @@ impl Modern {
         })
     }
 
-    /// The requests in flight without subscriptions, which do not end by themselves.
+    /// Returns the requests in flight. Leaves out subscriptions, which do not end by themselves.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }
@@ -83,8 +83,8 @@ impl Modern {
         }
     }
 
-    /// If the server reports missing mirrored arguments, fetches the tools' schemas and sends the
-    /// request again.
+    /// Sends a request. If the server reports missing mirrored arguments, fetches the tools' schemas and
+    /// sends the request again.
     async fn answer_to(&self, request: &Request, text: Bytes) -> Result<Reply, RpcError> {
         let reply = self.send(request, text.clone()).await?;
         if reply.status().is_success() {
@@ -121,11 +121,11 @@ impl Modern {
             .map_err(|error| unanswered(&error))
     }
 
-    /// The headers that repeat parts of the body (Streamable HTTP, Request Metadata).
+    /// Builds the headers that repeat parts of the body (Streamable HTTP, Request Metadata).
     fn headers(&self, request: &Request) -> Result<HeaderMap, RpcError> {
         let meta = RequestMeta::of(request.params.as_ref());
         let version = meta.protocol_version;
-        // A request without a version is sent too, to get the server's own refusal.
+        // Sends a request without a version too, to get the server's own refusal.
         let version = version.as_deref().unwrap_or(Revision::LATEST.as_str());
         let mut headers = post_headers();
         headers.insert(MCP_PROTOCOL_VERSION, value(version)?);
@@ -187,7 +187,8 @@ impl Modern {
         })
     }
 
-    /// Whether this is the response. Remembers the schemas if it is a list of tools.
+    /// Returns whether the message is the response to the request. Remembers the schemas if it is a list of
+    /// tools.
     fn look_at(&self, request: &Request, message: &Message) -> bool {
         let Message::Response(response) = message else {
             return false;

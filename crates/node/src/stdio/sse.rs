@@ -20,7 +20,7 @@ impl Events {
         }
     }
 
-    /// The next event. Cancellation safe.
+    /// Returns the next event. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Result<SseEvent, BodyError>> {
         loop {
             match self.parser.next_event() {

@@ -1,4 +1,4 @@
-//! Shared by both eras: the connections to server and client, and background tasks.
+//! The parts that both eras share: the connections to server and client, and background tasks.
 
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ impl Wire {
         }
     }
 
-    /// Writes a message to the client. If the client stopped reading, the bridge ends elsewhere.
+    /// Writes a message to the client. Ignores a client that stopped reading, because the bridge then ends
+    /// elsewhere.
     pub(super) async fn deliver(&self, message: Bytes) {
         let _ = self.outbox.send(message).await;
     }
@@ -83,7 +84,7 @@ pub(super) fn unanswered(error: &SendError) -> RpcError {
     }
 }
 
-/// The error for a connection that broke before the answer.
+/// Builds the error for a connection that broke before the answer to `what`.
 pub(super) fn outcome_unknown(what: &str) -> RpcError {
     RpcError::new(
         code::OUTCOME_UNKNOWN,
@@ -97,7 +98,8 @@ pub(super) async fn refusal(reply: Reply) -> RpcError {
     refusal_of(status, body)
 }
 
-/// The error for an answer that is not MCP. A proxy that sent it may have forwarded the request.
+/// Builds the error for an answer that is not MCP. A proxy that sent the answer may have forwarded the
+/// request before.
 pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run: bool) -> RpcError {
     let what = match kind.and_then(|kind| kind.to_str().ok()) {
         _ if body.is_empty() => "nothing".to_owned(),
@@ -113,7 +115,7 @@ pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run:
     }
 }
 
-/// Whether clients can read the message: every MCP result must be an object.
+/// Returns whether clients can read the message: every MCP result must be an object.
 pub(super) fn is_readable(message: &Message) -> bool {
     match message {
         Message::Response(Response { outcome, .. }) => match outcome {
@@ -130,7 +132,7 @@ fn shown(value: &str) -> String {
     plain.take(SHOWN).collect()
 }
 
-/// Parses an error message whose id may be missing.
+/// Parses an error message of the server. Its id may be missing.
 fn own_error(body: Bytes) -> Option<RpcError> {
     RawJson::parse_text(body)
         .ok()
@@ -140,7 +142,7 @@ fn own_error(body: Bytes) -> Option<RpcError> {
         .map(|error| RpcError::from_json(&error))
 }
 
-/// The server's own error, or else one for the status.
+/// Returns the server's own error, or else an error for the HTTP status.
 pub(super) fn refusal_of(status: StatusCode, body: Bytes) -> RpcError {
     let own = own_error(body);
     let hint = match status {

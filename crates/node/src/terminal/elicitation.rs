@@ -19,7 +19,7 @@ pub(super) trait Person {
 
     fn tell(&mut self, line: &str);
 
-    /// Asks for a line; `None` at the end of the input.
+    /// Asks the user for a line. Returns `None` at the end of the input.
     fn ask(&mut self, question: &str) -> Option<String>;
 }
 
@@ -28,7 +28,7 @@ enum Unanswered {
     Declined,
 }
 
-/// Asks the open questions and returns the `ElicitResult`.
+/// Asks the user the questions that `answers` leaves open. Returns the `ElicitResult`.
 pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) -> Value {
     let answered = match params["mode"].as_str() {
         Some("url") => visit(params, person),
@@ -123,7 +123,7 @@ fn say(params: &Value, person: &mut dyn Person) {
     person.tell(&format!("The tool asks: {}", plain(message)));
 }
 
-/// Asks for consent, which the command line cannot give.
+/// Asks the user for consent, which the command line cannot give.
 fn agree(person: &mut dyn Person, question: &str) -> Result<(), Unanswered> {
     if !person.is_there() {
         person.tell("The tool asks for somebody to agree. Run this in a terminal.");

@@ -23,7 +23,7 @@ pub(crate) struct Family {
 
 struct Row {
     attack: String,
-    /// A status, then words that the answer contains.
+    /// The expected answer: a status, then words that the answer contains.
     expected: &'static str,
     got: String,
 }
@@ -142,7 +142,7 @@ impl Request {
         )
     }
 
-    /// A call that every known caller may make.
+    /// Builds a call that every known caller may make.
     pub(crate) fn echo() -> Self {
         Self::call("echo", json!({ "text": "hello" }))
     }
@@ -204,7 +204,7 @@ pub(crate) fn address(url: &str) -> &str {
 /// text.
 pub(crate) async fn raw(url: &str, bytes: &[u8]) -> String {
     let mut socket = TcpStream::connect(address(url)).await.unwrap();
-    // The server may close before it has read everything.
+    // Ignores an error, because the server may close before it has read everything.
     let _ = socket.write_all(bytes).await;
     said(&mut socket).await
 }

@@ -16,7 +16,7 @@ use crate::other_principals::legacy;
 use crate::process::{SOON, Server};
 
 const TOKEN: &str = "stolen";
-/// The longest promised time, including the WebSocket's grace period.
+/// The longest time after which a revoked token may still work, including the WebSocket's grace period.
 const PROMISED: Duration = Duration::from_secs(20);
 
 pub(crate) async fn family() -> Family {

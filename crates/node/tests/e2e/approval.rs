@@ -16,7 +16,7 @@ const RULES: &[(&str, &str)] = &[(
     r#"[{ name = "all", effect = "allow" }, { name = "ask", effect = "ask", tools = ["increment_counter"] }]"#,
 )];
 const TOOL: &str = "increment_counter";
-/// Ends with its question, and is called again with the answer.
+/// A tool whose first result is a question. The client calls it again with the answer.
 const ROUNDS: &str = "test_input_required_result_elicitation";
 
 async fn counted(server: &Server) -> u64 {
@@ -139,7 +139,7 @@ async fn a_modern_client_comes_back_with_the_answer() {
     };
     let done = ask(&calling(4, &with("accept"))).await;
     assert!(done["result"]["content"].is_array(), "{done}");
-    // The same state is the same call, which has run already.
+    // The same state means the same call, which has already run.
     let again = ask(&calling(5, &with("accept"))).await;
     assert_eq!(counted(&server).await, 1, "{again}");
 }

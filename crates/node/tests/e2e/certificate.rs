@@ -114,7 +114,7 @@ async fn a_bound_token_is_good_with_its_certificate_alone_in_both_eras() {
     let answer = send(&mine, in_session(&echo_legacy), &token).await;
     assert_eq!(text(&response(answer).await), "legacy");
 
-    // A thief of the token lacks the certificate's key.
+    // A thief of the token does not have the certificate's key.
     let other = issue(&authority);
     for thief in [client(&authority, Some(&other)), client(&authority, None)] {
         for request in [post_modern(&server.mcp, &echo), in_session(&echo_legacy)] {

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::process::{SOON, Server, shoal};
 
-/// More than the limit on open files.
+/// Number of clients, above the limit on open files.
 const CLIENTS: usize = 500;
 
 #[tokio::test]
@@ -42,13 +42,13 @@ async fn clients_leave_files_for_the_admin_port() {
     let address: SocketAddr = address.trim_end_matches("/mcp").parse().unwrap();
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
-        // Most connections stay in the operating system's queue.
+        // Most connections wait in the operating system's queue.
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(b"GET /mcp HTTP/1.1\r\n").await.unwrap();
         clients.push(client);
     }
     for path in ["livez", "readyz", "livez"] {
-        // A new connection for each probe, as supervisors do.
+        // Opens a new connection for each probe, as supervisors do.
         let client = reqwest::Client::builder().no_proxy().timeout(SOON);
         let answer = client
             .build()

@@ -78,7 +78,7 @@ async fn a_servers_extension_is_called_by_clients_of_both_eras() {
     ] {
         let setting = Setting::start(speaks).await;
         is_declared(&setting.server.mcp).await;
-        // Over stdio, and over HTTP behind another Shoal.
+        // Tested over stdio, and over HTTP behind another Shoal.
         let behind = Server::start(&[&setting.server.mcp]).await;
         for url in [&setting.server.mcp, &behind.mcp] {
             let [legacy, modern] = things(url).await;
@@ -161,7 +161,7 @@ async fn a_method_of_an_extension_never_runs_twice() {
     assert_eq!(lost["error"]["code"], 50_002, "{lost}");
     let lost = ask(&setting.server.mcp, "things/crash", json!({}), json!({})).await;
     let code = lost["error"]["code"].as_i64().unwrap();
-    // The retry may be refused while the process restarts.
+    // The server may refuse the retry while its process restarts.
     let ran = setting.lines().iter().filter(|it| *it == "crash").count();
     assert!(
         matches!((code, ran), (50_002, 2) | (50_300 | 50_301, 1)),
@@ -224,7 +224,8 @@ async fn of_several_pools_the_one_that_the_request_means_is_asked() {
             said["result"]["params"]["name"].clone(),
         )
     };
-    // Routed by the extension's name, a resource, a tool, or else to the first pool.
+    // Shoal routes a call by the extension's name, by a resource or by a tool, and otherwise to the first
+    // pool.
     assert_eq!(named("other/list", json!({})).await.0, "c");
     assert_eq!(
         named("things/list", json!({ "uri": "test://b" })).await.0,

@@ -59,7 +59,7 @@ impl Granting {
             .env("SHOAL_AUTH__ISSUERS", issuers)
             .env("SHOAL_AUTH__REQUIRED_SCOPES", "['mcp']")
             .env("SHOAL_SERVER__WEBSOCKET", "true")
-            // Answers "unknown" without delay.
+            // Answers "unknown" for unknown tools without delay.
             .env("SHOAL_CLUSTER__LEARNING", "0s")
             .env("SHOAL_POLICY__RULES", RULES);
         command
@@ -83,7 +83,7 @@ fn expect(listed: &Value, called: &Value, may: bool) {
     }
 }
 
-/// Each request to a session is judged by its own token.
+/// Checks that the token of each request decides, and not the token that opened the session.
 async fn expect_of_session(server: &Server, granting: &Granting) {
     let session = Session::open_as(&server.mcp, Some(&granting.weak)).await;
     let ask = async |token: &str, message: &Value| {
@@ -107,7 +107,7 @@ async fn expect_of_session(server: &Server, granting: &Granting) {
     }
 }
 
-/// Only the session's owner plans batches.
+/// Checks batches, which only the session's owner plans.
 async fn expect_of_batch(server: &Server, granting: &Granting) {
     let opened = post(&server.mcp, &initialize(0, "2025-03-26")).bearer_auth(&granting.weak);
     let session = opened.send().await.unwrap().headers()["mcp-session-id"].clone();

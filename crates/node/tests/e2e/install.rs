@@ -84,7 +84,7 @@ async fn a_place_that_cannot_be_written_is_named() {
 
 #[tokio::test]
 async fn readiness_is_an_exit_code() {
-    // The drain lasts until the test kills the process.
+    // The shutdown waits until the test kills the process.
     let delay = [("SHOAL_SHUTDOWN__BALANCER_DELAY", "1h")];
     let server = Server::start_with(&["--demo"], &delay).await;
     let question = ["status", "--ready", "--admin", &server.admin];
@@ -107,7 +107,7 @@ async fn readiness_is_an_exit_code() {
 
 #[tokio::test]
 async fn nobody_there_is_not_ready() {
-    // Whatever takes the port next is no admin port.
+    // If another program takes the port next, it is not an admin port.
     let free = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()

@@ -11,7 +11,7 @@ use crate::client::{
 use crate::command::output;
 use crate::process::{SOON, Server};
 
-/// Seconds; longer than any test.
+/// Seconds that a call takes, longer than any test.
 const ENDLESS: u32 = 600;
 
 fn task_call(id: u64, tool: &str, arguments: Value) -> Value {
@@ -226,7 +226,7 @@ async fn rules_hold_for_a_task_as_for_any_call() {
     let denied = task_call(1, "echo", json!({ "text": "a" }));
     let denied = session.ask(&denied).await;
     assert_eq!(denied["error"]["code"], -32602, "{denied}");
-    // A client that cannot ask for approval.
+    // This client cannot ask a person for approval.
     let task = begin(&session, &job(2, 1, 1)).await;
     let refused = about(&session, "tasks/result", &task).await;
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
@@ -284,7 +284,7 @@ async fn a_tool_asks_on_the_stream_that_waits_for_its_result() {
     drop(broken);
     let mut asked = wait(&session, &task).await;
     assert_eq!(asked.message().await, question);
-    // Only a client that declared elicitation is asked, even for its own task.
+    // Shoal asks only a client that declared elicitation, even about its own task.
     let other = Session::open(&server.mcp).await;
     let mut unasked = wait(&other, &task).await;
     let confirm = json!({ "action": "accept", "content": { "confirm": true } });
@@ -345,7 +345,7 @@ async fn a_backend_that_is_called_again_with_the_answers_asks_as_well() {
         let done = asked.message().await;
         assert!(text(&done).contains(said), "{done}");
     }
-    // The tool gets an error for undeclared capabilities.
+    // If the client did not declare the capability, the tool gets an error.
     let unable = Session::open(&server.mcp).await;
     let table = json!({ "restaurant": "Seaside" });
     let task = begin(&unable, &task_call(2, "book_table", table)).await;

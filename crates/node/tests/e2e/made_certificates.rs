@@ -72,7 +72,7 @@ async fn unusable_certificates_are_made_again() {
     let certificate = fs::read(nodes("tls.crt")).unwrap();
     let others = fs::read(pool.join("tls.key")).unwrap();
     let cases: [(&str, &[u8], &str); 5] = [
-        // The state after a run that was killed between two files.
+        // The files after a run that was killed between two of them.
         (
             "tls.key",
             &others,
@@ -136,7 +136,7 @@ async fn a_missing_authority_is_not_made_anew_beside_its_certificates() {
     assert_eq!(content(directory.path()), before);
 }
 
-/// An authority is replaced in two steps: everyone trusts the new one before it issues.
+/// An authority is replaced in two steps: first everyone trusts the new one, then it issues certificates.
 #[tokio::test]
 async fn trusted_authorities_stay_in_the_bundle() {
     let (old, new) = (TempDir::new().unwrap(), TempDir::new().unwrap());

@@ -32,7 +32,7 @@ impl AtTerminal {
             .stdout(Stdio::from(pty.slave.try_clone().unwrap()))
             .stderr(Stdio::from(pty.slave));
         let child = command.spawn().unwrap();
-        // The command keeps the terminal open.
+        // Dropped here, because the command has the terminal open too.
         drop(command);
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut terminal, written) = (File::from(pty.master), shown.clone());
@@ -68,7 +68,7 @@ impl AtTerminal {
 
 fn serve(words: &[&str]) -> Command {
     let mut command = shoal(&[&ADDRESSES[..], words].concat());
-    // Avoids warnings about this machine's variables.
+    // Cleared, because variables of this machine could cause warnings.
     command.env_clear();
     command.envs(["PATH", "HOME"].map(|name| (name, std::env::var_os(name).unwrap_or_default())));
     command

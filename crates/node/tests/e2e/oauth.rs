@@ -61,7 +61,7 @@ async fn a_client_finds_its_way_from_the_first_refusal() {
     for request in [
         post(&server.mcp, &initialize(0, "2025-11-25")),
         post_modern(&server.mcp, &echo()),
-        // The request's `Host` header does not appear in the metadata.
+        // The metadata does not contain the request's `Host` header.
         post_modern(&server.mcp, &echo()).header("host", "localhost:1"),
     ] {
         let answer = request.send().await.unwrap();
@@ -102,7 +102,7 @@ async fn a_client_finds_its_way_from_the_first_refusal() {
     assert!(!log.contains(&token) && !log.contains(token.rsplit_once('.').unwrap().1));
 }
 
-/// Cognito's access tokens have no audience, so the client id binds them.
+/// Cognito's access tokens have no audience, so Shoal checks the client id instead.
 #[tokio::test]
 async fn an_issuer_of_a_kind_is_configured_by_its_name_and_the_log_tells_each_claim_that_is_wrong()
 {

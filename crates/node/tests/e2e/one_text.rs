@@ -35,7 +35,7 @@ const NUMBERS: [&str; 8] = [
     "1.0",
     "1E+2",
 ];
-/// Parameters of `pay` that two readers could take for two calls.
+/// Parameters of `pay` that two readers could take for different calls.
 const AMBIGUOUS: [&str; 9] = [
     r#""name":"pay","arguments":{"amount":1,"amount":1000}"#,
     r#""name":"pay","arguments":{"amount":1,"\u0061mount":1000}"#,
@@ -99,7 +99,7 @@ impl Setting {
         read(&self.trail).iter().filter(has).count()
     }
 
-    /// Pays in both eras after an approval that shows `shown`; the tool gets `sent`.
+    /// Calls `pay` in both eras with an approval. The person must see `shown`, and the tool must get `sent`.
     async fn pay(&self, session: &Session, arguments: &str, shown: &str, sent: &str) {
         let named = format!(r#""name":"pay","arguments":{arguments}"#);
         let post = session.post(&json!({})).body(call(&format!("{{{named}}}")));
@@ -161,7 +161,7 @@ async fn a_number_is_the_same_for_everybody_who_reads_it() {
     let trail = std::fs::read_to_string(&setting.trail).unwrap();
     assert!(!trail.contains('\u{2028}'));
     for number in NUMBERS {
-        // One legacy call, and one modern call in two requests.
+        // The legacy era needs one call, and the modern era two requests.
         let arguments = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
         assert!(setting.recorded(&arguments) >= 2, "{number}: {trail}");
     }
@@ -183,7 +183,7 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
             .body(call(&format!("{{{members}}}")));
         let legacy = response(legacy.send().await.unwrap()).await;
         let modern = setting.modern(members).await;
-        // An approval of one of the two calls.
+        // A retry that approves one of the two calls.
         let retry = format!(r#"{members},{yes},"requestState":"{state}""#);
         let retry = setting.modern(&retry).await;
         for refused in [legacy, modern, retry] {
@@ -196,7 +196,7 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
     );
     assert_eq!(setting.modern(&twice).await["error"]["code"], -32602);
     assert!(setting.calls().is_empty());
-    // The state is still unused.
+    // The state still works, because it is unused.
     let paid = format!(r#""name":"pay","arguments":{{"amount":1}},{yes},"requestState":"{state}""#);
     let paid = setting.modern(&paid).await;
     assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
@@ -224,7 +224,7 @@ async fn arguments_that_differ_as_those_of_common_clients_are_one_text_too() {
     let session = Session::open_with(&setting.server.mcp, elicitation.clone()).await;
     let shown = "\"amount\": 9007199254740993,\n  \"tags\": [\n    \"a\"\n  ]\n}";
     setting.pay(&session, READABLE, shown, MEANT).await;
-    // Arguments that still would not match stay unchanged.
+    // Arguments that would not match even after coercion stay unchanged.
     setting.pay(&session, HABITS, "n8n", HABITS).await;
     setting.stop().await;
     assert!(setting.recorded(MEANT) >= 2);

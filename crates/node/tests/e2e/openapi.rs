@@ -72,7 +72,7 @@ async fn operations_are_tools_for_clients_of_both_eras() {
         .await;
     assert_eq!(missing["result"]["isError"], true);
     assert!(text(&missing).starts_with("404 Not Found"), "{missing}");
-    // Shoal checks the arguments first.
+    // Shoal checks the arguments before it calls the service.
     let refused = session
         .ask(&call(6, "createPet", json!({ "name": 7 })))
         .await;
@@ -272,7 +272,7 @@ async fn a_long_list_and_tools_in_less_detail_are_told_with_what_helps() {
     let each = tools.iter().map(|tool| tool["tokens"].as_u64().unwrap());
     assert_eq!(stats["tokens"].as_u64(), Some(each.sum()));
 
-    // Its description alone has 500 characters.
+    // The description of this tool alone has 500 characters.
     let cut = printed(words(&format!("tools --cut --admin {}", server.admin))).await;
     let last =
         "many  op100: its inputSchema is listed with short descriptions and without examples";

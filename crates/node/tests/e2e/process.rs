@@ -13,10 +13,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 pub(crate) const SHARED: (&str, &str) = ("SHOAL_POOLS__STDIO__BACKEND__STDIO__ISOLATION", "shared");
-/// Longer than anything here takes on a busy machine.
+/// A time limit that is longer than any step takes on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// Removes variables that could configure the binary.
+/// Builds a command of the binary, without variables that could configure it.
 pub(crate) fn shoal(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
     command.args(arguments).kill_on_drop(true);
@@ -31,9 +31,9 @@ pub(crate) fn shoal(arguments: &[&str]) -> Command {
 }
 
 pub(crate) struct Server {
-    /// Empty without an edge.
+    /// The URL of the MCP endpoint. Empty without an edge.
     pub(crate) mcp: String,
-    /// Empty without a cluster listener.
+    /// The address of the cluster listener. Empty without one.
     pub(crate) cluster: String,
     pub(crate) admin: String,
     child: Child,
@@ -225,7 +225,7 @@ impl Bridge {
         self.write(message.to_string()).await;
     }
 
-    /// `None` at the end of the output.
+    /// Returns the next message. `None` at the end of the output.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = timeout(SOON, self.output.next_line()).await;
         let line = line.unwrap_or_else(|_| panic!("no message: {}", self.log.text()));

@@ -48,7 +48,7 @@ async fn send(request: RequestBuilder) -> Response {
     timeout(SOON, request.send()).await.unwrap().unwrap()
 }
 
-/// Whether a request passes. Also checks the documented error.
+/// Returns whether a request passes the quota. Checks the documented error if it does not.
 async fn passes(request: RequestBuilder, quota: &str) -> bool {
     let answer = send(request).await;
     if answer.status() == 200 {
@@ -168,7 +168,7 @@ async fn an_address_is_counted_before_its_token_is_looked_at() {
     for token in ["another guess", "alice's token"] {
         assert!(!passes(echo().bearer_auth(token), "doors").await, "{token}");
     }
-    // Counts by address, whatever the request claims about its client.
+    // The quota counts by address, whatever the request says about its client.
     let opening = post(&server.mcp, &request(1, "ping", json!({})));
     let elsewhere = opening.header("x-forwarded-for", "192.0.2.1");
     assert!(!passes(elsewhere, "doors").await);

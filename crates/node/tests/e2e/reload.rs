@@ -68,7 +68,7 @@ async fn pools_come_change_and_go_and_no_client_notices() {
         until(async || seen.call("other_variable", "FORM").await == "three").await;
     })
     .await;
-    // The notification of the first change arrived before.
+    // The notification of the first change has arrived before this one.
     let told = stream.message().await;
     assert_eq!(told["method"], "notifications/tools/list_changed");
     assert_eq!(seen.call("same_process", "").await, pid);
@@ -98,7 +98,7 @@ async fn a_call_that_runs_ends_as_it_began() {
     let changed = fixture("slow", "env = { FORM = 'two' }");
     config.write(&[fixture("same", ""), changed].concat());
     server.signal(Signal::SIGHUP);
-    // The former process is idle.
+    // The former process has no more calls.
     until(async || server.log().contains("has taken over")).await;
     let new = seen.call("slow_process", "").await;
     assert_ne!(new, old);
@@ -114,7 +114,7 @@ async fn a_call_that_runs_ends_as_it_began() {
     server.wait_for_readiness(200).await;
     std::fs::write(&second, "").unwrap();
     assert_eq!(text(&asked.await.unwrap()), new);
-    // The pool's processes and worker are gone.
+    // Both processes and the worker of the pool are gone.
     for process in [old, new] {
         until(async || !Path::new(&format!("/proc/{process}")).exists()).await;
     }
@@ -171,7 +171,7 @@ async fn a_file_that_cannot_be_used_changes_nothing() {
     let said = refused().await.as_str().unwrap().to_owned();
     assert!(said.contains("pools.same.backend.stdio"), "{said}");
     assert_eq!(server.log().matches("stays as it was").count(), 1);
-    // As the start would report it.
+    // `shoal config check` reports the problem like the start.
     let mut check = shoal(&["config", "check", "--config", config.path()]);
     let output = check.output().await.unwrap();
     assert!(String::from_utf8(output.stderr).unwrap().contains(&said));
@@ -216,7 +216,7 @@ async fn a_pool_goes_on_until_its_new_form_is_ready_also_when_the_process_ends_b
     until(async || waiting().await.as_array().unwrap().len() == 1).await;
     assert_eq!(seen.call("same_process", "").await, pid);
     assert_eq!(server.readiness().await.0, 200);
-    // The change in between is given up.
+    // Shoal gives up the change in between.
     config.write(&fixture("same", ""));
     server.signal(Signal::SIGHUP);
     until(async || waiting().await == json!([])).await;
@@ -242,7 +242,7 @@ async fn a_watched_file_needs_no_signal() {
     seen.offers("two_shout", true).await;
 }
 
-/// Opening the pipe would block, and later files would not be read.
+/// Opening the pipe would block, and Shoal would not read later files.
 #[tokio::test]
 async fn a_pipe_in_the_files_place_is_refused_and_the_file_after_it_is_read() {
     let watch = "[reload]\nwatch = true\nwatch_every = '20ms'\n";

@@ -31,7 +31,7 @@ async fn a_legacy_client_is_bridged() {
     bridge.of_method("notifications/tools/list_changed").await;
     bridge.close();
     assert_eq!(bridge.end().await.0, 0);
-    // The session was deleted and did not just expire.
+    // The bridge deleted the session, which did not just expire.
     let status = reqwest::get(format!("{}/status", server.admin))
         .await
         .unwrap();

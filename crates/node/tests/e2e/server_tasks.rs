@@ -99,7 +99,7 @@ async fn a_client_with_tasks_gets_one_of_shoals() {
     for era in ["legacy", "modern"] {
         let setting = Setting::start(era).await;
         let url = &setting.server.mcp;
-        // 2025-11-25: at once, if the tool's listing allows tasks.
+        // In 2025-11-25, the call becomes a task at once, if the tool's listing allows tasks.
         if era == "legacy" {
             let session = Session::open(url).await;
             let mut job = call(1, "job", json!({}));
@@ -110,7 +110,7 @@ async fn a_client_with_tasks_gets_one_of_shoals() {
             let asked = request(2, "tasks/result", json!({ "taskId": id }));
             assert_eq!(text(&session.ask(&asked).await), r#"["done", null]"#);
         }
-        // 2026-07-28: once the call takes long.
+        // In 2026-07-28, the call becomes a task once it takes long.
         let mut job = modern_call(3, "job", json!({ "wait": true }));
         let tasks = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
         job["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = tasks.clone();

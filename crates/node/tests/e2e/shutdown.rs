@@ -11,7 +11,7 @@ use crate::process::Server;
 
 #[tokio::test]
 async fn an_open_stream_is_told_when_to_come_back() {
-    // Waiting for these would keep the process from ending.
+    // The shutdown must not wait for these clients.
     let patient = [
         ("SHOAL_SHUTDOWN__STREAMS", "1h"),
         ("SHOAL_SHUTDOWN__CALLS", "1h"),
@@ -56,7 +56,7 @@ async fn running_calls_are_answered_first() {
     server.signal(Signal::SIGTERM);
     server.wait_for_readiness(503).await;
     assert_eq!(server.readiness().await.1["status"], "draining");
-    // Calls are accepted in the first half of `shutdown.calls`.
+    // The node accepts calls in the first half of `shutdown.calls`.
     let echo = session
         .ask(&call(3, "echo", json!({ "text": "late" })))
         .await;
@@ -136,7 +136,7 @@ async fn balancers_get_their_time() {
     assert_eq!(server.exit_code().await, 130);
 }
 
-/// Calls `long_job` with and without a session; each handle yields its answer.
+/// Calls `long_job` with and without a session. Returns a handle of each call, which waits for its answer.
 fn in_both_eras(server: &Server, session: &Session, job: Value) -> [JoinHandle<Value>; 2] {
     let legacy = tokio::spawn({
         let (session, call) = (session.clone(), call(1, "long_job", job.clone()));

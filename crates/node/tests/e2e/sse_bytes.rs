@@ -14,7 +14,7 @@ struct Event {
     data: Option<String>,
 }
 
-/// Reads a stream as the Java SDK does: fields other than `event`, `id`, `data` are errors.
+/// Reads a stream as strictly as the Java SDK, where fields other than `event`, `id` and `data` are errors.
 fn strict(stream: &str) -> Vec<Event> {
     let mut events = vec![Event::default()];
     for line in stream.lines() {
@@ -63,7 +63,7 @@ fn dechunked(mut chunks: &str) -> String {
     }
 }
 
-/// Reports progress, so that the answer is a stream.
+/// Makes the tool report progress, so that the answer is a stream.
 fn job(mut call: Value) -> Value {
     call["params"]["_meta"]["progressToken"] = json!("job");
     call

@@ -12,7 +12,7 @@ use crate::command::{Output, output};
 use crate::process::{SOON, Server, shoal};
 use crate::terminal::at_a_terminal;
 
-/// Longer than any test.
+/// Arguments of a job that takes longer than any test.
 const ENDLESS: &str = r#"{"steps":600,"interval_ms":1000}"#;
 
 async fn hurried(pool: &str) -> Server {

@@ -28,7 +28,7 @@ impl Collector {
         (collector, url)
     }
 
-    /// Whether a request to `path` contains this text; protobuf keeps texts readable.
+    /// Returns whether a request to `path` contains this text. Protobuf keeps texts readable.
     pub(crate) fn has(&self, path: &str, text: &str) -> bool {
         let all = self.0.lock().unwrap();
         all.iter().any(|(to, body)| {

@@ -17,7 +17,7 @@ pub(crate) struct Ended {
     pub(crate) code: i32,
 }
 
-/// Runs a command at a terminal. Each question that ends in a key gets the key's value, in order.
+/// Runs a command at a terminal. Types the value of a key when a question ends in that key, in order.
 pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> Ended {
     let pty = openpty(None, None).unwrap();
     let mut command = shoal(words);
@@ -26,7 +26,7 @@ pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> E
         .stderr(Stdio::from(pty.slave))
         .stdout(Stdio::piped());
     let child = command.spawn().unwrap();
-    // The command keeps the terminal open.
+    // Dropped here, because the command has the terminal open too.
     drop(command);
     let mut terminal = File::from(pty.master);
     let mut keyboard = terminal.try_clone().unwrap();
@@ -174,7 +174,7 @@ async fn a_token_is_made_where_none_is_given_and_shown_with_its_hash() {
     assert!(blank.stderr.contains("no token"), "{}", blank.stderr);
 }
 
-/// Name, title, description, error and answer with terminal commands.
+/// The server puts terminal commands into name, title, description, error and answer.
 #[tokio::test]
 async fn nothing_that_a_server_says_is_obeyed_by_the_terminal() {
     let hostile = r#"

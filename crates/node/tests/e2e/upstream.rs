@@ -41,8 +41,8 @@ async fn a_server_is_put_behind_by_its_url() {
     assert_eq!(text(&response(answer).await), "modern");
 }
 
-/// Makes concurrent calls of a repeatable tool while `crash` hits its server. Each call gets its
-/// answer in its session.
+/// Calls a repeatable tool concurrently while `crash` hits its server. Each call must be answered in its
+/// session.
 async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
     let sessions = [
         Session::open(&server.mcp).await,
@@ -71,7 +71,7 @@ async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        // A hundred calls, and the growing pauses before restarts.
+        // Enough time for a hundred calls, and for the growing pauses before restarts.
         tokio::time::timeout(SOON * 3, wait)
             .await
             .expect("calls are answered");
@@ -136,8 +136,7 @@ async fn one_of_several_servers_may_go_away() {
     );
 }
 
-/// Two servers behind one with the settings `more`, and a call that waits for the returned file at
-/// one of them.
+/// Two servers behind a Shoal with the settings `more`. One of them runs a call that waits for a file.
 struct Pair {
     servers: [Server; 2],
     processes: Vec<String>,

@@ -62,7 +62,7 @@ impl Client {
         })
     }
 
-    /// Resumes the session after the last event.
+    /// Connects again and resumes the session after the last event.
     async fn resumed(self, server: &Server) -> Self {
         let (session, last) = (&self.session, &self.last);
         let mut protocols = format!("mcp.resume, mcp.session.{session}");
@@ -258,7 +258,7 @@ async fn who_does_not_read_is_given_up_and_goes_on_where_it_was() {
         }
         assert_eq!(text(&message).len(), large.len());
     }
-    // Requests may have been lost with the connection, but not answers.
+    // Requests may have been lost with the connection, but answers may not.
     answered.remove(&99);
     assert!(
         !answered.is_empty() && answered.is_subset(&sent),

@@ -8,10 +8,10 @@ use tokio::time::timeout;
 use crate::command::output;
 use crate::process::shoal;
 
-/// Some checks take many seconds.
+/// A time limit for checks, some of which take many seconds.
 const LONG: Duration = Duration::from_secs(180);
 
-/// Shoal's own worker with the demo tools.
+/// The command of Shoal's own worker with the demo tools.
 const OWN: [&str; 9] = [
     "serve",
     "--roles",

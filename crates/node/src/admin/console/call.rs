@@ -34,13 +34,13 @@ pub struct OperatorEdge {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ToolCall {
     arguments: RawJson,
-    /// The answers to the tool's questions, and their state.
+    /// The operator's answers to the tool's questions, and the state that the tool sent with them.
     input_responses: Option<RawJson>,
     request_state: Option<String>,
 }
 
 impl OperatorEdge {
-    /// An edge behind `router` that serves MCP at `path`.
+    /// Calls tools at the edge behind `router`, which serves MCP at `path`.
     pub fn new(router: Router, path: &str) -> Self {
         Self {
             router,
@@ -48,7 +48,7 @@ impl OperatorEdge {
         }
     }
 
-    /// Calls the tool `name`, which a node describes as `known`.
+    /// Calls the tool `name`. `known` is a node's description of the tool.
     pub(super) async fn call(
         &self,
         name: &str,

@@ -37,7 +37,7 @@ impl ClientEndpoint {
         }
     }
 
-    /// `host` is the name under which the operator's browser reached this process.
+    /// Describes the endpoint to the operator's browser, which reached this process under the name `host`.
     fn shown(&self, host: Option<&str>) -> Shown {
         let url = self.url.as_deref().map(|url| reachable(url, host));
         let credential = match self.mode {

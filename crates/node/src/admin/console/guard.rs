@@ -15,17 +15,18 @@ use super::super::refuse;
 use super::API;
 use crate::config::{Operator, OperatorRole, Secret};
 
-/// The header that changes require, because forms and pages of other origins cannot send it.
+/// The header that every change requires. Forms and pages of other origins cannot send it.
 pub(super) const ACTION: HeaderName = HeaderName::from_static("x-shoal-console");
 
-/// The page inserts clients' text as text; this policy also keeps scripts in it from running.
+/// The page's content security policy. The page inserts clients' text as text, and this policy also stops
+/// scripts in it.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 );
 
 pub(super) struct Guard {
-    /// Keyed by hashes, so that the time of a lookup reveals nothing about the tokens.
+    /// Operators by the hash of their token, so that the time of a lookup reveals nothing about the tokens.
     operators: HashMap<TokenHash, By>,
     on_this_machine: bool,
 }
@@ -79,7 +80,7 @@ impl Guard {
     }
 }
 
-/// Records an operator's action in the audit trail. `by` is `None` for unknown users.
+/// Records an operator's action in the audit trail. `by` is `None` if the user is unknown.
 fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
     audit::record(Kind::Admin, |event| {
         event

@@ -2,7 +2,7 @@
 
 use super::{Fault, Framing};
 
-/// The result must not depend on the size of the pieces.
+/// Reads a text in pieces of many sizes. The result must not depend on the size.
 #[track_caller]
 fn read(text: &str) -> (Option<(u64, Fault)>, bool) {
     let bytes = text.as_bytes();

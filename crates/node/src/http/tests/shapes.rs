@@ -182,7 +182,7 @@ async fn each_shape_has_one_reading() {
     }
 }
 
-/// Raw frames, because client libraries send valid ones only.
+/// Builds a raw frame, because client libraries send only valid ones.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = length[1..].to_vec();
@@ -192,7 +192,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A client that keeps opening and resetting streams is cut off.
+/// The server cuts off a client that keeps opening and resetting streams.
 #[tokio::test]
 async fn streams_that_are_reset_at_once_end_their_connection() {
     let (address, _server) = serve();

@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use super::{SOON, limits};
 use crate::http::{Bound, HttpLimits, HttpServer};
 
-/// More than both sockets buffer.
+/// Bytes of an answer that is longer than what both sockets buffer.
 const LONG: usize = 32 << 20;
-/// More than these tests' windows, but less than `streams::SHORT`.
+/// Bytes of an answer that exceeds these tests' windows, but not `streams::SHORT`.
 const SHORT: usize = 4 << 10;
 
 #[derive(Clone, Default)]
@@ -194,7 +194,7 @@ async fn a_short_answer_without_a_window_is_given_up() {
     let stalled = ask(&mut client, "/short").await;
     held.released().await;
     drop(stalled);
-    // The stream has ended in the protocol, so only the connection can end it.
+    // In the protocol, the stream has ended, so only the connection can be closed.
     drop(client);
     let _ = timeout(SOON, connection).await.unwrap();
 }

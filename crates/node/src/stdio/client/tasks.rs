@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Client, ClientError, GOODBYE, as_error, object};
 
-/// Polls a subscribed task too, because notifications can be lost.
+/// How often to poll a task even if it is subscribed, because notifications can be lost.
 const ASKED_ANYWAY: Duration = Duration::from_secs(30);
 /// The shortest and the longest poll interval, whatever the server asks for.
 const POLLED: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
@@ -30,7 +30,7 @@ pub(crate) enum Followed {
 }
 
 impl Tasks {
-    /// The subscription's response means that it has ended.
+    /// Notes a response. The response to the subscription means that the subscription has ended.
     pub(super) fn response(&mut self, id: &Value) {
         if self.listening.is_some_and(|listening| *id == listening) {
             self.listening = None;
@@ -61,7 +61,8 @@ impl Client {
         self.about_task("tasks/cancel", id).await.map(drop)
     }
 
-    /// Follows a task to its end, and answers its questions. Only its requests have a time limit.
+    /// Follows a task to its end, and answers its questions. Each request has a time limit, but the task has
+    /// none.
     pub(crate) async fn follow(&mut self, id: &str) -> Result<Followed, ClientError> {
         let mut task = self.about_task("tasks/get", id).await?;
         let (mut status, mut answered) = (Value::Null, HashSet::new());
@@ -93,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Answers the task's questions; `false` if the client cannot.
+    /// Answers the task's questions. Returns `false` if the client cannot answer them.
     async fn answer_task(
         &mut self,
         id: &str,
@@ -116,7 +117,7 @@ impl Client {
         Ok(true)
     }
 
-    /// Waits for a notification; `None` when it is time to poll.
+    /// Waits for a notification. Returns `None` when it is time to poll.
     async fn news(&mut self, poll_interval: &Value) -> Option<Value> {
         if self.tasks.listening.is_none() && self.tasks.told.is_none() {
             let interval = poll_interval.as_u64().unwrap_or(POLL_INTERVAL_MS);
@@ -126,7 +127,7 @@ impl Client {
         timeout(ASKED_ANYWAY, self.told()).await.ok().flatten()
     }
 
-    /// Waits for the subscription's notification; `None` when the subscription has ended.
+    /// Waits for the subscription's notification. Returns `None` when the subscription has ended.
     async fn told(&mut self) -> Option<Value> {
         loop {
             if let Some(task) = self.tasks.told.take() {

@@ -12,7 +12,7 @@ use reqwest::{Client, Url};
 use super::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Servers and balancers close idle connections later than this.
+/// How long idle connections stay in the pool. Servers and balancers close them later than this.
 const POOL_IDLE: Duration = Duration::from_secs(15);
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 
@@ -44,12 +44,12 @@ impl RemoteExchange {
             .connect_timeout(CONNECT_TIMEOUT)
             .pool_idle_timeout(POOL_IDLE)
             .tcp_keepalive(TCP_KEEP_ALIVE)
-            // A proxy that compresses may delay events.
+            // A proxy that compresses answers may delay events.
             .default_headers(HeaderMap::from_iter([(
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
             )]))
-            // A redirect could carry the token elsewhere.
+            // Follows no redirect, because it could carry the token elsewhere.
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(InvalidUrl::Client)?;
@@ -113,7 +113,7 @@ impl Exchange for RemoteExchange {
     }
 }
 
-/// Adds the causes, which reqwest's own text omits.
+/// Writes an error with its causes, which reqwest's own text omits.
 fn whole_story(error: &reqwest::Error) -> String {
     let mut story = error.to_string();
     let mut cause = error.source();

@@ -12,7 +12,7 @@ use super::super::sse::Events;
 use super::super::wire::{outcome_unknown, refusal};
 use super::{Legacy, Pending};
 
-/// The pause before a retry, unless the server names one.
+/// The pause before a retry if the server names none.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How long to retry a stream that cannot be resumed.
@@ -33,7 +33,8 @@ impl Default for Cursor {
 }
 
 impl Legacy {
-    /// Passes the stream's messages on. Reads it to its end, so that the connection can be reused.
+    /// Passes a stream's messages to the client. Reads the stream to its end, so that the connection can be
+    /// reused.
     pub(super) async fn follow(&self, mut events: Events, mut pending: Pending) {
         let mut cursor = Cursor::default();
         loop {

@@ -13,8 +13,8 @@ use super::follow::{Cursor, LONGEST_PAUSE, RETRY, may_pass};
 use super::{Legacy, Pending};
 
 impl Legacy {
-    /// Listens until the session ends or the server refuses the stream. Boxed, because reopening
-    /// listens again.
+    /// Reads the standalone stream until the session ends or the server refuses the stream. Boxed, because
+    /// reopening a session listens again.
     pub(super) fn listen(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(self.keep_listening())
     }
@@ -23,7 +23,7 @@ impl Legacy {
         let key = self.session.key();
         let mut cursor = Cursor::default();
         let mut backoff = Backoff::new(RETRY * 2, LONGEST_PAUSE);
-        // A newer session has its own listener.
+        // Ends with the session, because a newer session has its own listener.
         while self.session.key() == key {
             let opened = self
                 .wire
@@ -43,7 +43,7 @@ impl Legacy {
                         return;
                     }
                     status if may_pass(status) => failed = true,
-                    // The history is gone, so listen from now on.
+                    // The server no longer has the events after this id, so the stream continues from now.
                     _ if cursor.id.take().is_some() => {
                         tracing::warn!("some messages of the server may have been missed");
                     }

@@ -15,11 +15,11 @@ use super::super::wire::post_headers;
 use super::Legacy;
 
 impl Legacy {
-    /// Replaces the session `lost`. Returns whether there is a new one.
+    /// Opens a new session in place of `lost`. Returns whether there is a new one.
     pub(super) async fn reopen(self: &Arc<Self>, lost: Option<HeaderValue>) -> bool {
         let _one_at_a_time = self.reopening.lock().await;
         if self.session.key() != lost {
-            // Another task has reopened it.
+            // Another task has reopened the session.
             return true;
         }
         let Some((opening, initialized, changes)) = self.session.script() else {
@@ -37,13 +37,14 @@ impl Legacy {
             self.wire.begin(Arc::clone(self).listen()).await;
         }
         for change in changes {
-            // The client has their responses.
+            // Drops the response, because the client already has it.
             self.hand_over(change).await;
         }
         true
     }
 
-    /// Sends `initialize`. Returns the new session's id, if the server gives one.
+    /// Sends `initialize` again. Returns the new session's id if the server gives one, or `None` if the
+    /// server refuses.
     async fn initialize_again(&self, opening: Bytes) -> Option<Option<HeaderValue>> {
         let outgoing = Outgoing {
             method: HttpMethod::POST,

@@ -17,7 +17,7 @@ struct SessionReplay {
     version: Option<HeaderValue>,
     opening: Option<(RequestId, Bytes)>,
     initialized: bool,
-    /// The newest request of each kind: `logging/setLevel`, subscriptions.
+    /// The newest request of each kind that changes the session: `logging/setLevel` and subscriptions.
     changes: Vec<(String, Bytes)>,
 }
 
@@ -27,7 +27,7 @@ impl Session {
         known.id.is_some() || known.version.is_some()
     }
 
-    /// The session's id; `None` for servers without sessions.
+    /// Returns the session's id, or `None` for a server without sessions.
     pub(super) fn key(&self) -> Option<HeaderValue> {
         self.0.lock().id.clone()
     }
@@ -90,12 +90,12 @@ impl Session {
         }
     }
 
-    /// Marks the client as initialized. Returns whether that is new.
+    /// Marks the client as initialized. Returns whether it was not before.
     pub(super) fn note_initialized(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().initialized, true)
     }
 
-    /// The messages that reopen the session, and whether the client is initialized.
+    /// Returns the messages that reopen the session, and whether the client is initialized.
     pub(super) fn script(&self) -> Option<(Bytes, bool, Vec<Bytes>)> {
         let known = self.0.lock();
         let (_, opening) = known.opening.clone()?;

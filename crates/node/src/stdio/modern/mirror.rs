@@ -56,7 +56,7 @@ impl Mirror {
 fn mirrored(tool: &RawJson) -> Option<(String, ParamHeaders)> {
     let tool = RawObject::of(tool)?;
     let schema: Value = tool.get("inputSchema")?.read().ok()?;
-    // The server refuses tools with invalid annotations.
+    // The server itself refuses calls of tools with invalid annotations.
     let headers = ParamHeaders::of_schema(&schema).unwrap_or_default();
     Some((tool.get("name")?.string()?, headers))
 }
@@ -84,7 +84,7 @@ impl ListPage {
         }
     }
 
-    /// The next page's parameters; `None` after the last page.
+    /// Returns the parameters for the next page, or `None` after the last page.
     pub(super) fn params(&self) -> Option<RawJson> {
         if !self.more {
             return None;

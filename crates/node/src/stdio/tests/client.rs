@@ -49,7 +49,7 @@ fn code(connected: Result<Client, ClientError>) -> i64 {
     }
 }
 
-/// The server's answer to `notifications/initialized`.
+/// Returns the server's answer to `notifications/initialized`.
 fn opened() -> Act {
     let headers = &[("mcp-session-id", "first")];
     let result = json!({ "protocolVersion": "2025-11-25" });

@@ -120,7 +120,7 @@ async fn a_lost_session_is_opened_again() {
         "params": { "level": "error" } });
     let mut client = Client::opened([
         answered(5, json!({})),
-        // The call, the messages that reopen the session, the call again.
+        // The server gets the call, the messages that reopen the session, and the call again.
         refused(404, -32600),
         welcome("second"),
         accepted(),
@@ -282,7 +282,7 @@ async fn a_message_that_is_too_long_is_refused_under_its_own_id() {
         (&told["id"], &told["error"]["code"]),
         (&json!(5), &json!(-32600))
     );
-    // The message's id cannot be found.
+    // The bridge cannot find the message's id.
     client.send_too_long(&json!([long]), 1000).await;
     assert_eq!(client.next().await["id"], json!(null));
 }

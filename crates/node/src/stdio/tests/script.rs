@@ -19,10 +19,10 @@ use super::super::exchange::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 pub(super) enum Act {
     Refuse,
-    /// The connection breaks after the request.
+    /// The connection breaks after the server has read the request.
     Break,
     Json(u16, &'static [(&'static str, &'static str)], Value),
-    /// A stream with these frames.
+    /// The server answers with a stream of these frames.
     Stream(Vec<&'static str>, End),
 }
 
@@ -55,7 +55,7 @@ impl Exchange for Arc<Script> {
         let standalone = request.method == Method::GET && act.is_none();
         self.seen.lock().push(request);
         match act {
-            // A silent stream, if the script has none.
+            // If the script has no standalone stream, the server opens a silent one.
             None if standalone => Ok(stream(Vec::new(), End::Open)),
             None => Ok(reply(202, &[], Vec::new(), End::Clean)),
             Some(Act::Refuse) => Err(SendError::NotSent("refused".to_owned())),
@@ -201,7 +201,7 @@ pub(super) fn initialize() -> Value {
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {} })
 }
 
-/// The answer to `initialize`.
+/// Returns the answer to `initialize`.
 pub(super) fn welcome(session: &'static str) -> Act {
     let headers: &'static [_] = match session {
         "first" => &[("mcp-session-id", "first")],

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use crate::print::plain;
 
-/// A member of `requestedSchema.properties`.
+/// A field of a form, from `requestedSchema.properties`.
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
     pub(super) schema: &'a Value,
@@ -33,10 +33,10 @@ impl Field<'_> {
         plain(&text)
     }
 
-    /// Parses an answer; `None` leaves the field out.
+    /// Parses an answer to the field. Returns `None` if the answer leaves the field out.
     ///
     /// # Errors
-    /// Why the line is no valid value.
+    /// Why the line is not a valid value.
     pub(super) fn read(&self, line: &str) -> Result<Option<Value>, String> {
         if line.is_empty() {
             return match self.schema.get("default") {
@@ -84,7 +84,7 @@ impl Field<'_> {
         let values = schema["enum"].as_array().into_iter().flatten();
         let plain = values.enumerate().map(|(at, value)| Choice {
             value,
-            // Titles of 2025-06-18.
+            // Clients of 2025-06-18 know titles by this name.
             title: schema["enumNames"][at]
                 .as_str()
                 .map_or_else(|| word(value), str::to_owned),

@@ -1,4 +1,4 @@
-//! Calls of both eras, all the time.
+//! Calls tools of both eras all the time.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::setting::until;
 use crate::client::{Session, call, modern_call, post_modern, response, text};
 
-/// Calls tools from several places at once, in the sessions that they began in and without one, while something is done.
-/// Each call has its answer.
+/// Runs `act` while several tasks call tools, both without a session and in sessions that they opened before.
+/// Each call must be answered.
 pub(super) async fn under_load(url: &str, tools: &[&str], act: impl AsyncFnOnce()) {
     let session = Session::open(url).await;
     let (over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));

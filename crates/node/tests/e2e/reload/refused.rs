@@ -14,7 +14,7 @@ async fn no_client_notices_a_reload_that_is_refused_at_its_rules() {
     let config = ConfigFile::new("");
     let rules = config.beside("rules.toml");
     std::fs::write(&rules, ALLOW).unwrap();
-    // The file with the rules is read with the configuration alone.
+    // The rules' file is read only together with the configuration.
     let policy = format!(
         "[policy]\nfile = '{}'\nreread = '1h'\n",
         rules.to_str().unwrap()

@@ -8,7 +8,7 @@ use super::load::under_load;
 use super::setting::{ConfigFile, Seen, fixture, until};
 use crate::client::{Session, call, modern_call, post_modern, response, text};
 
-/// Calls in each era; more than run at once.
+/// Calls in each era, more than can run at once.
 const EACH: u64 = 4;
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn calls_of_a_removed_pool_end_well_those_too_that_wait_for_a_place() {
             server.signal(Signal::SIGHUP);
             seen.offers("slow_shout", false).await;
             assert_eq!(seen.refusal("slow_shout").await, -32602);
-            // A new pool with the same name is independent.
+            // A new pool of the same name does not depend on the removed one.
             config.write(&[&*same, &*slow].concat());
             server.signal(Signal::SIGHUP);
             seen.offers("slow_shout", true).await;

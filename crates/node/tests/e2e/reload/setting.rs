@@ -47,7 +47,7 @@ impl ConfigFile {
     }
 }
 
-/// A pool of the fixture with its name as prefix; `more` is for its server.
+/// Writes a pool of the fixture, whose name is also its prefix. `more` are settings of its server.
 pub(crate) fn fixture(name: &str, more: &str) -> String {
     let more = match more {
         "" => String::new(),

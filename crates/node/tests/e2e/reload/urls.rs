@@ -51,7 +51,7 @@ async fn servers_behind_urls_come_and_go_and_no_client_notices() {
                 until(async || server.is_in_use().await == now.contains(&at)).await;
             }
         }
-        // Removed servers may go.
+        // Stops the removed servers, which the pool no longer needs.
         for mut gone in servers.drain(..3) {
             gone.server.signal(Signal::SIGKILL);
             gone.server.exit_code().await;
