@@ -90,7 +90,7 @@ fn report(document: &str, list: Option<&String>) -> std::io::Result<Value> {
     }))
 }
 
-/// The most memory that the process has had, in MB; 0 where the system does not say it.
+/// Returns the most memory that the process has had, in MB. 0 if the system does not tell it.
 fn most_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let most = status
@@ -169,10 +169,10 @@ fn refused_by_models(schema: &Value) -> Option<String> {
     None
 }
 
-/// Keywords whose values are no schemas.
+/// Keywords whose values are not schemas.
 const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
 
-/// Names of properties that Claude's API refuses, at any depth.
+/// Finds names of properties that Claude's API refuses, at any depth.
 fn illegal_keys(schema: &Value) -> Vec<&str> {
     let mut found = Vec::new();
     let mut open = vec![schema];

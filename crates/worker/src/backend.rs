@@ -18,22 +18,23 @@ use tokio_util::sync::CancellationToken;
 /// results.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// The backend's readiness and catalog, whose `generations` grow with each change. In-process
-    /// code may announce changes that its lists do not show; an MCP server's announcement counts
+    /// Returns the backend's readiness and catalog. The catalog's `generations` grow with each change.
+    /// In-process code may announce changes that its lists do not show. An MCP server's announcement counts
     /// only if a list changed.
     fn state(&self) -> watch::Receiver<BackendState>;
 
-    /// Updates of subscribed resources. A receiver that lags must assume that all of them changed.
+    /// Returns a receiver of updates of subscribed resources. A receiver that lags must assume that all of
+    /// them changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// The owners whose lists differ from the catalog. The backend answers their list methods, or
-    /// everyone's if the catalog says so, with all pages in one result.
+    /// Returns the owners whose lists differ from the catalog. The backend answers list methods of these
+    /// owners with all pages in one result. If the catalog says so, it answers everyone's.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
 
-    /// Runs one call to its end. The runtime drops the future some time after
-    /// [`CallContext::cancelled`] fires. Errors become outcomes that say whether the tool ran.
+    /// Runs one call to its end. The runtime drops the future some time after [`CallContext::cancelled`]
+    /// fires. Converts errors to outcomes that say whether the tool ran.
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome;
 
     /// Starts reporting updates of a resource. Idempotent.
@@ -42,36 +43,36 @@ pub trait Backend: Send + Sync + 'static {
     /// Stops reporting updates of a resource.
     async fn unsubscribe(&self, uri: &str);
 
-    /// Restarts of the process or connection that runs the tools.
+    /// Counts the restarts of the process or connection that runs the tools.
     fn restarts(&self) -> u64 {
         0
     }
 
-    /// The last stderr lines of a failed server. They may hold secrets: for logs and the operator's
-    /// terminal only.
+    /// Returns the last stderr lines of a failed server. They may hold secrets, so show them only in logs and
+    /// at the operator's terminal.
     fn last_words(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The transport label for metrics.
+    /// Returns the transport label for metrics.
     fn transport(&self) -> Transport {
         Transport::Pipe
     }
 
-    /// Whether the session has a running process or connection of its own.
+    /// Returns whether the backend keeps a process or connection for this session alone.
     fn has_session(&self, _session: &SessionId) -> bool {
         false
     }
 
-    /// The number of legacy sessions for which [`has_session`](Self::has_session) holds.
+    /// Counts the legacy sessions for which [`has_session`](Self::has_session) holds.
     fn sessions(&self) -> usize {
         0
     }
 
-    /// Releases what the backend holds for a legacy session.
+    /// Releases everything that the backend keeps for a legacy session.
     async fn end_session(&self, _session: &SessionId) {}
 
-    /// Ends everything the backend runs, in bounded time.
+    /// Ends all processes and connections of the backend, in bounded time.
     async fn shutdown(&self);
 }
 
@@ -85,7 +86,7 @@ pub struct BackendState {
 }
 
 impl BackendState {
-    /// The prefix of `detail` when a backend cannot start and a retry alone will not help.
+    /// The prefix of `detail` if the backend cannot start and a retry alone will not help.
     pub const CANNOT_START: &str = "cannot start: ";
 }
 
@@ -140,8 +141,8 @@ impl CallContext {
         self.line.notify_now(method, params)
     }
 
-    /// Waits for `ready` before the call begins. Meanwhile the call has no actor, counts as queued,
-    /// and is shed after the queue limit.
+    /// Waits for `ready` before the call begins. Meanwhile the call has no actor and counts as queued. If
+    /// `ready` takes longer than the queue limit, the call is refused.
     ///
     /// # Errors
     /// The error of `ready`; or the call waited too long or has ended.
@@ -165,13 +166,13 @@ impl CallContext {
         self.line.notify(method, params).await;
     }
 
-    /// Sends a request to the client and waits for its answer until the call's deadline. Fails at
-    /// once if the client lacks the capability.
+    /// Sends a request to the client, and waits until the call's deadline for the answer. Fails at once if
+    /// the client lacks the capability.
     pub async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome {
         self.line.ask(method, params).await
     }
 
-    /// The caller's session state, which refuses every access if the caller has no session.
+    /// Returns the caller's session state. It refuses every access if the caller has no session.
     pub fn session_state(&self) -> SessionState {
         SessionState::new(Arc::clone(&self.line) as _)
     }
@@ -182,7 +183,7 @@ impl CallContext {
         self.line.close_stream(retry).await;
     }
 
-    /// Fires when the call is cancelled or its deadline passes.
+    /// Returns the token that fires when the call is cancelled or its deadline passes.
     pub fn cancelled(&self) -> &CancellationToken {
         self.line.cancelled()
     }

@@ -50,24 +50,24 @@ mod tools;
 pub use self::config::{HttpConfig, HttpIsolation};
 
 const AWAY: &str = "the server cannot be reached";
-/// Most sessions that a server may forget during one call.
+/// Maximum sessions that a server may forget during one call. Then the call fails.
 const FORGOTTEN: usize = 2;
 
 /// A backend for an existing MCP server of either era, reached by URL.
 ///
 /// # Sessions
-/// A legacy server gets a session for each Shoal session or principal and each set of forwarded
-/// headers, which may be credentials. If the server forgets a session, the backend opens a new one
-/// and resends the refused call.
+/// A legacy server gets a session for each Shoal session or principal and each set of forwarded headers,
+/// which may be credentials. If the server forgets a session, the backend opens a new one and resends the
+/// refused call.
 ///
 /// # Questions to clients
-/// A question on a call's stream goes to that call. Other questions go to the newest call, if the
-/// connection belongs to one Shoal session.
+/// A question on a call's stream goes to that call. Other questions go to the newest call, if the connection
+/// belongs to one Shoal session.
 ///
 /// # Outcomes
-/// A call whose answer breaks off and cannot be resumed ends as `OutcomeUnknown`, and so does a
-/// lost call that another server can repeat. An unsent call waits for its server if there is no
-/// other one; otherwise it ends as `NotExecuted`.
+/// A call whose answer breaks off and cannot be resumed ends as `OutcomeUnknown`. So does a lost call that
+/// another server can repeat. An unsent call waits for its server if there is no other server; otherwise the
+/// call ends as `NotExecuted`.
 pub struct HttpBackend {
     server: Server,
     endpoint: Arc<Endpoint>,
@@ -179,7 +179,7 @@ impl HttpBackend {
         CallOutcome::Result(listed.to_json())
     }
 
-    /// Runs a call once. The flag says whether the server had forgotten the session.
+    /// Runs a call once. The returned flag tells whether the server had forgotten the session.
     async fn run_once(
         &self,
         call: &Call,
@@ -216,8 +216,8 @@ impl HttpBackend {
     fn owner(&self, call: &Call) -> SessionOwner {
         let principal = SessionOwner::principal_of(&call.caller);
         if self.server.launcher.era() == Some(Era::Modern) {
-            // A modern server has no sessions, and if it refuses Shoal's credentials, the caller
-            // has its own connection.
+            // A modern server has no sessions. If it refuses Shoal's credentials, each caller has its own
+            // connection.
             return principal;
         }
         match (&self.isolation, &call.caller.session) {

@@ -66,17 +66,16 @@ const BACKLOG: usize = 1024;
 
 /// A worker: one pool's share of one process.
 ///
-/// * A call runs even without a reader. One reader at a time reads its events from a bounded
-///   buffer; a later reader takes over, with the control of the call. The events of a reader that
-///   is too slow end without `Finished`; it may attach again.
-/// * The worker keeps a finished call for [`PoolConfig::result_retention`] or until its end is
-///   acknowledged. It drops a repeatable call once its end is read, if the call sent only its end
-///   or was lost.
-/// * The worker remembers ids of journaled calls that ran or were refused for
-///   [`PoolConfig::call_memory`]. It refuses calls that may have run here with `OutcomeUnknown`, by
-///   ledger numbers instead of clocks.
-/// * A deadline or cancellation ends the call at once. The tool keeps its place until it stops, or
-///   is dropped after [`PoolConfig::cancel_grace`].
+/// * A call runs even without a reader. One reader at a time reads its events from a bounded buffer; a later
+///   reader takes over, with the control of the call. The events of a reader that is too slow end without
+///   `Finished`; this reader may attach again.
+/// * The worker keeps a finished call for [`PoolConfig::result_retention`] or until its end is acknowledged.
+///   It drops a repeatable call once its end is read, if the call sent only its end or was lost.
+/// * The worker remembers ids of journaled calls that ran or were refused for [`PoolConfig::call_memory`]. It
+///   refuses calls that may have run here with `OutcomeUnknown`. It decides by ledger numbers instead of
+///   clocks.
+/// * A deadline or cancellation ends the call at once. The tool keeps its place until it stops, or is dropped
+///   after [`PoolConfig::cancel_grace`].
 /// * The backend and limits can [change](Self::change); the worker keeps its id and calls.
 pub struct WorkerRuntime {
     id: WorkerId,
@@ -125,7 +124,7 @@ impl WorkerRuntime {
     fn announce(&self, form: &Arc<Form>) {
         let next = announcement_of(&self.id, &self.pool, &form.state.borrow());
         gauges::name(&next);
-        // The lock is held so that a former form cannot announce after its successor.
+        // Held so that a former form cannot announce after its successor.
         let forms = self.forms.read();
         let is_current = Arc::ptr_eq(forms.current(), form);
         self.announcement.send_if_modified(|announced| {
@@ -137,7 +136,7 @@ impl WorkerRuntime {
         });
     }
 
-    /// The last lines that a failed server wrote to stderr.
+    /// Returns the last lines that a failed server wrote to stderr.
     pub fn last_words(&self) -> Vec<String> {
         self.forms.read().current().backend.last_words()
     }
@@ -147,8 +146,7 @@ impl WorkerRuntime {
     }
 
     fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
-        // The fence is checked first, because a former session owner must not take the call from
-        // its successor.
+        // Checked first, because a former session owner must not take the call from its successor.
         self.fences.hear(&call.caller, call.epoch)?;
         let form = self.forms.read().enter(call.caller.session.as_ref());
         self.make_room(&form, &call);
@@ -182,8 +180,8 @@ impl WorkerRuntime {
         })
     }
 
-    /// Displaces a queued call if the pool is full. Runs before the call enters the ledger, because
-    /// a refusal is final and the displaced call leaves the same ledger.
+    /// Removes a queued call if the pool is full, to make room for `call`. Runs before `call` enters the
+    /// ledger, because a refusal is final and the removed call leaves the same ledger.
     fn make_room(&self, form: &Form, call: &Call) {
         let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
         if form.admission.are_full() && is_new() && self.refusal(form, call).is_none() {
@@ -254,7 +252,7 @@ impl WorkerRuntime {
             CallFailure::Overloaded { .. } => ShedReason::QueueFull,
             CallFailure::NotExecuted { .. } if self.is_draining() => ShedReason::Draining,
             CallFailure::NotExecuted { .. } => ShedReason::NoWorker,
-            // The call was counted at its first admission.
+            // The metric counted this call at its first admission.
             _ => return,
         };
         metrics().workers.refused(&self.pool, reason);
@@ -324,7 +322,7 @@ impl Worker for WorkerRuntime {
         record.adopt(attach.epoch)?;
         let number = match attach.reader {
             None => record.attach(attach.after),
-            // A replaced reader's number reads no events.
+            // If another reader has replaced this one, its number 0 reads no events.
             Some(reader) => record.reattach(reader, attach.after).unwrap_or(0),
         };
         if number > 0 {
@@ -339,7 +337,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        // The URI is recorded first, so that a backend which replaces this one subscribes too.
+        // Recorded first, so that a backend which replaces the present one subscribes too.
         let is_new = self.subscribed.lock().insert(uri.to_owned());
         let current = Arc::clone(self.forms.read().current());
         let subscribed = current.backend.subscribe(uri).await;
@@ -356,8 +354,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn end_session(&self, session: &SessionId) {
-        // The fence comes first, so that every call of this and earlier owners is stopped or
-        // refused.
+        // Set first, so that every call of this and earlier owners is stopped or refused.
         self.fences.end(session);
         for call in self.ledger.open() {
             if call.caller.session.as_ref() == Some(session) {
@@ -372,7 +369,7 @@ impl Worker for WorkerRuntime {
 impl WorkerHere for WorkerRuntime {
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
         let begun = self.begin(call, FirstTurn::Here)?;
-        // This caller has the end, and a repeatable call has no other reader.
+        // The result goes to this caller at once. A repeatable call has no other reader.
         if let Some(outcome) = begun.record.ended().filter(|_| begun.is_new) {
             begun.record.deliver();
             return Ok(RunningCall::ended(outcome, Some(self.id.clone())));

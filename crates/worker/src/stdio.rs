@@ -72,7 +72,7 @@ pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
     pool: Arc<ProcessPool>,
-    /// Processes of a legacy server that were opened in the modern era.
+    /// Processes of a legacy server that Shoal opened in the modern era.
     modern: Arc<ProcessPool>,
     sessions: Option<Arc<Sessions>>,
 }
@@ -115,14 +115,14 @@ impl StdioBackend {
         let can_answer = can(ClientCapability::Sampling)
             || can(ClientCapability::ElicitationForm)
             || can(ClientCapability::ElicitationUrl);
-        // Roots of an owned process belong to no single call.
+        // The roots of a process with an owner belong to no single call.
         let asks_for_roots = config.share_roots && config.isolation == Isolation::Shared;
         call.method.may_require_input()
             && (config.may_ask && can_answer || asks_for_roots && can(ClientCapability::Roots))
     }
 
-    /// Runs a call, and places it again if its process ended before reading it. The pauses of
-    /// `crashes` limit the repetitions.
+    /// Runs a call. Runs it again if its process ended before reading it. The pauses of `crashes` limit the
+    /// repetitions.
     async fn run_in(
         &self,
         pool: &Arc<ProcessPool>,
@@ -172,7 +172,8 @@ impl StdioBackend {
         }
     }
 
-    /// Waits until a process that did not read a call stops taking others.
+    /// Waits until a process that ended before it read a call takes no further calls, so that the call can go
+    /// on elsewhere.
     async fn may_go_on(
         &self,
         process: &Connection,
@@ -197,7 +198,7 @@ impl StdioBackend {
         } = &*call.caller;
         let is_legacy = self.server.launcher.era() == Some(Era::Legacy);
         Some(match session {
-            // Only the modern side runs a session's calls outside of its own process.
+            // Only the modern side runs a session's calls outside of the session's own process.
             Some(_) if is_legacy => return None,
             Some(session) if *principal == Principal::anonymous() => {
                 ListOwner::Session(session.clone())

@@ -93,7 +93,7 @@ pub enum HttpIsolation {
 }
 
 impl HttpConfig {
-    /// One server with default settings.
+    /// Creates the settings of one server, with defaults.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -101,7 +101,7 @@ impl HttpConfig {
         }
     }
 
-    /// The URLs of the servers.
+    /// Lists the URLs of the servers.
     ///
     /// # Errors
     /// Describes the faulty settings.
@@ -141,13 +141,13 @@ impl HttpConfig {
         }
     }
 
-    /// The settings that all transports share.
+    /// Returns the settings that all transports share.
     pub(super) fn settings(&self, alone: bool) -> Settings {
         Settings {
             era: self.era,
-            // Questions arrive on their call's stream, so the connection may ask. Roots are
-            // declared only if sessions are not shared, because servers keep one client's roots.
-            // The sessions use this connection's lists, so it declares what they do.
+            // Questions arrive on their call's stream, so the shared connection may ask. It declares roots
+            // only if sessions are not shared, because servers keep one client's roots. The sessions use this
+            // connection's lists, so it declares the same capabilities.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

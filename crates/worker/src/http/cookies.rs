@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use reqwest::Url;
 
-/// The limit for all cookies, because servers limit the size of headers.
+/// Maximum bytes of all cookies, because servers limit the size of headers.
 const MOST_BYTES: usize = 4096;
 
 /// The cookies that the server set on this connection, kept until it ends.
@@ -40,7 +40,7 @@ impl Cookies {
         if own.is_empty() {
             return;
         }
-        // The operator's cookies come first and may hold non-ASCII bytes.
+        // The operator's cookies come first. They may hold bytes that are not ASCII.
         let given = headers.get(header::COOKIE).map(HeaderValue::as_bytes);
         let own = own.iter().map(String::as_bytes);
         let all: Vec<&[u8]> = given.into_iter().chain(own).collect();

@@ -59,7 +59,7 @@ impl Endpoint {
             let all = self.http.headers(client, sent.caller).await;
             let mut all = all.map_err(Unanswered::NoToken)?;
             let token = all.get(header::AUTHORIZATION).cloned();
-            // Protocol headers override the operator's.
+            // The protocol's headers override the operator's.
             for (name, value) in &sent.headers {
                 all.insert(name, value.clone());
             }

@@ -18,7 +18,7 @@ use crate::http_client::{Unanswered, beginning_of};
 use crate::upstream::{Origin, OutgoingRequest, Readable, RequestOutcome, readable};
 
 const MAX_DEPTH: usize = 128;
-/// How long to read on after the answer: a connection is reusable only after its stream ends.
+/// How long to read on after the answer. A connection can be reused only after its stream has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const ACCEPTED: usize = 4096;
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
@@ -30,7 +30,7 @@ enum Followed {
 }
 
 impl Channel {
-    /// Sends a request and finishes it, unless the caller stopped waiting.
+    /// Sends a request and follows its answer, unless the caller stopped waiting.
     pub(super) async fn exchange(
         self: Arc<Self>,
         text: Bytes,
@@ -175,8 +175,8 @@ impl Channel {
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
-                        // This connection broke, unlike a stream that its server ends to be polled
-                        // again.
+                        // Doubts the server, because the connection broke. A server that wants to be polled
+                        // ends its stream properly.
                         self.presence.reachability.doubt();
                         why = format!("the stream of its answer: {broken}");
                         break;
@@ -193,7 +193,7 @@ impl Channel {
         }
     }
 
-    /// Waits until this server is away and another one can repeat the request.
+    /// Waits until this server is away and another server can repeat the request.
     async fn better_elsewhere(&self, id: u64) {
         self.presence.reachability.left_to_others().await;
         if !self.link.pending.may_be_repeated(id) {
@@ -245,7 +245,7 @@ impl Channel {
                 Ok(answer) if may_pass(answer.status()) => {}
                 Ok(answer) => {
                     let status = answer.status();
-                    // The refusal may end the session, but does not tell what the call did.
+                    // The refusal may tell that the session has ended, but not what the call did.
                     drop(self.refused(answer, None, None).await);
                     return Err(lost(&format!("{why}, and it is not resumed ({status})")));
                 }
@@ -259,7 +259,7 @@ impl Channel {
     }
 }
 
-/// Reads a server's error without an id, which concerns the posted request.
+/// Reads a server's error without an id, which belongs to the posted request.
 fn error_of_nothing(answer: &Bytes) -> Option<RpcError> {
     match Body::from_server(answer, MAX_DEPTH).ok()? {
         Body::Single(Message::Response(Response {

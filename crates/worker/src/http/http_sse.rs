@@ -37,7 +37,8 @@ impl Channel {
         nothing_there.contains(&refusal) && self.messages.get().is_none()
     }
 
-    /// Whether the server answers the POST of `initialize` with its HTTP+SSE stream.
+    /// Returns whether the event is an `endpoint` event, with which an HTTP+SSE server answers the POST of
+    /// `initialize`.
     pub(super) fn is_endpoint(&self, event: &SseEvent) -> bool {
         event.name.as_deref() == Some(ENDPOINT) && self.messages.get().is_none()
     }
@@ -93,7 +94,7 @@ impl Channel {
         Err("its stream has no `endpoint`")
     }
 
-    /// Reads the stream to its end. Unanswered calls may have run.
+    /// Reads the stream to its end. Calls that are unanswered then may have run.
     async fn read(self: Arc<Self>, mut events: Events) {
         let reading = async {
             loop {

@@ -14,7 +14,7 @@ use super::exchange::may_pass;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::upstream::{Line, Origin, STABLE};
 
-/// How long the handshake waits for the stream, so that later reads of lists miss no change.
+/// How long the handshake waits until this stream is open, so that later reads of lists miss no change.
 const SOON: Duration = Duration::from_millis(200);
 
 impl Channel {
@@ -30,7 +30,7 @@ impl Channel {
                 () = channel.stopping.cancelled() => {}
             }
         });
-        // The sender is dropped if the server has no such stream.
+        // The server's refusal drops the sender, which ends the wait.
         let _ = timeout(SOON, is_open).await;
     }
 
@@ -46,13 +46,13 @@ impl Channel {
                 Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
                     match opened.take() {
                         Some(opened) => drop(opened.send(())),
-                        // Announcements may have been lost in between.
+                        // The server may have announced changes while the stream was closed.
                         None if cursor.id.is_none() => self.link.lists_may_have_changed(),
                         None => {}
                     }
                     let events = Events::of(answer, config.message_bytes, Duration::ZERO);
                     let began = Instant::now();
-                    // A server without the stream may end it instead of refusing it.
+                    // A server that does not support the stream may end it instead of refusing it.
                     if self.hear(events, &mut cursor).await || began.elapsed() >= STABLE {
                         backoff.reset();
                     }
@@ -85,7 +85,7 @@ impl Channel {
         }
     }
 
-    /// Reads the stream to its end. Returns whether any event came.
+    /// Reads the stream to its end. Returns whether an event came.
     async fn hear(&self, mut events: Events, cursor: &mut Cursor) -> bool {
         let mut heard = false;
         while let Some(Ok(mut event)) = events.next().await {

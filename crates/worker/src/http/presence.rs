@@ -20,7 +20,7 @@ pub(super) struct Presence {
 #[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
-    /// Whether the server is reachable but accepts only callers' credentials.
+    /// Whether the server is reachable but accepts only callers' own credentials.
     refuses: bool,
     why: String,
 }
@@ -53,7 +53,7 @@ impl Presence {
         self.lead().map(Way::Lead)
     }
 
-    /// Checks the server periodically, and at once after a doubt.
+    /// Checks the server periodically, and at once when something suggests that it is away.
     async fn watch(
         self: Arc<Self>,
         connection: std::sync::Weak<Connection>,
@@ -115,7 +115,7 @@ impl Lead for Arc<Presence> {
             lead.refuses = false;
             lead.connection.take()
         };
-        // Running calls keep the former connection until they end.
+        // Drops only this reference: running calls keep the former connection until they end.
         drop(before);
         deserted
     }
@@ -131,7 +131,7 @@ impl Lead for Arc<Presence> {
         Box::pin(self.reachability.ask_again(self.interval))
     }
 
-    /// Waits forever, because the lead connection is retried soon anyway.
+    /// Does not hurry a retry, because the lead connection is retried soon anyway.
     fn wanted(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

@@ -33,7 +33,7 @@ impl Events {
         }
     }
 
-    /// The next event; `None` at the end of the stream. Cancellation safe.
+    /// Returns the next event, or `None` at the end of the stream. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Result<SseEvent, Broken>> {
         loop {
             match self.parser.next_event() {

@@ -9,11 +9,10 @@ use tokio::time::Instant;
 use super::token_endpoint::{NoToken, Token};
 
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Tokens are replaced this long before they expire, so that requests under way still arrive in
-/// time.
+/// How long before its expiry a token is replaced, so that requests under way still arrive in time.
 const BEFORE_ITS_END: Duration = Duration::from_secs(10);
 
-/// A token, or the reason why there is none. The fetching task holds the lock. Times use the
+/// A token, or the reason why there is none. The task that fetches the token holds the lock. Times use the
 /// monotonic clock and start before the request for the token.
 #[derive(Default)]
 pub(super) struct CachedToken(Mutex<Option<Held>>);

@@ -56,7 +56,7 @@ impl ClientCredentials {
         })
     }
 
-    /// The `Authorization` header; `None` until a 401 names the authorization server.
+    /// Returns the `Authorization` header, or `None` until a 401 names the authorization server.
     pub(super) async fn authorization(
         &self,
         client: &Client,
@@ -68,7 +68,7 @@ impl ClientCredentials {
         token.await.map(Some)
     }
 
-    /// Replaces a token that got a 401. Returns whether there is another one to try.
+    /// Replaces a token that got a 401. Returns whether there is another token to try.
     pub(super) async fn renew(
         &self,
         client: &Client,
@@ -87,7 +87,7 @@ impl ClientCredentials {
         self.token.renew(refused, fetch).await.map(|_| true)
     }
 
-    /// Records that a freshly requested token got a 401.
+    /// Records that a new token got a 401 too, so that Shoal requests no further token for a while.
     pub(super) fn was_futile(&self) {
         *self.futile_until.lock() = Some(Instant::now() + FUTILE);
     }
@@ -108,7 +108,7 @@ impl ClientCredentials {
         })
     }
 
-    /// Finds the token source, again after a 401, because servers change their authorization
+    /// Finds the token source. Searches again after a 401, because servers change their authorization
     /// servers.
     async fn source(
         &self,
@@ -184,7 +184,7 @@ impl ClientCredentials {
         ask(request.body(form(&members)), Asked { hidden, refusal }).await
     }
 
-    /// The audience of an assertion: the issuer if known, as newer authorization servers require.
+    /// Returns the audience of an assertion: the issuer if known, as newer authorization servers require.
     fn audience<'a>(&'a self, source: &'a TokenSource) -> &'a str {
         match (&source.issuer, self.config.issuer.as_str()) {
             (Some(issuer), _) => issuer,

@@ -28,7 +28,7 @@ pub(crate) struct HttpClientConfig {
     pub(crate) token_timeout: Duration,
 }
 
-/// Builds the client's part of a backend's settings. A macro, because the settings are flat: serde
+/// Builds the HTTP client's settings from a backend's settings. A macro, because the settings are flat: serde
 /// cannot refuse unknown fields around a flattened struct.
 macro_rules! client_of {
     ($settings:expr) => {
@@ -160,7 +160,7 @@ impl HttpClientConfig {
     }
 
     pub(crate) fn wanted(&self) -> Vec<Arc<str>> {
-        // `check` has validated them.
+        // `check` has validated the headers, so they parse.
         let mut wanted = headers::forwarded(&self.forward).unwrap_or_default();
         if self.exchange().is_some() {
             wanted.push(AUTHORIZATION.into());
@@ -169,7 +169,7 @@ impl HttpClientConfig {
     }
 }
 
-/// The URLs of one or several equal servers, from two alternative settings.
+/// Returns the URLs of one or several equal servers, from two alternative settings.
 ///
 /// # Errors
 /// Describes the faulty settings.

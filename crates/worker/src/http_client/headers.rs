@@ -40,7 +40,8 @@ const OWN: [&str; 17] = [
 pub(super) struct Headers {
     fixed: HeaderMap,
     file: Option<PathBuf>,
-    /// The lock is held while the file is read, so that no request goes without its headers.
+    /// The headers from the file. The lock is held while the file is read, so that no request goes without
+    /// its headers.
     read: Mutex<Read>,
 }
 
@@ -90,7 +91,7 @@ impl Headers {
         })
     }
 
-    /// The present headers. An unusable file keeps its former headers.
+    /// Returns the present headers. If the file is unusable, returns the headers that it had before.
     pub(super) async fn current(&self) -> HeaderMap {
         let mut headers = self.fixed.clone();
         let Some(file) = &self.file else {
@@ -108,14 +109,14 @@ impl Headers {
                 }
                 Err(reason) => Some(reason),
             };
-            // An error is logged once, not at each check.
+            // Logs an error once, not at each check.
             if let Some(reason) = &failed
                 && read.failed != failed
             {
                 tracing::error!(target: "shoal::http", file = %file.display(), reason, "the headers cannot be read; the former ones stay");
             }
             read.failed = failed;
-            // The time is set last, because a cancelled request may not have read the file.
+            // Set last, because a request that is cancelled earlier may not have read the file.
             read.looked = Some(now);
         }
         headers.extend(read.headers.clone());

@@ -20,7 +20,7 @@ const UNTOLD: Duration = Duration::from_secs(60);
 const REFUSED: Duration = Duration::from_secs(10);
 const AWAY: Duration = Duration::from_secs(1);
 
-/// The reason why there is no token; contains no tokens.
+/// Why there is no token. Contains no tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoToken {
     Refused(String),
@@ -34,7 +34,7 @@ pub(super) struct Token {
 }
 
 pub(super) struct Asked<'a> {
-    /// Secrets and their replacements in messages, because an answer may repeat the request.
+    /// Secrets with the text that replaces them in messages, because an answer may repeat the request.
     pub(super) hidden: &'a [(&'a str, &'static str)],
     pub(super) refusal: &'static str,
 }
@@ -42,7 +42,7 @@ pub(super) struct Asked<'a> {
 #[derive(Deserialize)]
 struct Granted {
     access_token: String,
-    /// Some endpoints omit the type; Shoal then assumes `Bearer`.
+    /// The token's type. Some endpoints omit it, and Shoal then assumes `Bearer`.
     token_type: Option<String>,
     #[serde(default, deserialize_with = "seconds")]
     expires_in: Option<Duration>,
@@ -137,7 +137,7 @@ impl From<NoToken> for CallOutcome {
     fn from(none: NoToken) -> Self {
         match none {
             NoToken::Refused(why) => Self::Error(RpcError::internal(why)),
-            // Other callers' tokens may be cached, so this is not the worker's failure.
+            // Callers with cached tokens can still use the worker, so this failure does not count against it.
             NoToken::Away(why) => Self::Failed(CallFailure::overloaded(why, AWAY)),
         }
     }

@@ -27,8 +27,8 @@ struct Entry {
 }
 
 impl Tokens {
-    /// Returns the token for a caller's token, and calls `trade` if it is unknown or expired. If
-    /// the future is dropped, the next waiting caller trades.
+    /// Returns the exchanged token for a caller's token. Calls `trade` if it is unknown or expired. If the
+    /// future is dropped, the next waiting caller trades.
     ///
     /// # Errors
     /// The error of `trade`, cached briefly.

@@ -56,7 +56,7 @@ impl ClientEnd {
         *self.call.lock() = None;
     }
 
-    /// Whether the peer must not serve another call: rmcp keeps state of a question beyond its
+    /// Returns whether the peer must not serve another call: rmcp keeps state of a question beyond its
     /// answer, and a message between calls comes from a kept clone.
     pub(super) fn is_used_up(&self) -> bool {
         self.used_up.load(Ordering::Acquire)
@@ -76,7 +76,7 @@ impl ClientEnd {
         }
     }
 
-    /// Processes a notification. Returns the rest of the work if the call has no room now.
+    /// Processes a handler's notification. If the call has no room for it now, returns the rest of the work.
     fn notified(
         &self,
         notification: ServerNotification,
@@ -114,7 +114,8 @@ impl ClientEnd {
 
     async fn requested(&self, id: RequestId, request: ServerRequest, call: Option<CallContext>) {
         let answer = match (&request, wire::split_request(&request), call) {
-            // A ping asks whether the connection works, which is this process.
+            // A ping asks whether the connection works. Here this needs no client, because both ends are in
+            // this process.
             (ServerRequest::PingRequest(_), ..) => Ok(ClientResult::empty(())),
             (_, Some((method, params)), Some(call)) => {
                 let given_up = CancellationToken::new();
@@ -173,8 +174,8 @@ impl Transport<RoleServer> for InProcess {
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let end = Arc::clone(&self.0);
-        // The call is read now, because the rest runs in another task. rmcp spawns one per message,
-        // usually without work, so it should be small.
+        // Reads the call now, because the rest runs in another task. rmcp spawns such a task per message,
+        // usually without work, so the task should be small.
         let call = end.call.lock().clone();
         if call.is_none() || matches!(message, JsonRpcMessage::Request(_)) {
             end.used_up.store(true, Ordering::Release);

@@ -36,17 +36,17 @@ impl CallInfo {
 /// and the session refuses every access. rmcp's own members work under Shoal: `ct` fires when the
 /// client cancels or the deadline passes, and `peer` reaches the call's client.
 pub trait RequestContextExt {
-    /// The authenticated principal; `anonymous` without authentication, `None` without Shoal.
+    /// Returns the authenticated principal: `anonymous` without authentication, `None` without Shoal.
     fn principal(&self) -> Option<&str>;
 
-    /// The time when the caller gets a timeout and the tool must stop.
+    /// Returns the time when the caller gets a timeout and the tool must stop.
     fn deadline(&self) -> Option<Instant>;
 
-    /// The trace context (`traceparent`, `tracestate`) for the tool's own requests; `None` if the
+    /// Returns the trace context (`traceparent`, `tracestate`) for the tool's own requests. `None` if the
     /// caller sent none and Shoal exports no traces.
     fn trace_context(&self) -> Option<&TraceContext>;
 
-    /// The state that tools keep in the caller's session.
+    /// Returns the state that tools keep in the caller's session.
     fn session(&self) -> CallerSession;
 
     /// Reports progress if the caller wants it. `progress` must grow; `total` is its final value,
@@ -99,20 +99,20 @@ impl RequestContextExt for RequestContext<RoleServer> {
 pub struct CallerSession(Option<SessionState>);
 
 impl CallerSession {
-    /// The value of a key; `None` if there is none.
+    /// Returns the value of a key, or `None` if the key has none.
     ///
     /// # Errors
-    /// The caller has no session, the key is empty or too long, the session is unreachable, or the
-    /// value is not a `T`.
+    /// The caller has no session, the key is empty or too long, the session is unreachable, or the value is
+    /// not a `T`.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ErrorData> {
         self.state()?.get(key).await.map_err(wire::error_data)
     }
 
-    /// Writes a value, stored when this returns.
+    /// Writes a value. When this returns, the store has it.
     ///
     /// # Errors
-    /// As [`get`](Self::get), or a limit is reached, or the store is unavailable. The error's data
-    /// says `{"kept": false}`, or `{"kept": null}` if unknown.
+    /// As [`get`](Self::get), or a limit is reached, or the store is unavailable. The error's data says
+    /// `{"kept": false}` if the value was not written, or `{"kept": null}` if this is unknown.
     pub async fn set(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), ErrorData> {
         let kept = self.state()?.set(key, value).await;
         kept.map_err(wire::error_data)
@@ -126,7 +126,7 @@ impl CallerSession {
         self.state()?.remove(key).await.map_err(wire::error_data)
     }
 
-    /// The keys that have a value, sorted.
+    /// Lists the keys that have a value, sorted.
     ///
     /// # Errors
     /// As [`get`](Self::get).

@@ -19,8 +19,8 @@ use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
 use super::{guarded, wire};
 
-/// The id of the listen request for lists. Those for resources use the URI, whose scheme prevents a
-/// clash.
+/// The id of the listen request for lists. Listen requests for resources use the URI as their id, whose
+/// scheme prevents a clash.
 const LISTS: &str = "lists";
 
 /// The permanent client, which initializes the handler, reads its lists and subscribes to
@@ -74,8 +74,7 @@ impl<H: ServerHandler> Host<H> {
 
     pub(super) async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         let mut listened = self.listened.lock().await;
-        // The subscription is recorded first, so that an update right after the answer is not
-        // missed.
+        // Recorded first, so that an update right after the handler's answer is not missed.
         if !self.hub.subscribe(uri) {
             return Ok(());
         }

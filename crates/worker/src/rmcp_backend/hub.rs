@@ -10,11 +10,11 @@ use tokio::sync::{Notify, broadcast};
 
 const BACKLOG: usize = 1024;
 
-/// The lists, as indexes into [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
+/// The kinds of lists, as indexes into [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
 #[derive(Clone, Copy)]
 pub(super) enum List {
     Tools = 0,
-    /// Includes templates.
+    /// Resources and resource templates.
     Resources = 1,
     Prompts = 2,
 }

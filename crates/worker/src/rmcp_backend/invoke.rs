@@ -20,8 +20,8 @@ const HEADROOM: usize = 128;
 
 const SPARE: usize = 4 << 10;
 
-/// Runs a call. Calls the handler's method directly, because rmcp refuses requests of other
-/// revisions than the peer's, which Shoal translates itself.
+/// Calls the handler's method for a call. Calls it directly, because rmcp refuses requests of other revisions
+/// than the peer's. Shoal translates these itself.
 pub(super) async fn invoke<H: ServerHandler>(
     handler: &H,
     call: &Call,
@@ -43,7 +43,7 @@ pub(super) async fn invoke<H: ServerHandler>(
                     raw(&result, call)
                 }
                 CallToolResponse::InputRequired(result) => raw(&result, call),
-                // The client would ask Shoal, which does not serve this task.
+                // The client would ask Shoal about a task that Shoal does not serve.
                 _ => Err(RpcError::internal(
                     "the tool answered with a task of its own, which cannot be followed through Shoal",
                 )),
@@ -125,15 +125,15 @@ fn invalid(error: &impl std::fmt::Display) -> RpcError {
     RpcError::invalid_params(format!("the params are invalid: {error}"))
 }
 
-/// Removes rmcp's default `resultType` for legacy callers, because a later removal would need a
-/// parse.
+/// Removes rmcp's default `resultType` for legacy callers here, because a later removal would have to parse
+/// the result.
 fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
     if call.caller.revision.era() == Era::Legacy {
         result_type.take_if(|kind| kind.is_complete());
     }
 }
 
-/// Serializes a result. Many are about as long as their parameters, so this capacity avoids copies.
+/// Serializes a result. Reserves the length of the parameters, which many results have, to avoid copies.
 fn raw(result: &impl Serialize, call: &Call) -> Result<RawJson, RpcError> {
     let given = call.params.as_ref().map_or(0, RawJson::len);
     let mut text = Vec::with_capacity(given + HEADROOM);

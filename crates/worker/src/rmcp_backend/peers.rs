@@ -17,7 +17,7 @@ use super::hub::Hub;
 use crate::CallContext;
 
 pub(super) const SHARDS: usize = 16;
-/// Idle peers per shard. A peer takes about 14 KiB.
+/// Maximum idle peers per shard. A peer takes about 14 KiB.
 pub(super) const KEPT: usize = 64;
 
 /// Lends each peer to one call at a time, and keeps recent ones.
@@ -27,12 +27,12 @@ pub(super) const KEPT: usize = 64;
 pub(super) struct PeerCache {
     hub: Arc<Hub>,
     hasher: RandomState,
-    /// Least recently used first.
+    /// Idle peers by shard, the least recently used first.
     shards: [Mutex<VecDeque<Idle>>; SHARDS],
 }
 
 struct Idle {
-    /// The owner's hash; `None` if the peer is kept only for its tool's announcements.
+    /// The hash of the peer's owner. `None` if the peer is kept only for its tool's announcements.
     hash: Option<u64>,
     connection: Box<PeerConnection>,
 }
@@ -55,8 +55,8 @@ enum Identity {
     Principal(Principal),
 }
 
-/// A call's peer. Without [`Self::give_back`] it is not lent again, because messages may be under
-/// way.
+/// The peer of a running call. Without [`Self::give_back`] no other call gets it, because messages may be
+/// under way.
 pub(super) struct LentPeer<'a> {
     peers: &'a PeerCache,
     hash: u64,
@@ -90,7 +90,7 @@ impl PeerCache {
         }
     }
 
-    /// A hash consistent with [`PeerOwner::is`], over fewer members.
+    /// Hashes a caller, consistently with [`PeerOwner::is`] but over fewer members.
     fn hash(&self, caller: &Caller) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         match &caller.session {
@@ -141,7 +141,7 @@ impl PeerCache {
             });
             oldest
         };
-        // The drop ends the service loop, so it happens outside of the lock.
+        // Dropped outside of the lock, because this ends the peer's service loop.
         drop(oldest);
     }
 
@@ -187,7 +187,7 @@ impl Drop for LentPeer<'_> {
 }
 
 impl PeerOwner {
-    /// Copies the caller's data, so as not to keep the whole request in memory.
+    /// Copies a caller's data, so as not to keep the whole request in memory.
     fn of(caller: &Caller) -> Self {
         let identity = match &caller.session {
             Some(session) => Identity::Session(session.clone()),
@@ -210,8 +210,8 @@ impl PeerOwner {
             && self.capabilities == caller.capabilities
     }
 
-    /// Describes the client in the newest revision in which servers may ask; Shoal translates the
-    /// questions.
+    /// Describes the client to the handler, in the newest revision in which servers may ask. Shoal translates
+    /// the questions.
     fn describe(&self) -> InitializeRequestParams {
         let info = self.info.as_ref().and_then(|info| info.read().ok());
         let info = info.unwrap_or_else(|| Implementation::new("unknown", ""));

@@ -19,8 +19,8 @@ fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>)> {
     Some((Method::from_name(&method), message.get("params")))
 }
 
-/// Splits a notification. Serializes frequent kinds from their parameters alone, because rmcp
-/// builds a tree of values for a whole notification.
+/// Splits a notification into method and parameters. Serializes only the parameters of frequent kinds,
+/// because rmcp builds a tree of values for a whole notification.
 pub(super) fn split_notification(
     notification: &ServerNotification,
 ) -> Option<(Method, Option<RawJson>)> {
@@ -36,8 +36,8 @@ pub(super) fn split_notification(
     }
 }
 
-/// Splits a request, without rmcp's progress token: tokens are counted per peer, so a client's
-/// calls would share them.
+/// Splits a request into method and parameters. Drops rmcp's progress token: tokens are counted per peer, so
+/// a client's calls would share them.
 pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<RawJson>)> {
     let (method, params) = split(request)?;
     Some((
@@ -46,14 +46,14 @@ pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<R
     ))
 }
 
-/// The parameters of an update, without the id of Shoal's own subscription.
+/// Returns the parameters of a resource's update, without the id of Shoal's own subscription.
 pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
     let (_, params) = split(notification)?;
     Some(params?.without_meta(SUBSCRIPTION_ID))
 }
 
-/// Converts the client's answer. An answer that does not fit reaches the tool as a wrong type, which
-/// rmcp reports.
+/// Converts the client's answer for rmcp. If the answer does not fit the request, rmcp reports a wrong type
+/// to the tool.
 pub(super) fn answer(request: &ServerRequest, answer: &RawJson) -> ClientResult {
     fn fitting<T: DeserializeOwned + Into<ClientResult>>(answer: &RawJson) -> Option<ClientResult> {
         answer.read::<T>().ok().map(Into::into)

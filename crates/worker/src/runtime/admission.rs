@@ -1,4 +1,4 @@
-//! Limits the calls of a pool, and those that wait for their clients.
+//! Limits a pool's running and waiting calls, and the calls that wait for their clients.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,10 @@ use super::pool::RETRY_AFTER;
 
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The permits for running and queued calls.
+/// The permits for a pool's running and queued calls.
 ///
-/// Admission bounds the queue (`pool/queue.rs`), which has no limit of its own. Calls that wait for
-/// their clients hold no permit; a separate limit applies.
+/// Admission bounds the queue (`pool/queue.rs`), which has no limit of its own. Calls that wait for their
+/// clients hold no permit; a separate limit applies to them.
 pub(super) struct Admission {
     pool: Arc<str>,
     concurrency: usize,
@@ -53,8 +53,8 @@ impl Admission {
     }
 
     pub(super) fn take(self: &Arc<Self>) -> Option<Permit> {
-        // This is one instruction while there is room. A burst at the limit may refuse a call that
-        // would have fitted.
+        // This check is one instruction while there is room. During a burst at the limit, it may refuse a
+        // call that would have fitted.
         if self.taken.fetch_add(1, Ordering::Relaxed) < self.total {
             Some(Permit(Arc::clone(self)))
         } else {
@@ -121,8 +121,8 @@ impl Admission {
         self.asking.lock().all
     }
 
-    /// Counts a call that waits in its backend. It cannot be displaced there, so one principal may
-    /// use half of the permits.
+    /// Counts a call that waits in its backend. A new call cannot displace it there, so one principal may use
+    /// half of the permits.
     pub(super) fn wait(&self, principal: &Principal) -> Result<(), CallFailure> {
         let mut waiting = self.waiting.lock();
         let own = waiting.of(principal);
@@ -145,7 +145,7 @@ impl Admission {
         self.waiting.lock().subtract(principal, 1);
     }
 
-    /// Takes a permit back, even above the limit.
+    /// Gives a permit back to a call whose client has answered, even above the limit.
     pub(super) fn asked(&self, principal: &Principal) {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let mut asking = self.asking.lock();

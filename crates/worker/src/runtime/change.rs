@@ -34,8 +34,7 @@ impl WorkerRuntime {
         let form = Form::start(config, backend).await;
         let former = {
             let mut forms = self.forms.write();
-            // Shutdown sets the draining flag before it lists the forms, so the flag is checked
-            // under the lock.
+            // Checked under the lock, because shutdown sets the draining flag before it lists the forms.
             (!self.is_draining()).then(|| forms.replace(Arc::clone(&form)))
         };
         let Some(former) = former else {
@@ -89,7 +88,7 @@ async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     }
 }
 
-/// Forwards updates. After a lag, all watched resources may have changed.
+/// Forwards a backend's updates of resources. After a lag, reports all watched resources as changed.
 async fn pass_updates_on(
     runtime: Weak<WorkerRuntime>,
     mut updates: broadcast::Receiver<ResourceUpdated>,
@@ -115,7 +114,7 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
         let Some(runtime) = runtime.upgrade() else {
             return;
         };
-        // The lock is held so that the last read is announced last.
+        // Held so that the list that was read last is announced last.
         runtime.own_lists.send_if_modified(|told| {
             let backends = runtime.forms.read().backends();
             let mut all = BTreeMap::new();

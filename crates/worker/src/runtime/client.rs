@@ -1,4 +1,4 @@
-//! The client's side of a running call: its events and its control.
+//! The reader's side of a running call: its events and its control.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub(super) fn follow(
     }
 }
 
-/// Reads events directly from the buffer: a channel would cost more than the rest of a small call.
+/// Reads a call's events directly from the buffer, because a channel would cost more than the rest of a small
+/// call.
 struct EventReader {
     record: Arc<CallRecord>,
     number: u64,
@@ -57,7 +58,7 @@ impl Drop for EventReader {
     }
 }
 
-/// Controls the call until a later reader attaches, even after its own reader left.
+/// Controls a call until a later reader attaches, even after this reader has left.
 struct Control {
     record: Arc<CallRecord>,
     number: u64,

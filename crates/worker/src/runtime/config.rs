@@ -47,7 +47,7 @@ settings! {
 }
 
 impl PoolConfig {
-    /// The default limits for this pool.
+    /// Creates the default limits for this pool.
     pub fn new(pool: impl Into<Arc<str>>) -> Self {
         Self {
             pool: pool.into(),

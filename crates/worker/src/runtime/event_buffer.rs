@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Retry};
 
-/// The kept events cover the time until another node takes over the session.
+/// Maximum events that the buffer keeps, enough for the time until another node takes over the session.
 const KEPT_EVENTS: usize = 256;
-/// The limit of all kept events in bytes, because log messages have none.
+/// Maximum bytes of all kept events, because log messages have no limit.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// The size of an event without its texts.
+/// Bytes that an event counts besides its texts.
 const EVENT_WEIGHT: usize = 128;
 
 /// The events that a reader may still need. When the buffer is full, the oldest notifications go;
@@ -16,7 +16,7 @@ const EVENT_WEIGHT: usize = 128;
 #[derive(Default)]
 pub(super) struct EventBuffer {
     kept: VecDeque<CallEvent>,
-    // The end is separate, so that a call with only an end allocates no queue.
+    // Stored separately, so that a call with only an end allocates no queue.
     end: Option<CallEvent>,
     last: u64,
     bytes: usize,
@@ -31,7 +31,8 @@ impl EventBuffer {
         self.end.is_some()
     }
 
-    /// Whether the call was lost. The end of a repeatable call is then not its real end.
+    /// Returns whether the call's end says that the call was lost. A repeatable call may then end in another
+    /// way elsewhere.
     pub(super) fn was_lost(&self) -> bool {
         let end = self.end.as_ref().map(|event| &event.kind);
         let Some(CallEventKind::Finished(CallOutcome::Failed(failure))) = end else {

@@ -37,7 +37,7 @@ pub(super) async fn execute(
     let run = run.in_span(&span);
     tokio::pin!(run);
     tokio::select! {
-        // The call is polled first: one that does not wait needs no timer.
+        // Polled first, because a call that does not wait needs no timer.
         biased;
         ended = &mut run => {
             if let Ok(outcome) = &ended {
@@ -53,7 +53,7 @@ pub(super) async fn execute(
         }
         () = sleep_until(call.deadline) => {
             let failure = match record.waits() {
-                // The call waits in its backend, so it has not begun.
+                // The call still waits in its backend, so its tool has not begun.
                 true => waited("its deadline"),
                 false => CallFailure::DeadlineExceeded { limit: limit(call, record) },
             };
@@ -116,8 +116,8 @@ fn panicked(record: &CallRecord, panic: &(dyn Any + Send)) -> CallOutcome {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
     tracing::error!(call = %record.id, method = %record.method, "a call panicked: {message}");
-    // The process lives, so this is the tool's error. A failure would count against the worker, so
-    // that one client's arguments could block others. The panic text is only for the log.
+    // The process lives, so the panic is the tool's error. A failure would count against the worker, so that
+    // one client's arguments could block others. Only the log gets the panic's text.
     CallOutcome::Error(RpcError::internal(
         "the tool panicked, and may have done a part of its work; check before you repeat it",
     ))

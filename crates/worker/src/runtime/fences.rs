@@ -6,20 +6,20 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, Caller, Epoch, Principal, PrincipalCounts, SessionId};
 
-/// Most sessions remembered. Late messages for forgotten sessions are unlikely.
+/// Maximum sessions that the worker remembers. Late messages for forgotten sessions are unlikely.
 const MOST: usize = 8192;
-/// Several sessions are dropped at once, to amortize the search.
+/// Sessions to drop at once, to amortize the search.
 const FORGOTTEN: usize = MOST / 16;
 
-/// Recently mentioned sessions. When full, the principal with the most sessions loses its oldest
-/// ones.
+/// The owners of recently mentioned sessions. When full, the principal with the most sessions loses its
+/// oldest ones.
 #[derive(Default)]
 pub(super) struct SessionFences(Mutex<FenceTable>);
 
 #[derive(Default)]
 struct FenceTable {
     sessions: HashMap<SessionId, SessionFence, RandomState>,
-    /// Sessions, oldest first. An entry is stale if its session has another number now.
+    /// Numbers and sessions, oldest first. An entry is stale if its session has another number now.
     order: VecDeque<(u64, SessionId)>,
     counts: PrincipalCounts,
     count: u64,
@@ -33,7 +33,7 @@ struct SessionFence {
 }
 
 impl SessionFences {
-    /// Records an owner's epoch.
+    /// Records the epoch of a session's owner.
     ///
     /// # Errors
     /// `Superseded` if a later owner is known.
@@ -53,7 +53,7 @@ impl SessionFences {
     }
 
     pub(super) fn end(&self, session: &SessionId) {
-        // The end does not name the principal, which matters only for a new entry.
+        // The message does not name the principal, which matters only for a new entry.
         let nobody = Principal::anonymous();
         self.0.lock().enter(session, &nobody).has_ended = true;
     }
@@ -99,7 +99,7 @@ impl FenceTable {
         }
     }
 
-    /// Removes stale places, which every renewal leaves.
+    /// Removes stale entries from the order. Each renewal of a session leaves one.
     fn forget_former_places(&mut self) {
         let sessions = &self.sessions;
         self.order.retain(|(number, session)| {

@@ -20,7 +20,7 @@ pub(super) struct Form {
     pub(super) state: watch::Receiver<BackendState>,
     pub(super) admission: Arc<Admission>,
     pub(super) pool: Pool,
-    /// Fires when all actors have ended, and with them the calls.
+    /// Fires when all actors, and with them the calls, have ended.
     pub(super) over: CancellationToken,
     entering: TaskTracker,
 }
@@ -66,12 +66,12 @@ impl Form {
 
 impl Drop for Form {
     fn drop(&mut self) {
-        // Actors outlive their handles, so they are stopped here.
+        // Stopped explicitly, because actors outlive their handles.
         self.pool.stop();
     }
 }
 
-/// A form that accepts one call even if the worker switches forms meanwhile.
+/// A form that will accept one more call, even if the worker switches forms meanwhile.
 pub(super) struct EnteredForm {
     form: Arc<Form>,
     _token: TaskTrackerToken,
@@ -152,7 +152,7 @@ impl Forms {
         }
     }
 
-    /// Removes a former form. Returns whether no other form uses its backend.
+    /// Removes a former form. Returns whether its backend is unused now.
     pub(super) fn forget(&mut self, form: &Arc<Form>) -> bool {
         self.former
             .retain(|former| !Arc::ptr_eq(&former.form, form));
@@ -163,7 +163,7 @@ impl Forms {
         is_last
     }
 
-    /// The worker's load: the calls of all forms, and the capacity of the current one.
+    /// Returns the worker's load: the calls of all forms, and the capacity of the current form.
     pub(super) fn load(&self) -> WorkerLoad {
         let mut load = self.current.admission.load();
         for former in &self.former {

@@ -48,7 +48,7 @@ impl Gauges {
                         report(&name, age.unwrap_or_default());
                     }
                 }),
-                // Only calls that have not begun wait in a mailbox.
+                // Counts queued calls as the mailbox, because only calls that have not begun wait there.
                 (all.actors).observe_mailbox(actors(queued)),
                 (all.actors).observe_alive(actors(alive)),
             ],

@@ -16,8 +16,7 @@ use super::record::CallRecord;
 use super::tombstones::Tombstones;
 
 const SWEEP: Duration = Duration::from_secs(1);
-/// How many recent calls an acknowledgement searches. An acknowledgement of an older call has no
-/// effect.
+/// Maximum recent calls that an acknowledgement searches. An acknowledgement of an older call has no effect.
 const LOOKED_BACK: usize = 4096;
 
 pub(super) struct Ledger {
@@ -92,11 +91,11 @@ impl Ledger {
         self.tombstones.lock().number()
     }
 
-    /// Enters a call that `admit` accepts, or finds a known one.
+    /// Enters a call that `admit` accepts. Returns a known call instead if it has the same id.
     ///
     /// # Errors
-    /// `OutcomeUnknown` for a journaled call that may have run here; the refusal of `admit`, now or
-    /// before; `Cancelled` for an unknown call with `attach_only`.
+    /// `OutcomeUnknown` for a journaled call that may have run here; the refusal of `admit`, now or before;
+    /// `Cancelled` for an unknown call with `attach_only`.
     pub(super) fn enter<T>(
         self: &Arc<Self>,
         call: &Call,
@@ -105,8 +104,8 @@ impl Ledger {
         match self.calls.entry(call.id) {
             Entry::Occupied(known) => Ok(Entered::Known(Arc::clone(known.get()))),
             Entry::Vacant(vacant) => {
-                // The entry is locked, and a call gets its tombstone before its removal, so one of
-                // the two always exists.
+                // The entry stays locked. A call gets its tombstone before its removal, so either the call or
+                // the tombstone exists.
                 let journaled = call.repeat == Repeat::Never;
                 if journaled {
                     self.tombstones.lock().check(call.id, call.ledger)?;
@@ -116,8 +115,8 @@ impl Ledger {
                     false => admit(),
                 };
                 let admission = admission.inspect_err(|failure| {
-                    // The refusal is final for this binding, so that the caller can bind the call
-                    // elsewhere.
+                    // Remembered, because a refusal is final for this binding. The caller can then bind the
+                    // call elsewhere.
                     if journaled {
                         let mut tombstones = self.tombstones.lock();
                         tombstones.refused(call.id, failure.clone(), Instant::now());
@@ -130,8 +129,8 @@ impl Ledger {
         }
     }
 
-    /// Enters a repeatable call, but leaves it out of the ledger until it is [kept](Self::keep). A
-    /// call that ends first needs no entry.
+    /// Admits a repeatable call, but leaves it out of the ledger until [`keep`](Self::keep) enters it. A call
+    /// that ends before needs no entry.
     ///
     /// # Errors
     /// The refusal of `admit`.
@@ -164,7 +163,8 @@ impl Ledger {
         open.map(|record| Arc::clone(&record)).collect()
     }
 
-    /// Recently ended calls whose end no reader has fetched. After that time no reader is expected.
+    /// Counts recently ended calls whose end no reader has fetched. Older calls are left out, because no
+    /// reader is expected any more.
     pub(super) fn undelivered(&self) -> usize {
         let now = Instant::now();
         let limits = *self.limits.read();

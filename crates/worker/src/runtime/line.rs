@@ -50,7 +50,7 @@ impl CallLine for CallRecord {
         let (waits, Some(pool)) = self.wait_in_backend()? else {
             return ready.await;
         };
-        // The executor enforces the deadline.
+        // The executor enforces the call's deadline.
         let Patience::OfPool(busy) = patience else {
             ready.await?;
             return waits.over().await;
@@ -95,7 +95,7 @@ impl CallLine for CallRecord {
             take_back: CallRecord::withdraw_ask,
         };
         let answer = answered.await;
-        // An ended call needs no actor to report its error.
+        // A call that has ended can report its error without an actor.
         if answer.is_ok() {
             waits.answered().await;
         }
@@ -123,7 +123,7 @@ impl StateDoor for CallRecord {
         let _turn = self.state_turn.lock().await;
         let writes = matches!(request, StateRequest::Set { .. });
         let request = |ask| CallEventKind::State { ask, request };
-        // At most one state request is open, so it is not limited.
+        // Needs no limit, because a tool has at most one open request to its session.
         let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
             return Outcome::Error(ended());
         };
@@ -158,7 +158,7 @@ impl CallRecord {
         }
     }
 
-    /// Whether the client wants the message. One with an unreadable level is invalid.
+    /// Returns whether the client wants a log message. A message with an unreadable level is invalid.
     fn wants_log(&self, params: Option<&RawJson>) -> bool {
         let level = params
             .and_then(|params| params.member("level"))

@@ -22,7 +22,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Records the end. A stopped call ends here even if its tool needs longer.
+    /// Records a call's end in the metrics. A stopped call ends here even if its tool needs longer.
     pub(super) fn end(&self, outcome: &CallOutcome) {
         let Some(began) = self.began else {
             return;

@@ -41,10 +41,10 @@ use shares::Shares;
 use turn::{LongTurns, Turn};
 use work::BoxedCall;
 
-/// The retry delay. A full pool rarely empties sooner.
+/// The retry delay of refusals. A full pool rarely empties sooner.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The part of the queue limit that an estimated wait may fill; the rest allows for slower calls.
+/// The part of the queue limit that an estimated wait may fill. The rest allows for slower calls.
 const SURE: f64 = 0.75;
 
 #[derive(Clone)]
@@ -63,11 +63,12 @@ pub(super) struct Shared {
 }
 
 struct State {
-    /// A stack, so that recently used actors are reused first.
+    /// Idle actors, as a stack, so that recently used actors are reused first.
     idle: Vec<ActorRef<Job>>,
-    /// Calls that continue after an answer. They precede calls that have not begun.
+    /// Calls that continue after an answer and wait for an actor. They precede calls that have not begun.
     returning: VecDeque<Weak<CallRecord>>,
-    /// The queue. While actors are idle, it holds only calls of principals at their limit.
+    /// Calls that have not begun. While actors are idle, the queue holds only calls of principals at their
+    /// limit.
     queue: Queue,
     shares: Shares,
     all: Vec<ActorRef<Job>>,
@@ -128,14 +129,14 @@ impl Pool {
         let asked = shared.asked.clone();
         let ended = tokio::spawn(async move {
             join_all(ends).await;
-            // Only actors spawn these tasks, and all actors have ended.
+            // Only actors spawn such tasks, so no more can come after the actors' end.
             asked.close();
             asked.wait().await;
         });
         (Self(shared), ended)
     }
 
-    /// Runs or queues the call. It may have ended on return.
+    /// Runs or queues a call. The call may have ended on return.
     pub(super) fn dispatch(&self, work: PooledCall, first_turn: FirstTurn) {
         let mut state = self.0.state.lock();
         if state.closing != Closing::No {
@@ -164,12 +165,13 @@ impl Pool {
             FirstTurn::InActor => Some(Job::Waits(Box::new(work))),
         };
         if let Some(job) = job {
-            // A killed actor returns the job; dropping the job ends the call.
+            // A killed actor returns the job. Dropping the job ends its call.
             drop(actor.cast(job));
         }
     }
 
-    /// Refuses a call that would probably wait too long, so that the caller can try another worker.
+    /// Refuses a call that would probably wait too long, so that the caller can try another worker. Admits
+    /// other calls.
     pub(super) fn admit(&self, call: &Call) -> Result<(), CallFailure> {
         if work::continues(call) {
             return Ok(());
@@ -232,7 +234,7 @@ impl Pool {
         for actor in idle {
             actor.stop(None);
         }
-        // Dropping the queued calls ends them.
+        // Ends the queued calls.
         drop(left);
     }
 }
@@ -253,7 +255,8 @@ impl Shared {
         call
     }
 
-    /// Gives a free `actor` its next job, lends it to a call that continues, or marks it as idle.
+    /// Gives a free `actor` its next job: lends it to a call that continues, returns it a queued call, or
+    /// marks it as idle.
     fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<BoxedCall> {
         let mut state = self.state.lock();
         state.shares.leave(left);
@@ -298,11 +301,11 @@ impl Shared {
                 Some(ActorLease::new(self, &actor, principal))
             }
             (Closing::No, None) => return state.returning.push_back(Arc::downgrade(&call)),
-            // A closing pool may have no actor left to wait for.
+            // A closing pool may have no actor left for which the call could wait.
             (Closing::Draining | Closing::Stopped, None) => None,
         };
         drop(state);
-        // A declined lease frees its actor on drop.
+        // If the call declines the lease, this frees the actor.
         drop(call.resume(lent));
     }
 

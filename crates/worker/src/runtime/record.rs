@@ -21,9 +21,9 @@ use super::slot::ActorSlot;
 
 mod readers;
 
-/// Unread events before the tool waits for the reader.
+/// Maximum unread events. Then the tool waits for the reader.
 const UNREAD_EVENTS: u64 = 64;
-/// Answered questions remembered, because an acknowledgement may be lost.
+/// Maximum answered questions that the record remembers, because an acknowledgement may be lost.
 const ANSWERED: usize = 128;
 
 /// One call, from its admission until the worker forgets it.
@@ -36,15 +36,15 @@ pub(super) struct CallRecord {
     pub(super) cancelled: CancellationToken,
     repeat: Repeat,
     begun: AtomicBool,
-    /// The latest epoch of a session owner that took over this call, which began without a session
-    /// and became a task; 0 if none.
+    /// The latest epoch of a session owner that took over this call. Set if the call began without a session
+    /// and became a task; else 0.
     adopted: AtomicU64,
     span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,
     state: Mutex<RecordState>,
     room: Notify,
     pub(super) slot: ActorSlot,
-    /// Keeps requests to the session in the tool's order.
+    /// Held during a request to the session, to keep the tool's order.
     pub(super) state_turn: tokio::sync::Mutex<()>,
 }
 
@@ -54,7 +54,7 @@ struct RecordState {
     reader: Option<AttachedReader>,
     readers: u64,
     read: u64,
-    /// The latest reader's name, which is its first number.
+    /// The name of the latest reader: its first number. It stays when the reader attaches again.
     name: u64,
     asks: Vec<(AskId, oneshot::Sender<Outcome>)>,
     asked: u64,
@@ -66,12 +66,13 @@ struct RecordState {
     withdrawn: bool,
 }
 
-/// The present reader. A later one takes over, because the earlier connection is probably broken.
+/// The reader of a call's events. A later reader takes over, because the earlier reader's connection is
+/// probably broken.
 struct AttachedReader {
     number: u64,
     read: u64,
     waker: Option<Waker>,
-    /// Whether the reader left. The tool waits for it, because it may return.
+    /// Whether the reader has left. The tool still waits for it, because it may return.
     left: bool,
 }
 
@@ -84,7 +85,7 @@ pub(super) enum Offered {
 impl CallRecord {
     pub(super) fn runs_in(&self, span: Option<&TraceContext>) {
         if let Some(span) = span {
-            // The span is set only once, when the call is entered.
+            // This sets the span only once, when the call is entered.
             let _ = self.span.set(span.clone());
         }
     }
@@ -125,18 +126,19 @@ impl CallRecord {
         self.state.lock().events.has_ended()
     }
 
-    /// Whether the session's next owner, or a reader whose link broke, may still come for the end.
+    /// Returns whether a reader may still come for the call's end: the session's next owner, or a reader
+    /// whose link broke.
     pub(super) fn awaits_reader(&self) -> bool {
         let state = self.state.lock();
         let wanted = self.is_of_session() || !self.cancelled.is_cancelled();
         wanted && state.events.has_ended() && !state.delivered
     }
 
-    /// Admits a reader: a session owner with its epoch, or the caller of a call without a session.
+    /// Checks whether a reader may attach: a session owner with its epoch, or the caller of a call without a
+    /// session.
     ///
     /// # Errors
-    /// `Superseded` if a later owner has the call; a resent request without an epoch cannot reclaim
-    /// a task.
+    /// `Superseded` if a later owner has the call; a resent request without an epoch cannot reclaim a task.
     pub(super) fn adopt(&self, epoch: Option<Epoch>) -> Result<(), CallFailure> {
         if self.caller.session.is_some() {
             return Ok(());
@@ -162,9 +164,9 @@ impl CallRecord {
         !self.begun.load(Ordering::Relaxed) && !self.has_ended()
     }
 
-    /// Lets the tool see the call. Returns `false` if the call has ended.
+    /// Marks the call as begun, before the tool sees it. Returns `false` if the call has ended.
     pub(super) fn begin(&self) -> bool {
-        // The lock that ends the call is held, so that the flag of an ended call is final.
+        // This lock also guards the end, so the flag of an ended call is final.
         let state = self.state.lock();
         let begins = !state.events.has_ended();
         if begins {
@@ -173,7 +175,7 @@ impl CallRecord {
         begins
     }
 
-    /// Reverts `begin`. Returns `false` if the call has ended.
+    /// Reverts [`begin`](Self::begin). Returns `false` if the call has ended.
     pub(super) fn pause(&self) -> bool {
         let state = self.state.lock();
         let waits = !state.events.has_ended();
@@ -233,7 +235,7 @@ impl CallRecord {
         let room = self.room.notified();
         tokio::pin!(room);
         room.as_mut().enable();
-        // A change since the offer came before `enable`, so check again.
+        // Checked again, because a change since the first check came before `enable`.
         if !self.is_full() {
             return true;
         }
@@ -249,7 +251,8 @@ impl CallRecord {
         !state.events.has_ended() && (behind >= UNREAD_EVENTS || !state.events.has_room(read))
     }
 
-    /// Opens the question that `kind` builds. The receiver closes if the call ends.
+    /// Opens the question that `kind` builds. The receiver closes if the call ends. Returns `None` if the
+    /// call has ended or `limit` questions are open.
     pub(super) fn open_ask(
         &self,
         kind: impl FnOnce(AskId) -> CallEventKind,
@@ -284,8 +287,8 @@ impl CallRecord {
         wake(waker);
     }
 
-    /// Answers a question unless a later reader has attached. Returns `true` again for a repeated
-    /// answer, whose acknowledgement may have been lost.
+    /// Passes a client's answer to the tool, unless a later reader has attached. Returns `true` again for a
+    /// repeated answer, whose acknowledgement may have been lost.
     pub(super) fn answer(&self, number: u64, ask: AskId, answer: Outcome) -> bool {
         let mut state = self.state.lock();
         if state.readers != number {
@@ -304,7 +307,7 @@ impl CallRecord {
         open
     }
 
-    /// Ends the call. Returns whether this ended it.
+    /// Ends the call. Returns `false` if it had already ended.
     pub(super) fn finish(&self, outcome: CallOutcome) -> bool {
         let mut state = self.state.lock();
         if state.events.has_ended() {
@@ -358,9 +361,8 @@ impl CallRecord {
         }
     }
 
-    /// Whether the record goes once its end is read: the call is repeatable, and it sent only its
-    /// end, was lost or was withdrawn. Otherwise a resent call would find the record instead of
-    /// running.
+    /// Returns whether the record goes once its end is read: the call is repeatable, and it sent only its
+    /// end, was lost or was withdrawn. Otherwise a resent call would find the record instead of running.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
         self.repeat == Repeat::Safe && (events.last() == 1 || events.was_lost() || state.withdrawn)
@@ -374,7 +376,7 @@ impl CallRecord {
         Some(self.ledger.upgrade()?.deserted_after())
     }
 
-    /// Keeps the end for later readers. A withdrawn call has none.
+    /// Keeps the call's end for later readers. A withdrawn call has no later readers.
     fn retire(&self, bytes: usize) {
         let Some(ledger) = self.ledger.upgrade() else {
             return;

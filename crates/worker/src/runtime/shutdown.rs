@@ -22,7 +22,7 @@ impl WorkerRuntime {
     /// backend down. The log names busy calls.
     pub async fn shutdown(&self, deadline: Instant) {
         self.withdraw(Announcement::LEAVING);
-        // The list is final, because a draining worker accepts no change.
+        // Final, because a draining worker accepts no change of forms.
         let forms: Vec<Arc<Form>> = self.forms.read().all().cloned().collect();
         for form in &forms {
             form.pool.drain();
@@ -50,7 +50,7 @@ impl WorkerRuntime {
 
     /// Announces that the worker takes no more calls, and why. Only the first reason counts.
     pub fn withdraw(&self, why: &'static str) {
-        // A change of forms checks the flag under this lock.
+        // Held because a change of forms checks the draining flag under this lock.
         let forms = self.forms.write();
         if self.draining.swap(true, Ordering::AcqRel) {
             return;

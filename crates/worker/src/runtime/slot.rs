@@ -1,7 +1,7 @@
-//! A call's actor, which it releases while it waits for its client or backend.
+//! The actor of a call. The call releases it while it waits for its client or backend.
 //!
-//! An actor runs the call until it asks. The call then continues as a separate task. After all
-//! answers it takes a slot again, ahead of calls that have not begun.
+//! An actor runs the call until the call asks. The call then continues as a separate task. After all answers,
+//! it takes an actor again, ahead of calls that have not begun.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -130,10 +130,10 @@ impl CallRecord {
         self.slot.taken.notify_waiters();
     }
 
-    /// Gives a returning call this slot, or none if the pool is closing.
+    /// Gives this actor to a call that continues, or no actor if the pool is closing.
     ///
     /// # Errors
-    /// Returns the slot if the call does not wait for one.
+    /// Returns the actor if the call does not wait for one.
     pub(super) fn resume(&self, lent: Option<ActorLease>) -> Result<(), Option<ActorLease>> {
         let mut state = self.slot.state.lock();
         let (Holds::Returning, Some(pool)) = (state.holds, state.pool.upgrade()) else {
@@ -169,7 +169,7 @@ impl CallRecord {
             return;
         };
         if self.slot.leave.swap(false, Ordering::AcqRel) {
-            // The answer was faster than the actor, so the call stays on it.
+            // The answer came before the actor released the call, so the call stays on it.
             state.go_on(&pool.admission, &self.caller.principal);
             return;
         }
@@ -178,7 +178,8 @@ impl CallRecord {
         pool.resume(call);
     }
 
-    /// Waits until the call has ended and its tool has stopped; `None` if both have happened.
+    /// Returns a future that waits until the call has ended and its tool has stopped. `None` if both have
+    /// happened.
     pub(super) fn over(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
         if self.is_over() {
             return None;
@@ -226,7 +227,7 @@ impl State {
 }
 
 impl BackendWait<'_> {
-    /// Waits for a slot after the backend is ready.
+    /// Waits until the call has an actor again, after its backend is ready.
     ///
     /// # Errors
     /// The call has ended.
@@ -252,7 +253,8 @@ impl Drop for BackendWait<'_> {
 }
 
 impl ClientWait<'_> {
-    /// Waits for a slot after the answer. A dropped future still takes the next slot.
+    /// Waits until the call has an actor again, after the client's answer. If the future is dropped, the call
+    /// still takes the next actor.
     pub(super) async fn answered(self) {
         let call = self.0;
         drop(self);
@@ -292,11 +294,11 @@ impl Drop for SlotGuard<'_> {
 }
 
 impl CallTask {
-    /// Polls the call on its actor. Ready with `true` when the call has ended, `false` when it
-    /// continues without the actor.
+    /// Polls the call on its actor. Becomes ready with `true` when the call has ended, and with `false` when
+    /// the call continues without the actor.
     pub(super) fn poll_on_actor(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let slot = &self.call.slot;
-        // The waker is registered first, because the call may ask in another task at any time.
+        // Registered first, because the call may ask in another task at any time.
         slot.actor.register(context.waker());
         if self.future.as_mut().poll(context).is_ready() {
             return Poll::Ready(true);

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::config::PoolConfig;
 
-/// How many times longer than results the ids stay, at least.
+/// The minimum time for which ids stay, as a multiple of the time for results.
 const RETENTIONS: u32 = 10;
 const LASTS: Duration = Duration::from_secs(1);
-/// The largest share of the remembered ids that one number may have, as a fraction.
+/// The largest share of the remembered ids that one number may have: one in this many.
 const PART: usize = 64;
 
 /// Ids and fates of journaled calls under the ledger's recent numbers.
@@ -25,7 +25,7 @@ pub(super) struct Tombstones {
     oldest: u64,
     slots: VecDeque<Slot>,
     tombstones: HashMap<CallId, Tombstone, RandomState>,
-    /// The greatest forgotten id, for calls without a number.
+    /// The greatest forgotten id. Decides about calls without a number.
     horizon: Option<CallId>,
     entries: usize,
     most: usize,
@@ -41,7 +41,8 @@ struct Slot {
 
 struct Tombstone {
     number: u64,
-    /// The refusal; `None` if the call was taken and may have run. Boxed because refusals are rare.
+    /// Why the worker refused the call. `None` if the worker took the call, which may have run. Boxed because
+    /// refusals are rare.
     refused: Option<Box<CallFailure>>,
 }
 
@@ -75,11 +76,11 @@ impl Tombstones {
         }
     }
 
-    /// Checks whether an unknown call may run.
+    /// Checks whether the worker may run a call that is not in the ledger.
     ///
     /// # Errors
-    /// Its refusal under this or a later number; `Cancelled` under any; `OutcomeUnknown` if it may
-    /// have been taken.
+    /// The call's refusal under this or a later number; `Cancelled` under any number; `OutcomeUnknown` if the
+    /// worker may have taken the call.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let tombstone = self.tombstones.get(&id);
         let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));
@@ -87,13 +88,13 @@ impl Tombstones {
             Some(None) => {
                 return unknown("its worker may have run it before, and its result is gone");
             }
-            // A later binding does not know of the cancellation.
+            // Refused under any number, because a later binding does not know of the cancellation.
             Some(Some(CallFailure::Cancelled)) => return Err(CallFailure::Cancelled),
             _ => {}
         }
         let Some(bound) = bound else {
-            // All forgotten ids are below the horizon, so this is safe; but a new id is refused too
-            // if its maker's clock lags too much.
+            // This refuses all forgotten ids, because they are below the horizon. It refuses a new id too if
+            // the clock of the node that made it lags too much.
             return match self.horizon {
                 Some(horizon) if id <= horizon => {
                     unknown("its worker may have forgotten that it has run it")

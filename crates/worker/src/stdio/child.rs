@@ -37,7 +37,7 @@ pub(super) const INHERITED: [&str; 31] = [
     "CURL_CA_BUNDLE",
     "GIT_SSL_CAINFO",
     "XDG_CACHE_HOME",
-    // Windows.
+    // Variables of Windows.
     "APPDATA",
     "LOCALAPPDATA",
     "SYSTEMROOT",
@@ -97,14 +97,14 @@ impl Family {
         self.group.leader().unwrap_or_default()
     }
 
-    /// Waits until the process ends, then kills its descendants. Cancellation safe.
+    /// Waits until the process has ended, then kills its descendants. Cancellation safe.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
         self.kill_group().await;
         status
     }
 
-    /// Ends a process whose stdin is closed: waits, sends `SIGTERM`, waits, and kills.
+    /// Ends a process whose stdin is closed. Waits, sends `SIGTERM`, waits again, and kills it.
     pub(super) async fn end(mut self, grace: Duration) {
         if tokio::time::timeout(grace, self.ended()).await.is_ok() {
             return;
@@ -114,7 +114,7 @@ impl Family {
                 members.terminate();
                 members
             });
-            // If the runtime shuts down, the task has dropped, and so killed, the members.
+            // If the runtime shuts down, the task was dropped, which dropped and so killed the members.
             if let Some(members) = asked.await {
                 self.group.put_back(members);
             }
@@ -123,7 +123,7 @@ impl Family {
             return;
         }
         self.kill_group().await;
-        // This covers systems without process groups, and reaps the process.
+        // Kills the process itself, for systems without process groups, and reaps it.
         let _ = self.child.kill().await;
     }
 
@@ -142,8 +142,7 @@ impl Drop for Family {
     }
 }
 
-/// Runs a scan of all processes on a blocking thread. The scan finishes even if the caller stops
-/// waiting.
+/// Runs a scan of all processes on a blocking thread. The scan finishes even if the caller stops waiting.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

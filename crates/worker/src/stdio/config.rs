@@ -81,7 +81,7 @@ pub enum Isolation {
 }
 
 impl StdioConfig {
-    /// A command without arguments and with default settings.
+    /// Creates the settings of a command without arguments, with defaults.
     pub fn new(command: impl Into<String>) -> Self {
         Self {
             command: command.into(),
@@ -89,7 +89,7 @@ impl StdioConfig {
         }
     }
 
-    /// The most processes of the kind that `isolation` selects.
+    /// Returns the maximum number of processes of the kind that `isolation` selects.
     pub fn most_processes(&self) -> usize {
         self.processes.unwrap_or(match self.isolation {
             Isolation::Shared => SHARED_PROCESSES,
@@ -108,7 +108,7 @@ impl StdioConfig {
         let most = self.most_processes().max(1);
         match self.isolation {
             Isolation::Shared => Placement::new(most),
-            // The lead comes on top and takes no calls.
+            // The lead process comes on top and takes no calls.
             Isolation::Session => Placement::owned(most + 1, most.min(SHARED_PROCESSES)),
         }
     }
@@ -120,10 +120,10 @@ impl StdioConfig {
         }
     }
 
-    /// The settings that all transports share.
+    /// Returns the settings that all transports share.
     pub(super) fn settings(&self) -> Settings {
-        // The shared process's lists apply to session processes too, and servers offer some tools
-        // only to clients with certain capabilities.
+        // The lists of the shared process apply to session processes too, and servers offer some tools only
+        // to clients with certain capabilities.
         let per_session = self.isolation == Isolation::Session;
         Settings {
             era: self.era,
@@ -153,7 +153,7 @@ impl StdioConfig {
         INHERITED.contains(&name) || self.inherit.iter().any(named)
     }
 
-    /// Whether the server's environment has this variable.
+    /// Returns whether the server's environment gets this variable.
     pub fn passes_on(&self, name: &str) -> bool {
         self.env.contains_key(name) || self.inherits(name)
     }

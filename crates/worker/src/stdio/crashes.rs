@@ -1,9 +1,9 @@
 //! Isolates callers whose calls crash the server's processes.
 //!
-//! A crash ends all calls in the process without naming its cause. If all were one caller's,
-//! similar calls of it wait, twice as long each time. Otherwise all callers are suspects, and
-//! repeated suspects run apart until they succeed. So no caller is refused for another's calls, and
-//! a crashing caller soon crashes only its own.
+//! A crash ends all calls in the process without naming its cause. If one caller made them all, its similar
+//! calls wait, twice as long each time. Otherwise all callers are suspects, and calls of repeated suspects
+//! run apart until they succeed. So no caller is refused for another's calls, and a crashing caller soon
+//! crashes only its own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,10 +13,11 @@ use tokio::time::Instant;
 
 use crate::upstream::STABLE;
 
-/// How long after a call a crash may be its fault.
+/// How long after a call's end a crash may still be its fault.
 const AFTERMATH: Duration = Duration::from_secs(1);
 const RECENT: usize = 64;
-/// Crashes beside other callers before a call runs apart. Repeatable calls are retried once more.
+/// Crashes that a call may have beside other callers before it runs apart. Repeatable calls are retried once
+/// more.
 const PATIENCE: u32 = 2;
 const MOST_OWED: u32 = 1024;
 
@@ -31,7 +32,7 @@ struct Suspicion {
     together: u32,
     alone: u32,
     trials: u32,
-    /// Successes needed before the call may share processes again.
+    /// Successes that the caller still needs before its calls may share processes again.
     owed: u32,
     last: Option<Instant>,
     not_before: Option<Instant>,
@@ -40,12 +41,12 @@ struct Suspicion {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Shared,
-    /// Apart from other callers. Without room, the call may share if it is not `certain` to be the
+    /// Apart from other callers. Without room, the call may share a process if it is not `certain` to be the
     /// cause.
     Apart {
         certain: bool,
     },
-    /// The pause before the next attempt, and the number of crashes.
+    /// After a pause, because of this number of crashes.
     Later(Duration, u32),
 }
 
@@ -229,7 +230,7 @@ mod tests {
         crashes.succeeded_apart(&alice);
         assert_eq!(crashes.admit(&alice), Admission::Shared);
         assert_eq!(crashes.admit(&mallory), SUSPECTED);
-        // A caller with successes in between owes more each time.
+        // A caller that succeeds in between needs more successes each time.
         for owed in [2, 4, 8] {
             crashes.succeeded_apart(&mallory);
             while crashes.admit(&mallory) == SUSPECTED {

@@ -7,7 +7,7 @@ use super::placement::{Want, add_caller};
 #[derive(Default)]
 pub(super) struct Demands(Vec<Demand>);
 
-/// The needs of one owner's calls, or of all calls if processes have no owners.
+/// The processes that the calls of one owner need, or all calls if processes have no owners.
 struct Demand {
     owner: Option<FailureKey>,
     lonely: usize,
@@ -42,8 +42,8 @@ impl Demands {
         self.at(&Some(*owner)).is_some()
     }
 
-    /// The number of processes needed. One suffices for all sharing calls, and for each caller that
-    /// runs apart.
+    /// Counts the processes that waiting calls need. One suffices for all calls that share, and one for each
+    /// caller that runs apart.
     pub(super) fn processes(&self, room: impl Fn(&Option<FailureKey>) -> usize) -> usize {
         let needs = |demand: &Demand| {
             let needed = demand.lonely + demand.apart.len() + usize::from(demand.shares);

@@ -1,10 +1,10 @@
 //! Finds all descendants of a process.
 //!
-//! A descendant may leave the process group and lose its parent. All inherit the environment, so
-//! each server gets a unique variable, which Shoal finds in `/proc` (Linux). A descendant that
-//! leaves the group and clears its environment escapes.
+//! A descendant may leave the process group and lose its parent, but inherits the environment. So each server
+//! gets a unique variable, which Shoal finds in `/proc` (Linux). A descendant that leaves the group and
+//! clears its environment escapes.
 
-/// The variable's name. It does not start with `SHOAL_`, which marks settings.
+/// The name of the variable that marks descendants. It does not start with `SHOAL_`, which marks settings.
 const NAME: &str = "CHILD_OF_SHOAL";
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Group {
         self.0.as_ref().map(|members| members.leader)
     }
 
-    /// Takes the members only once, because the process id may be reused afterwards.
+    /// Takes the members. Works only once, because the process id may be reused afterwards.
     pub(super) fn take(&mut self) -> Option<Members> {
         self.0.take()
     }
@@ -54,7 +54,7 @@ impl Group {
 }
 
 impl Members {
-    /// Sends `SIGTERM` to all, after a scan of all processes.
+    /// Sends `SIGTERM` to the process and all its descendants, which a scan of all processes finds.
     pub(super) fn terminate(&self) {
         os::terminate(self);
     }
@@ -78,7 +78,7 @@ mod os {
 
     use super::{Members, NAME};
 
-    /// Rounds for descendants that start while others are killed.
+    /// How often to search for descendants that start while others are killed.
     const ROUNDS: usize = 8;
 
     pub(super) fn terminate(members: &Members) {
@@ -94,7 +94,7 @@ mod os {
     }
 
     fn send(members: &Members, which: Signal) -> usize {
-        // The signal fails if the process has ended.
+        // The signal fails only if the process has ended.
         if let Ok(leader) = i32::try_from(members.leader) {
             let _ = killpg(Pid::from_raw(leader), which);
         }
@@ -103,7 +103,7 @@ mod os {
         outside.count()
     }
 
-    /// The processes with this variable. Other users' processes are unreadable, and zombies have no
+    /// Finds the processes with this variable. Processes of other users are unreadable, and zombies have no
     /// environment.
     fn marked(variable: &str) -> Vec<Pid> {
         #[cfg(test)]

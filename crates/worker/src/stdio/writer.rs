@@ -41,7 +41,8 @@ async fn write_one(
     {
         return Ok(());
     }
-    // A line break inside a message is only white space between tokens, and would end the message.
+    // Splits at line breaks, which would end the message. Inside of a message they are only white space
+    // between tokens.
     for part in message.text.split(|byte| matches!(byte, b'\n' | b'\r')) {
         stdin.write_all(part).await?;
     }

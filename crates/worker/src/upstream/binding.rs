@@ -12,8 +12,8 @@ const CLIENT_INFO: &str = concat!(
     r#""}"#
 );
 
-/// The client extensions that Shoal announces to shared servers: only apps. A server that is not
-/// told offers its pages to no client, and clients without apps still get text.
+/// The client extensions that Shoal announces to shared servers: only apps. A server that does not know of a
+/// client with apps would offer its pages to no client. Clients without apps still get text.
 const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
@@ -23,7 +23,7 @@ pub(crate) enum Binding {
     Shared {
         capabilities: RawJson,
         roots: Roots,
-        /// A caller of the principal whose calls share the connection.
+        /// One of the callers of the principal whose calls share the connection.
         caller: Option<Arc<Caller>>,
     },
     Session {
@@ -36,7 +36,7 @@ pub(crate) enum Binding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roots {
     None,
-    /// The roots of the client whose call is alone there.
+    /// The roots of the client whose call runs alone on the connection.
     OfTheCall,
     /// The roots of any caller, because all callers are one owner. The server may ask before the
     /// first call.
@@ -116,7 +116,7 @@ impl Binding {
         if let Some(extensions) = extensions_of(caller) {
             capabilities.set("extensions", extensions);
         }
-        // `listChanged` is left out, because Shoal does not report changed roots.
+        // Leaves out `listChanged`, because Shoal does not report changed roots.
         if declared.has("roots") {
             capabilities.set("roots", RawJson::from_static("{}"));
         }
@@ -127,7 +127,7 @@ impl Binding {
         }
     }
 
-    /// The caller that opened the connection; `None` for a shared one.
+    /// Returns the caller that opened the connection, or `None` for a shared connection.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         match self {
             Self::Shared { caller, .. } => caller.as_ref(),
@@ -154,7 +154,7 @@ impl Binding {
     }
 }
 
-/// The extensions that the client declared, without tasks, which Shoal handles itself.
+/// Returns the extensions that the client declared, without tasks, which Shoal handles itself.
 pub(crate) fn extensions_of(caller: &Caller) -> Option<RawJson> {
     let mut declared = RawObject::of(&caller.capabilities.member("extensions")?)?;
     declared.remove(TASKS);

@@ -24,17 +24,17 @@ use super::router::answer;
 use super::server_task::{self, ServerTask};
 use crate::CallContext;
 
-/// Messages that may wait for the client. Progress beyond this is dropped.
+/// Maximum messages that wait for the client. Further progress is dropped.
 const INBOX: usize = 64;
 
 /// How long a call waits for the client's roots before it continues without them.
 const ROOTS_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) trait ConnectionShare: Send + Sync {
-    /// Whether a question can only be this call's.
+    /// Returns whether a question on this connection can only come from this call.
     fn is_alone(&self) -> bool;
 
-    /// Announces a question to the client.
+    /// Counts the call as waiting for its client.
     ///
     /// # Errors
     /// Too many calls wait for their clients.
@@ -45,7 +45,7 @@ pub(crate) trait OpenQuestion: Send + Sync {
     fn takes_long(&self);
 }
 
-/// The reason why a connection ended before any of the call was written.
+/// Why a connection ended before any of the call was written.
 #[derive(Debug)]
 pub(crate) struct NeverWritten(Arc<str>);
 
@@ -138,13 +138,14 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
         RequestOutcome::Answered(Outcome::Error(error)) | RequestOutcome::Rejected(error) => {
             CallOutcome::Error(error)
         }
-        // The tool has run, so a repetition would end the same way.
+        // The tool has run, so a second run would end with the same large result.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
         RequestOutcome::Declined(failure) if call.repeat == Repeat::Safe => {
             CallOutcome::Failed(failure)
         }
-        // The server's claim is no proof, so only the client decides whether to resend.
+        // The server's claim that it did not run the call is no proof, so only the client decides whether to
+        // resend.
         RequestOutcome::Declined(failure) => CallOutcome::Error(failure.to_rpc()),
         RequestOutcome::Unreadable(why) => useless(&format!("it is no message: {why}")),
         RequestOutcome::Lost {
@@ -158,13 +159,13 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
     })
 }
 
-/// Adds the `content` that some servers omit; SDK clients treat a missing one as empty.
+/// Adds `content` to a result if the server omitted it. SDK clients would treat a missing one as empty.
 fn with_content(result: RawJson) -> RawJson {
     if !result.is_object() || result.member_begins("content").is_some() {
         return result;
     }
     let mut object = RawObject::of(&result).unwrap_or_default();
-    // This is a result of another kind.
+    // A result of another kind has no `content`.
     if object.has("resultType") {
         return result;
     }
@@ -192,7 +193,7 @@ async fn put(
         Ok(asking) => {
             let mut asked = pin!(context.ask(question.method, question.params));
             match (poll!(asked.as_mut()), &asking) {
-                // The question was refused without asking the client.
+                // Shoal refused the question without asking the client.
                 (Poll::Ready(refused), _) => refused,
                 (Poll::Pending, Some(asking)) => {
                     asking.takes_long();
@@ -234,7 +235,8 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Lets the client answer an early question for roots, which the call may need.
+    /// Lets the client answer a question for roots that came before the call was sent. The call may need the
+    /// roots.
     async fn answer_early(&mut self, handle: &mut RequestHandle) -> Option<RequestOutcome> {
         if !self.link.waits_for_roots() {
             return None;
@@ -276,7 +278,7 @@ impl<'a> Traffic<'a> {
                 outcome = &mut outcome => break outcome,
             }
         };
-        // Messages that came before the answer reach the client first.
+        // Messages that came before the answer go to the client first.
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 CallMessage::Notify(method, params) => self.context.notify(method, params).await,

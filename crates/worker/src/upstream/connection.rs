@@ -16,7 +16,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// The connection's tasks close it when `stopping` fires, then fire `ended`.
+    /// Creates a connection. Its tasks close it when `stopping` fires, then fire `ended`.
     pub(crate) fn new(
         link: Arc<Link>,
         stopping: CancellationToken,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use shoal_protocol::RpcError;
 
-/// The reason why a server did not become ready. It excludes stderr, which may hold secrets.
+/// Why a server did not become ready. Leaves out stderr, which may hold secrets.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error("could not start {command:?}: {source}")]
@@ -39,17 +39,17 @@ pub(crate) enum StartError {
 }
 
 impl StartError {
-    /// Whether a later start may succeed: after a timeout, the program may still be downloading.
+    /// Returns whether a later start may succeed. After a timeout, the program may still be downloading.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::TimedOut | Self::Closed)
     }
 
-    /// Whether a plainer `initialize` may help.
+    /// Returns whether an `initialize` with fewer members may succeed.
     pub(super) fn may_come_of_form(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Malformed) && !self.is_denied()
     }
 
-    /// Whether the other era's handshake may help.
+    /// Returns whether the handshake of the other era may succeed.
     pub(crate) fn may_come_of_opening(&self) -> bool {
         matches!(
             self,
@@ -62,7 +62,7 @@ impl StartError {
         ) && !self.is_denied()
     }
 
-    /// Whether the server refused the credentials, which does not reveal its era.
+    /// Returns whether the server refused the credentials, which does not reveal its era.
     pub(super) fn is_denied(&self) -> bool {
         matches!(self, Self::Refused(error) | Self::Rejected(error) if Denied::is(error))
     }

@@ -24,7 +24,7 @@ use crate::backend::{CallLine, Patience};
 use crate::{Backend, BackendState, CallContext, Isolation, StdioBackend, StdioConfig};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Longer than a call takes to reach its process.
+/// A time that is longer than a call takes to reach its process.
 pub(crate) const SOON: Duration = Duration::from_millis(100);
 const WAIT: Duration = Duration::from_secs(5);
 
@@ -75,7 +75,7 @@ impl std::ops::Deref for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // The path is a file, a directory or missing.
+        // The path is a file, a directory or missing, so one of these calls may fail.
         let _ = std::fs::remove_file(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -94,7 +94,7 @@ impl TestBackend {
         running
     }
 
-    /// For commands that may have to be downloaded first.
+    /// Starts a command that may have to be downloaded first.
     pub(crate) async fn start_slowly(config: StdioConfig) -> Self {
         let running = Self(Arc::new(StdioBackend::start(config)));
         let mut state = running.0.state();
@@ -148,7 +148,7 @@ impl TestBackend {
     }
 }
 
-/// The first content's text, parsed as JSON if possible.
+/// Returns the text of an outcome's first content, parsed as JSON if possible.
 pub(crate) fn text(outcome: &CallOutcome) -> Value {
     let CallOutcome::Result(result) = outcome else {
         panic!("{outcome:?}")
@@ -172,7 +172,7 @@ pub(crate) fn error(outcome: CallOutcome) -> RpcError {
     }
 }
 
-/// Whether the process runs; a zombie does not.
+/// Returns whether the process runs. A zombie does not run.
 pub(crate) fn is_running(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !status.is_empty() && !status.contains(") Z ")
@@ -209,14 +209,14 @@ pub(crate) struct TestLine {
     name: String,
     asked: Mutex<Vec<(Method, Option<RawJson>)>>,
     notes: Mutex<Vec<(Method, Value)>>,
-    /// One permit for each answer that the client may give.
+    /// Permits to answer, one for each answer.
     answers: Semaphore,
     waiting: AtomicUsize,
     cancelled: CancellationToken,
 }
 
 impl Client {
-    /// A legacy client without capabilities, whose session has the client's name.
+    /// Creates a legacy client without capabilities. Its session has the client's name.
     pub(crate) fn named(name: &str) -> Self {
         Self::with(
             name,

@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 const LINES: usize = 12;
 const LINE: usize = 500;
 
-/// The last stderr lines. They may hold secrets: for logs and the operator's terminal only. Clones
-/// share the lines.
+/// The last stderr lines of a server. They may hold secrets, so show them only in logs and at the operator's
+/// terminal. Clones share the lines.
 #[derive(Clone, Default)]
 pub(crate) struct LastWords(Arc<(Mutex<VecDeque<String>>, Notify)>);
 

@@ -20,12 +20,12 @@ use super::server_task::TaskTools;
 use super::settings::{EraChoice, Settings};
 use super::subscriptions::{self, Subscriptions};
 
-/// The longest start that makes progress, as a multiple of `start_timeout`.
+/// The longest time for a start that makes progress, as a multiple of `start_timeout`.
 const MOST_WAITS: u32 = 5;
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Opens the transport, which closes when `closing` fires.
+    /// Opens the transport. It closes when `closing` fires.
     fn open(
         &self,
         binding: Binding,
@@ -33,10 +33,10 @@ pub(crate) trait Transport: Send + Sync + 'static {
         closing: &CancellationToken,
     ) -> Result<Connection, StartError>;
 
-    /// Whether each connection has its own server process, with its own subscriptions.
+    /// Returns whether each connection starts its own server process, which has its own subscriptions.
     fn has_servers_of_their_own(&self) -> bool;
 
-    /// Processes a fresh tool list, without tools that cannot be called in this era.
+    /// Reads a new tool list, and removes tools that cannot be called in this era.
     fn learn(&self, _era: Era, _tools: &mut Vec<RawJson>) {}
 }
 
@@ -45,8 +45,8 @@ pub(crate) struct Launcher {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) closing: CancellationToken,
-    /// The result of the probe. The era belongs to the program, so only the first connection
-    /// probes, and the first one after a failure, because programs are updated.
+    /// The era that a probe detected. The era belongs to the program, so only the first connection probes,
+    /// and the first connection after a failure, because programs are updated.
     detected: Mutex<DetectedEra>,
     pub(crate) restarts: AtomicU64,
     task_tools: Arc<TaskTools>,
@@ -114,7 +114,8 @@ impl Launcher {
             .await
     }
 
-    /// Waits for the handshake while stderr shows progress, such as a package manager's download.
+    /// Waits for the handshake. Waits longer while stderr shows progress, such as a package manager's
+    /// download.
     async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
         let began = Instant::now();
         let quiet = self.settings.start_timeout;
@@ -157,7 +158,7 @@ impl Launcher {
     ) -> Result<Arc<Connection>, StartError> {
         let detected = *self.detected.lock();
         let patience = self.settings.probe_timeout;
-        // After a failure, the probe starts over.
+        // After a failure, the probe starts with the newest form again.
         let known_form = match detected.failed_since {
             true => Form::Newest,
             false => detected.form,
@@ -178,8 +179,8 @@ impl Launcher {
             && opening == Opening::Either(patience)
             && error.may_come_of_opening()
         {
-            // The message sent last may have caused the failure, so retry with the other era
-            // only. After a failed legacy retry, the next start retries with the modern era.
+            // The last message may have caused the failure, so this retries only with the other era. After a
+            // failed legacy retry, the next start retries with the modern era.
             let other = if began.elapsed() < patience || detected.was_legacy {
                 Opening::Modern
             } else {
@@ -221,8 +222,7 @@ impl Launcher {
             && let Ok(legacy) = &attempt
             && legacy.link.is_stateless()
         {
-            // A server that cannot get answers to its requests does not benefit from the legacy
-            // era.
+            // A server whose requests cannot get answers does not benefit from the legacy era.
             let modern = self.attempt(binding, Opening::Modern, watches).await;
             attempt = modern.or(attempt);
         }
@@ -241,18 +241,19 @@ impl Launcher {
         attempt
     }
 
-    /// The forms of `initialize` to try next: all at first, later one per failure.
+    /// Lists the forms of `initialize` to try next, each with fewer members: all at first, later one per
+    /// failure.
     fn plainer_forms(&self, detected: &DetectedEra, error: &StartError) -> Vec<Form> {
         let ended = matches!(error, StartError::Ended { .. });
         let may_help = match ended {
-            // A process may crash on the form.
+            // A process may crash because of the form.
             true => self.transport.has_servers_of_their_own(),
             false => error.may_come_of_form(),
         };
         match detected.failed_since {
             _ if !may_help => Vec::new(),
             true => vec![detected.form.next_plainer()],
-            // Each form costs a start, so the plainest waits for the next failure.
+            // Each form costs a start, so the plainest form waits for the next failure.
             false if ended => vec![Form::Memberless, Form::WithoutElicitation],
             false => Form::PLAINER.to_vec(),
         }

@@ -15,7 +15,7 @@ pub enum Line {
     TooLong(Ends),
 }
 
-/// A server's text, as UTF-8 unless too much of it is invalid.
+/// A server's text. It is UTF-8 unless too much of it was invalid.
 #[derive(Clone)]
 pub(crate) struct Readable {
     pub(crate) text: Bytes,
@@ -57,7 +57,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Decodes lines of at most `limit` bytes.
+    /// Creates a decoder of lines of at most `limit` bytes.
     pub fn of_at_most(limit: usize) -> Self {
         Self {
             limit,

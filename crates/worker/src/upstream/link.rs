@@ -24,12 +24,11 @@ use super::server_task::TaskTools;
 use super::subscriptions::Subscriptions;
 use super::throttle::Throttle;
 
-/// How long to wait for the answer to a `ping`, which shows that the server has read earlier
-/// messages.
+/// How long to wait for the answer to a `ping`. The answer shows that the server has read earlier messages.
 const REPLY: Duration = Duration::from_secs(1);
 const TAKES_IN: Duration = Duration::from_millis(100);
 
-/// The sending side of a connection. After the end of the connection, requests fail at once.
+/// The sending side of a connection. Once the connection has ended, requests fail at once.
 pub(crate) struct Link {
     pub(crate) pending: PendingRequests,
     pub(crate) subscriptions: Arc<Subscriptions>,
@@ -40,11 +39,12 @@ pub(crate) struct Link {
     greeting: OnceLock<Greeting>,
     task_tools: OnceLock<Arc<TaskTools>>,
     changes: watch::Sender<[u64; 3]>,
-    /// Changes that the server announced, without possibly missed ones.
+    /// Counters of the changes that the server announced. They do not include changes that Shoal may have
+    /// missed.
     announced: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
-    /// Whether an early request for roots timed out.
+    /// Whether the client did not answer an early request for roots in time.
     has_no_roots: AtomicBool,
     lost: OnceLock<Arc<str>>,
     request_timeout: Duration,
@@ -87,7 +87,8 @@ impl Link {
         &self.binding
     }
 
-    /// The server's self-description; before the handshake, a legacy server without features.
+    /// Returns the server's self-description. Before the handshake, describes a legacy server without
+    /// features.
     pub(crate) fn greeting(&self) -> &Greeting {
         static NONE: Greeting = Greeting::NONE;
         self.greeting.get().unwrap_or(&NONE)
@@ -144,7 +145,7 @@ impl Link {
         self.stateless.load(Ordering::Acquire)
     }
 
-    /// Marks the connection as unusable, although requests in flight may still be answered.
+    /// Marks the connection as unusable. The server may still answer requests in flight.
     pub(crate) fn lose(&self, reason: &str) {
         let _ = self.lost.set(reason.into());
     }
@@ -153,7 +154,7 @@ impl Link {
         self.lost.get().cloned()
     }
 
-    /// Counters of announced or possibly missed changes of tools, resources and prompts.
+    /// Returns counters of changes of tools, resources and prompts, both announced and possibly missed.
     pub(crate) fn changes(&self) -> watch::Receiver<[u64; 3]> {
         self.changes.subscribe()
     }
@@ -255,7 +256,7 @@ impl Link {
             .unwrap_or(Err(RequestError::TimedOut))
     }
 
-    /// Gives the server time to ask for roots: it asks before it answers this ping.
+    /// Sends a ping, which gives the server time to ask for roots: servers ask before they answer the ping.
     pub(crate) async fn asks_for_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
     }
@@ -268,7 +269,7 @@ impl Link {
         self.has_no_roots.store(true, Ordering::Relaxed);
     }
 
-    /// Gives the server time to process its roots, which happens beside other requests.
+    /// Sends a ping, which gives the server time to process its roots.
     pub(crate) async fn takes_in_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
         sleep(TAKES_IN).await;
@@ -296,8 +297,8 @@ impl Link {
         }
     }
 
-    /// Sends an answer, or drops it if the queue is full. The reader of the server's output must
-    /// not wait, because the server may be waiting for that reader.
+    /// Sends an answer, or drops it if the queue is full. Does not wait, because the caller reads the
+    /// server's output and the server may be waiting for that reader.
     pub(crate) fn try_answer(&self, text: Bytes) {
         if self.queue.try_send(aside(text, None)).is_err() {
             tracing::debug!(target: "shoal::upstream", server = self.name(), "the server does not read its input; a message was dropped");
@@ -313,13 +314,13 @@ fn aside(text: Bytes, method: Option<Method>) -> OutgoingMessage {
     }
 }
 
-/// A registered request. Dropping it stops the wait and tells the server.
+/// A request that is registered with the connection. Dropping the handle stops the wait and tells the server.
 pub(crate) struct RequestHandle {
     id: u64,
     write_state: Arc<WriteState>,
     outcome: oneshot::Receiver<RequestOutcome>,
     link: Arc<Link>,
-    /// Closes on drop, which tells the transport that the caller stopped waiting.
+    /// Closes when dropped, which tells the transport that the caller has stopped waiting.
     waits: Option<oneshot::Sender<()>>,
     told_when_dropped: bool,
 }
@@ -354,7 +355,7 @@ impl RequestHandle {
             }),
         };
         if self.link.queue.send(message).await.is_err() {
-            // The writer has ended, although the end of the server may be unnoticed yet.
+            // The writer has ended, although Shoal may not have noticed the server's end yet.
             let lost = RequestOutcome::Lost {
                 written: false,
                 reason: "the server has closed its input".into(),
@@ -363,7 +364,7 @@ impl RequestHandle {
         }
     }
 
-    /// Waits for the outcome, once; later calls wait forever. Cancellation safe.
+    /// Waits for the request's outcome. A second call waits forever. Cancellation safe.
     pub(crate) async fn outcome(&mut self) -> RequestOutcome {
         match (&mut self.outcome).await {
             Ok(outcome) => outcome,
@@ -400,7 +401,7 @@ impl RequestHandle {
         self.write_state.withdraw()
     }
 
-    /// Tells the server once that the answer is not needed. It may come anyway.
+    /// Tells the server once that the answer is not needed. The answer may come anyway.
     pub(crate) fn tell_cancelled(&mut self) {
         if std::mem::take(&mut self.told_when_dropped) {
             let params = format!(
@@ -412,7 +413,7 @@ impl RequestHandle {
         }
     }
 
-    /// Keeps the request from being cancelled, for the handshake.
+    /// Keeps the request from being cancelled. For the handshake.
     pub(crate) fn never_cancelled(mut self) -> Self {
         self.told_when_dropped = false;
         self

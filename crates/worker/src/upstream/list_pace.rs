@@ -11,7 +11,7 @@ use super::lists::Which;
 /// Announcements within this time share one read, because some servers announce each tool that they
 /// register.
 const SETTLE: Duration = Duration::from_millis(50);
-/// An announcement this soon after a read may be caused by the read itself.
+/// How soon after a read an announcement may be caused by the read itself.
 const CAUSED: Duration = Duration::from_secs(1);
 /// The longest pause between reads while lists keep changing.
 const CHANGING: Duration = Duration::from_secs(5);
@@ -19,7 +19,8 @@ const CHANGING: Duration = Duration::from_secs(5);
 const UNCHANGED: Duration = Duration::from_secs(60);
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// Schedules reads after announcements, less often the more there are, and after failed reads.
+/// Schedules reads of lists: after announcements, less often the more there are, and again after failed
+/// reads.
 pub(crate) struct ListPace {
     changes: watch::Receiver<[u64; 3]>,
     seen: [u64; 3],
@@ -75,7 +76,7 @@ impl ListPace {
         };
         tokio::select! {
             which = again => return which,
-            // The link keeps the sender, so this does not fail.
+            // Cannot fail, because the link keeps the sender.
             Ok(_) = self.changes.wait_for(|now| *now != self.seen) => {}
         }
         self.pause = self.pause_now();

@@ -16,9 +16,9 @@ use super::error::RequestError;
 use super::link::Link;
 use super::params;
 
-/// The limit of pages per list. A server with more invents cursors.
+/// Maximum pages of a list. A server with more invents cursors.
 const MAX_PAGES: usize = 1000;
-/// The limit for all lists together, which stay in memory.
+/// Maximum bytes of all lists together, which stay in memory.
 pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
 const SHOWN: usize = 100;
 
@@ -50,7 +50,7 @@ impl List {
         }
     }
 
-    /// The index of the list's kind in announcements: tools, resources with templates, prompts.
+    /// Returns the index of the list's kind in announcements: tools, resources with templates, prompts.
     pub(super) fn kind(self) -> usize {
         match self {
             Self::Tools => 0,
@@ -122,14 +122,14 @@ impl Which {
     }
 }
 
-/// A server's lists. An unreadable one keeps its last known items.
+/// A server's lists. An unreadable list keeps its last known items.
 #[derive(Clone)]
 pub(crate) struct Lists {
     pub(crate) catalog: PoolCatalog,
     missing: [Option<RequestError>; 4],
     remarks: [Option<String>; 4],
     pending: Which,
-    /// Whether the server declares no lists. SDK clients ask such servers anyway.
+    /// Whether the server declares no lists. Shoal reads them anyway, as SDK clients do.
     undeclared: bool,
 }
 
@@ -220,7 +220,7 @@ impl Lists {
         Which(std::array::from_fn(|at| self.missing[at].is_some()))
     }
 
-    /// Why the server is useless: its tools are unreadable, and it offers nothing else.
+    /// Returns why the server is useless: its tools are unreadable, and it offers nothing else.
     pub(crate) fn useless(&self) -> Option<&RequestError> {
         let offers_nothing = List::ALL
             .iter()
@@ -299,7 +299,7 @@ pub(super) async fn pages(
         let Some(next) = &cursor else {
             return Ok(pages);
         };
-        // `seen` also holds pages, which are arrays.
+        // `seen` holds pages too. They are arrays, so a cursor that looks like an array is not compared.
         if !next.as_str().starts_with('[') && !seen.insert(next.to_bytes()) {
             let next = shown(next.as_str(), SHOWN);
             pages.remark = Some(format!(

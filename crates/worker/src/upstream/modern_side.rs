@@ -23,11 +23,11 @@ use super::link::Link;
 use super::restart_delay::RestartDelay;
 use super::settings::EraChoice;
 
-/// Most tools and prompts remembered as asking by result. Others are detected at each call.
+/// Maximum tools and prompts that Shoal remembers as asking by result. It detects others at each call.
 const REMEMBERED: usize = 1024;
-/// The official Python SDK's error for any unsendable result.
+/// The text of the official Python SDK's error for any result that it cannot send.
 const INVALID_RESULT: &str = "Handler returned an invalid result";
-/// Other SDKs' errors for this result, in lower case.
+/// Words of other SDKs' errors for an `InputRequiredResult`, in lower case.
 const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];
 
 pub(crate) struct ModernSide {
@@ -38,7 +38,7 @@ pub(crate) struct ModernSide {
 
 #[derive(Default)]
 struct ModernSupport {
-    /// Tools and prompts that ask by result, and extension methods of the modern era.
+    /// Tools and prompts that ask by result, and methods of extensions that exist only in the modern era.
     asking: HashSet<(Method, String)>,
     seen: bool,
     absent: bool,
@@ -67,7 +67,7 @@ impl ModernSide {
         }
     }
 
-    /// Whether the call is a later round, or its tool is known to ask by result.
+    /// Returns whether a call must run here: it is a later round, or its tool is known to ask by result.
     pub(crate) fn takes(&self, call: &Call) -> bool {
         if !self.is_there() {
             return false;
@@ -91,17 +91,16 @@ impl ModernSide {
             && subject(call).is_some_and(|subject| support.asking.contains(&subject))
     }
 
-    /// Whether a call with this legacy outcome must run here.
+    /// Returns whether a call with this legacy outcome must run again here.
     ///
-    /// An error that names `InputRequiredResult` proves that the tool only asked. A generic error
-    /// may be a handler's fault, so a journaled call keeps it, and later calls of its tool run
-    /// here.
+    /// An error that names `InputRequiredResult` proves that the tool only asked. A generic error may be a
+    /// handler's fault, so a journaled call keeps it, and later calls of its tool run here.
     pub(crate) fn is_wanted_by(&self, call: &Call, outcome: &CallOutcome) -> bool {
         let CallOutcome::Error(error) = outcome else {
             return false;
         };
         if call.method.may_be_of_extension() {
-            // An unknown method did not run.
+            // The method was unknown to the server, so nothing ran.
             let has_more = || self.support.lock().extensions.is_some();
             return error.code == code::METHOD_NOT_FOUND && has_more() && self.is_there();
         }
@@ -125,7 +124,7 @@ impl ModernSide {
     }
 
     pub(crate) fn remember(&self, call: &Call) {
-        // There is no limit on resource URIs, so they are not remembered.
+        // Not remembered, because the number of resource URIs has no limit.
         if call.method == Method::ResourcesRead {
             return;
         }
@@ -137,8 +136,9 @@ impl ModernSide {
         }
     }
 
-    /// Whether the server may have modern-only extensions. A process speaks one era, and a useless
-    /// second process may take resources from the first, so Shoal probes the first one, once.
+    /// Returns whether the server may have extensions that exist only in the modern era. A process speaks one
+    /// era, and a useless second process may take resources from the first. So Shoal probes the first
+    /// process, once.
     pub(crate) async fn may_have_more(&self, lead: &Arc<Link>) -> bool {
         if self.launcher.settings.era != EraChoice::Auto || lead.greeting().era != Era::Legacy {
             return false;
@@ -169,7 +169,7 @@ impl ModernSide {
         self.support.lock().was_asked
     }
 
-    /// Whether the probe may have switched the process to the modern era. The Go SDK then refuses
+    /// Returns whether the probe may have switched the process to the modern era. The Go SDK then refuses
     /// requests to clients.
     pub(crate) fn has_switched(&self) -> bool {
         self.support.lock().has_switched
@@ -205,7 +205,7 @@ impl ModernSide {
         declared.to_json()
     }
 
-    /// Opens a modern connection, and records whether the server supports the era.
+    /// Opens a modern connection, and records whether the server supports the modern era.
     pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.launcher.launch_modern().await;
         let mut support = self.support.lock();
@@ -227,7 +227,7 @@ impl ModernSide {
         }
     }
 
-    /// Waits for the end of the connection, which the launcher's token triggers.
+    /// Waits until the modern connection has ended. The launcher's token ends it.
     pub(crate) async fn close(&self) {
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
@@ -290,7 +290,7 @@ fn subject(call: &Call) -> Option<(Method, String)> {
     Some((call.method.clone(), name))
 }
 
-/// The extensions that a server declares, without tasks, which work over any connection.
+/// Returns the extensions that a server declares, without tasks, which work over any connection.
 fn extensions(capabilities: &RawJson) -> Option<RawObject> {
     let mut declared = RawObject::of(&capabilities.member("extensions")?)?;
     declared.remove(TASKS);

@@ -19,13 +19,14 @@ pub(crate) struct OutgoingMessage {
 pub(crate) struct OutgoingRequest {
     pub(crate) id: u64,
     pub(crate) caller: Option<Arc<Caller>>,
-    /// The parameters, which some transports repeat outside the message.
+    /// The message's parameters, which some transports repeat outside the message.
     pub(crate) params: Option<RawJson>,
     pub(crate) write_state: Arc<WriteState>,
     pub(crate) given_up: oneshot::Receiver<()>,
 }
 
-/// Whether a request was written, which decides between `NotExecuted` and `OutcomeUnknown`.
+/// The progress of writing a request. It decides between `NotExecuted` and `OutcomeUnknown` when the
+/// connection ends.
 #[derive(Default)]
 pub(crate) struct WriteState(AtomicU8);
 

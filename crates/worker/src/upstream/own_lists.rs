@@ -1,4 +1,4 @@
-//! Finds lists that a server changed for one caller only.
+//! Finds lists that a server has changed for one caller only.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -22,7 +22,7 @@ pub(crate) struct OwnLists {
     shared: watch::Sender<Digests>,
 }
 
-/// A connection's report, withdrawn on drop.
+/// A connection's report that its owner's lists differ. Withdrawn on drop.
 struct OwnerOf<'a> {
     own: &'a OwnLists,
     owner: ListOwner,
@@ -42,7 +42,7 @@ impl OwnLists {
 
     pub(crate) fn follow(self: &Arc<Self>, connection: &Connection, owner: ListOwner) {
         let (own, link, over) = (self.clone(), connection.link.clone(), connection.over());
-        // Possibly missed announcements do not count: a broken stream is no reason to read every
+        // Counts only announced changes, not possibly missed ones. A broken stream is no reason to read every
         // session's lists.
         let pace = ListPace::from_the_start(link.announced());
         tokio::spawn(async move {
@@ -53,7 +53,8 @@ impl OwnLists {
         });
     }
 
-    /// Reads announced lists before it reports them, because some announcements report no change.
+    /// Follows a connection's lists. Reads announced lists before it reports them, because some announcements
+    /// report no change.
     async fn stay_with(&self, link: &Arc<Link>, mut pace: ListPace, owner: ListOwner) {
         let mut owner = OwnerOf {
             own: self,
@@ -91,7 +92,8 @@ async fn read(link: &Arc<Link>, which: Which, known: &mut [Option<u64>; 4]) -> W
     missing
 }
 
-/// Digests of tools, resources with templates, and prompts; 0 if they equal everyone's.
+/// Returns digests of the owner's tools, resources with templates, and prompts. A digest is 0 if the list
+/// equals everyone's.
 fn differences(known: &[Option<u64>; 4], shared: &Digests) -> [u64; 3] {
     let mut numbers = [0_u64; 3];
     for list in List::ALL {
@@ -112,7 +114,7 @@ impl OwnerOf<'_> {
             return;
         }
         self.own.told.send_if_modified(|told| {
-            // Another connection of the same owner may have reported since.
+            // Another connection of the same owner may have reported other lists since.
             let is_own = told.get(&self.owner).is_none_or(|told| *told == before);
             match numbers {
                 [0, 0, 0] if is_own => drop(Arc::make_mut(told).remove(&self.owner)),

@@ -20,8 +20,8 @@ const MODERN_META: [&str; 4] = [
 ];
 const MODERN_PARAMS: [&str; 2] = ["inputResponses", "requestState"];
 
-/// A call's parameters for its server. Other members keep their bytes. `token` replaces the
-/// caller's progress token, which may equal another caller's.
+/// Rewrites a call's parameters for its server. Members without changes keep their bytes. `token` replaces
+/// the caller's progress token, which may equal another caller's.
 pub(crate) fn for_server(call: &Call, server: &Greeting, token: u64) -> Option<RawJson> {
     let mut params = call.params.as_ref().and_then(RawObject::of);
     let had_meta = params.as_ref().is_some_and(|params| params.has(META));
@@ -96,7 +96,8 @@ fn describe_caller(meta: &mut RawObject, call: &Call, tasks: bool) {
     }
 }
 
-/// Declares tasks to servers that make them, because Shoal follows tasks for every client.
+/// Adds or removes the client's capability of tasks. A server that makes tasks always sees it, because Shoal
+/// follows tasks for every client.
 fn with_or_without_tasks(capabilities: &RawJson, tasks: bool) -> RawJson {
     match (declares_tasks(capabilities), tasks) {
         (false, true) => with_tasks(capabilities),
@@ -124,13 +125,14 @@ pub(crate) fn restore_token(params: &RawJson, token: RawJson) -> RawJson {
     params.to_json()
 }
 
-/// The last value of a repeated name, which most parsers use.
+/// Returns the last value of a repeated name, because most parsers use the last one.
 fn last(object: &RawObject, name: &str) -> Option<RawJson> {
     let found = object.iter().filter(|(key, _)| key == name).last();
     found.map(|(_, value)| value)
 }
 
-/// Sets a member in place, once, because a second one of the same name might win at the server.
+/// Sets a member in place. Removes further members of the same name, because such a member might win at the
+/// server.
 fn put(object: &mut RawObject, name: &str, value: RawJson) {
     if object.iter().filter(|(key, _)| key == name).count() > 1 {
         drop_all(object, name);

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::outgoing::WriteState;
 
-/// Cancelled calls remembered per server. With more, the server may not ask any client.
+/// Maximum cancelled calls that are remembered per server. With more, the server may not ask any client.
 const MAX_OWED: usize = 64;
 const MAX_HELD: usize = 8;
 const MAX_ELICITATIONS: usize = 16;
@@ -26,7 +26,7 @@ pub(crate) struct PendingRequests {
 struct State {
     last_id: u64,
     open: BTreeMap<u64, PendingRequest>,
-    /// Cancelled calls that could ask and whose end is unconfirmed.
+    /// Cancelled calls whose end the server has not confirmed and that could ask, with their session.
     owed: BTreeMap<u64, Option<SessionId>>,
     held: Vec<ServerRequest>,
     had_calls: bool,
@@ -37,7 +37,7 @@ struct PendingRequest {
     outcome: oneshot::Sender<RequestOutcome>,
     write_state: Arc<WriteState>,
     call: Option<PendingCall>,
-    /// The main request, if this is another request of the same call.
+    /// The id of the call's main request, if this is another request of the same call.
     of: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct PendingCall {
     pub(crate) askable: bool,
     pub(crate) wants_log: bool,
     pub(crate) session: Option<SessionId>,
-    /// Whether another server may run the call: it is repeatable, and its client was not asked.
+    /// Whether another server may run the call: the call is repeatable, and its client was not asked.
     pub(crate) repeatable: Cell<bool>,
     pub(crate) elicitations: RefCell<Vec<String>>,
 }
@@ -115,8 +115,8 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// Whether this stream may answer request `id`. A server that answers elsewhere has confused
-    /// its callers.
+    /// Returns whether request `id` may be answered on this stream. A server that answers elsewhere has
+    /// confused its callers.
     pub(crate) fn may_answer(self, id: u64) -> bool {
         match self {
             Self::Common => true,
@@ -125,7 +125,7 @@ impl Origin {
         }
     }
 
-    /// Whether this stream may report progress of request `id`. Many servers use the unrelated
+    /// Returns whether progress of request `id` may come on this stream. Many servers use the unrelated
     /// stream.
     pub(crate) fn may_tell_progress(self, id: u64) -> bool {
         match self {
@@ -141,7 +141,7 @@ pub(crate) struct RegisteredRequest {
     pub(crate) outcome: oneshot::Receiver<RequestOutcome>,
 }
 
-/// The clients that a server may not ask while a cancelled call may still run.
+/// Which clients a server may ask while a cancelled call may still run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quarantine {
     None,
@@ -149,12 +149,12 @@ pub(crate) enum Quarantine {
     Everybody,
 }
 
-/// How to find the call of a message that does not name one.
+/// How Shoal finds the call of a message that does not name one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Association {
     OnlyCall,
     OnlyListener,
-    /// The newest call, because all belong to one session.
+    /// The newest call, because all calls belong to one session.
     NewestCall,
     Call(u64),
 }
@@ -183,7 +183,7 @@ impl PendingRequests {
         if let Some(call) = &call {
             state.had_calls = true;
             for question in state.held.drain(..) {
-                // The new inbox has room for all held questions.
+                // The question fits, because the new inbox has room for all held questions.
                 let _ = call.ask(question);
             }
         }
@@ -205,7 +205,7 @@ impl PendingRequests {
         })
     }
 
-    /// Ends a request. Returns whether it was in flight.
+    /// Ends a request with its outcome. Returns whether the request was in flight.
     pub(crate) fn finish(&self, id: u64, outcome: RequestOutcome) -> bool {
         let mut state = self.state.lock();
         state.owed.remove(&id);
@@ -222,7 +222,7 @@ impl PendingRequests {
         }
     }
 
-    /// Stops waiting. Returns whether the server must be told.
+    /// Stops waiting for a request. Returns whether the server must be told.
     pub(crate) fn abandon(&self, id: u64) -> bool {
         let mut state = self.state.lock();
         let Some(request) = state.open.remove(&id) else {
@@ -282,7 +282,7 @@ impl PendingRequests {
             .is_some_and(|own| own.of == Some(request))
     }
 
-    /// Lets a cancelled call ask until it is settled.
+    /// Remembers that a cancelled call may still ask. [`settle`](Self::settle) ends this.
     pub(crate) fn owe(&self, request: u64, session: Option<SessionId>) {
         let mut state = self.state.lock();
         let session = session.filter(|_| state.owed.len() < MAX_OWED);
@@ -339,7 +339,8 @@ impl PendingRequests {
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
-    /// Passes the end of a URL elicitation to the call that asked, or to `otherwise`.
+    /// Passes the end of a URL elicitation to the call that asked. If no single call did, passes it to
+    /// `otherwise`.
     pub(crate) fn complete_elicitation(
         &self,
         params: Option<RawJson>,
@@ -358,7 +359,7 @@ impl PendingRequests {
                 match (calls.next(), calls.next()) {
                     (None, _) => otherwise,
                     (only, None) => only,
-                    // Two clients may have the same elicitation id.
+                    // Two clients may have the same elicitation id, so the message is dropped.
                     _ => None,
                 }
             }
@@ -383,8 +384,8 @@ impl PendingRequests {
                 Err(returned) => returned,
             };
         }
-        // A session's server may ask before its first call arrives. Roots do not depend on the
-        // call.
+        // A session's server may ask before its first call arrives. Its roots do not depend on the call
+        // either.
         let may_wait = !state.had_calls || question.method == Method::RootsList;
         if is_session && may_wait && state.held.len() < MAX_HELD {
             state.held.push(question);

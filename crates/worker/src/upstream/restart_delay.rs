@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::settings::Settings;
 
-/// The longest pause that calls wait for.
+/// The longest pause for which calls wait.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_secs(1);
-/// After this time a connection counts as started, and a caller as trusted again.
+/// How long a connection must last to count as started, and a caller must succeed to be trusted again.
 pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use super::link::Link;
 use super::params;
 use super::pending::{Association, Origin, RequestOutcome, ServerRequest};
 
-/// The deepest valid nesting, as in later JSON readers.
+/// The maximum nesting of a message, as in later JSON readers.
 const MAX_DEPTH: usize = 128;
 const QUOTED: usize = 200;
 
@@ -94,7 +94,7 @@ impl Link {
         }
         let outcome = RequestOutcome::Answered(outcome);
         if !number.is_some_and(|number| self.pending.finish(number, outcome)) {
-            // The answer may have crossed a cancellation.
+            // The answer may have crossed a cancellation on its way.
             tracing::debug!(target: "shoal::upstream", server = self.name(), %id, "nobody waits for this answer");
         }
     }
@@ -124,8 +124,7 @@ impl Link {
         }
     }
 
-    /// Passes a notification to its call; `shared` applies if the stream does not identify the
-    /// call.
+    /// Passes a notification to its call. `shared` finds the call if the stream does not identify it.
     fn tell_call(
         &self,
         method: Method,
@@ -144,7 +143,8 @@ impl Link {
         }
     }
 
-    /// Reports a finished URL elicitation. Its id must not reach another client.
+    /// Reports a finished URL elicitation to the client that was asked. The elicitation's id must not reach
+    /// another client.
     fn take_completion(&self, params: Option<RawJson>, origin: Origin) {
         let otherwise = match (origin, self.binding()) {
             (Origin::Request(id), _) => Some(Association::Call(id)),
@@ -167,7 +167,8 @@ impl Link {
         }
     }
 
-    /// Withdraws a legacy server's question, or ends a modern server's subscription.
+    /// Handles a server's cancellation: withdraws a legacy server's question, or ends a modern server's
+    /// subscription.
     fn take_cancellation(&self, params: Option<RawJson>, origin: Origin) {
         let params = params.as_ref().and_then(RawObject::of);
         let id = params.and_then(|params| params.get("requestId"));
@@ -187,7 +188,7 @@ impl Link {
 
     fn take_request(&self, Request { id, method, params }: Request, origin: Origin) {
         if self.greeting().era == Era::Modern {
-            // A modern server must not ask, and Shoal must not answer (2026-07-28).
+            // A modern server must not send requests, and Shoal must not answer them (2026-07-28).
             self.complain("a modern server sent a request", method.as_str().as_bytes());
             return;
         }
@@ -206,8 +207,9 @@ impl Link {
         }
     }
 
-    /// Routes a question. The protocol does not name its call, so Shoal delivers it only if the
-    /// stream or a single call makes it certain: one user's answer must not reach another.
+    /// Routes a server's question to a client. The protocol does not name the question's call, so Shoal
+    /// delivers it only if the stream or a single call makes the call certain: one user's answer must not
+    /// reach another.
     fn take_question(&self, question: ServerRequest, origin: Origin) {
         if question.method == Method::RootsList && self.concerns_no_client(origin) {
             let none = RawJson::from_static(r#"{"roots":[]}"#);
@@ -233,8 +235,8 @@ impl Link {
         }
     }
 
-    /// Whether a roots request concerns one of Shoal's own requests, such as a list, which some
-    /// servers answer only afterwards.
+    /// Returns whether a request for roots concerns one of Shoal's own requests, for example a list. Some
+    /// servers answer such a request only after they have the roots.
     fn concerns_no_client(&self, origin: Origin) -> bool {
         if !self.binding().declares_roots() {
             return false;
@@ -244,13 +246,13 @@ impl Link {
             (Binding::Shared { roots, .. }, _) if *roots != Roots::OfTheOwner => {
                 !self.pending.has_calls()
             }
-            // The next call's client gets the question.
+            // The client of the next call gets the question.
             _ => false,
         }
     }
 
-    /// Handles a question whose call ended. An owner's roots do not depend on the call, so the next
-    /// call gets that question.
+    /// Handles a question whose call has ended. If the roots of an owner do not depend on the call, the next
+    /// call gets the question.
     pub(crate) fn return_question(&self, question: ServerRequest) {
         match question.method == Method::RootsList && self.binding().gives_roots_early() {
             true => self.take_question(question, Origin::Common),

@@ -20,7 +20,7 @@ use super::subscriptions;
 use super::supervisor::{Lead, Supervisor};
 use crate::{BackendState, CallContext};
 
-/// A server with its connections. Dropping it closes them in the background.
+/// A server with its connections. Dropping it closes the connections in the background.
 pub(crate) struct Server {
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) modern_side: Arc<ModernSide>,
@@ -90,7 +90,7 @@ impl Server {
         }
         if self.modern_side.takes(call) {
             let answered = modern.await;
-            // The server may have just turned out to be legacy only.
+            // The call may have revealed that the server is legacy only.
             if answered.is_ok() || self.modern_side.takes(call) {
                 return answered;
             }
@@ -117,7 +117,7 @@ impl Server {
         Ok(carry(&connection.link, call, context, None).await?)
     }
 
-    /// Watches a resource. Asks `connection` first, because its server may reject an unknown
+    /// Watches a resource for changes. Asks `connection` first, because the server may reject an unknown
     /// resource.
     pub(crate) async fn subscribe(
         &self,
@@ -125,7 +125,7 @@ impl Server {
         connection: Option<Arc<Connection>>,
     ) -> Result<(), RpcError> {
         if self.launcher.settings.lists == ListScope::Principal {
-            // There are only callers' sessions, and the subscription does not select one.
+            // Such a server has only the sessions of callers, and a subscription does not name a caller.
             return Err(RpcError::new(
                 code::METHOD_NOT_FOUND,
                 "the server lists to each caller its own resources, and cannot be subscribed to for all callers",
@@ -158,7 +158,7 @@ impl Server {
         tokio::join!(others, self.modern_side.close());
         let supervisor = self.supervisor.lock().take();
         if let Some(supervisor) = supervisor {
-            // This fails only if the supervisor panicked.
+            // Fails only if the supervisor panicked.
             let _ = supervisor.await;
         }
     }

@@ -73,7 +73,7 @@ async fn follow(
     task.runs(id.clone());
     let waiting = Waiting::new(link, call, handle.id(), id);
     let end = waiting.to_the_end(&made).await;
-    // A task whose connection was lost may still run.
+    // If the connection was lost, the task may still run.
     if !matches!(end, RequestOutcome::Lost { .. }) {
         task.is_over();
     }
@@ -128,7 +128,7 @@ fn lost(reason: Arc<str>) -> RequestOutcome {
     }
 }
 
-/// Removes the server's task id, which the client does not know.
+/// Removes the server's task id from a result, because the client does not know the task.
 fn unrelated(result: RawJson) -> RawJson {
     let meta = result.member("_meta").and_then(|meta| RawObject::of(&meta));
     let Some(mut meta) = meta.filter(|meta| meta.has(RELATED_TASK)) else {

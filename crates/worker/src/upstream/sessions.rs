@@ -32,8 +32,7 @@ const REFUSED: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SessionOwner {
     Session(SessionId),
-    /// A principal's callers share the connection if their forwarded headers and extensions are
-    /// equal.
+    /// The callers of a principal that have equal forwarded headers and extensions.
     Principal(Principal, [u8; 32]),
     Call(CallId),
 }
@@ -57,8 +56,8 @@ impl SessionOwner {
 }
 
 impl SessionOwner {
-    /// The owner of the connection's lists. If sessions have their own connections, the principal's
-    /// serves its calls without a session.
+    /// Returns the owner of the connection's lists. If sessions have their own connections, the principal's
+    /// connection serves only calls without a session.
     fn of_lists(&self, sessions_have_own: bool) -> Option<ListOwner> {
         match self {
             Self::Session(session) => Some(ListOwner::Session(session.clone())),
@@ -79,7 +78,7 @@ pub(crate) struct Sessions {
     freed: Arc<Notify>,
 }
 
-/// A call's lease of a connection. The idle time starts when the lease is dropped.
+/// The lease of a call on a connection. The connection's idle time starts when the lease is dropped.
 pub(crate) struct SessionLease {
     pub(crate) connection: Arc<Connection>,
     key: FailureKey,
@@ -129,11 +128,11 @@ impl Sessions {
         }
     }
 
-    /// Leases the owner's connection, and opens it if necessary. Without room, the call waits up to
-    /// its limit.
+    /// Leases the owner's connection for a call, and opens the connection if necessary. Without room, the
+    /// call waits up to its limit.
     ///
     /// # Errors
-    /// There is no room or connection, or the call was cancelled; it was not executed.
+    /// There is no room or connection, or the call was cancelled. The call was not executed.
     pub(crate) async fn hold(
         self: &Arc<Self>,
         owner: &SessionOwner,
@@ -212,14 +211,14 @@ impl Sessions {
         }
     }
 
-    /// Returns the owner's session; `None` if there is no room for a new one.
+    /// Returns the owner's session, and adds a new one if there is room. `None` if there is no room.
     fn enter(self: &Arc<Self>, owner: &SessionOwner, principal: &Principal) -> Option<UsageGuard> {
         let mut sessions = self.sessions.lock();
         let guard = |session: &Arc<PooledSession>| UsageGuard::new(session, &self.freed);
         if let Some(session) = sessions.get(owner) {
             return Some(guard(session));
         }
-        // Starts use shared CPU time, so one principal may not use all places for them.
+        // Starts share CPU time, so one principal may use at most half of the places for them.
         if starting(&sessions, principal) >= (self.limit / 2).max(1) {
             return None;
         }
@@ -240,8 +239,8 @@ impl Sessions {
         Some(guard)
     }
 
-    /// How long to wait for room. A process belongs to its call alone; another server at a URL may
-    /// take this call.
+    /// Returns how long a call waits for room. If servers are processes, it waits as long as it may.
+    /// Otherwise another server at a URL may take the call.
     fn patience(&self) -> Patience<'static> {
         match self.launcher.transport.has_servers_of_their_own() {
             true => Patience::OfCall,
@@ -260,7 +259,7 @@ impl Sessions {
                 .connection
                 .take_if(|connection| !connection.is_alive())
             {
-                // A forgotten session is reopened at once.
+                // The server forgot a session without a reason, so it is reopened at once.
                 if let Some(reason) = connection.link.pending.ended() {
                     tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
                     opened.failed();
@@ -276,7 +275,7 @@ impl Sessions {
                     "the session's connection failed and is opened again soon",
                 ));
             }
-            // The lock is released because other calls need not wait.
+            // Releases the lock, because other calls need not wait.
             let not_before = opened.not_before;
             drop(opened);
             tokio::time::sleep_until(not_before).await;
@@ -325,7 +324,7 @@ impl Sessions {
     fn not_opened(&self, error: &StartError) -> CallFailure {
         let reason = error.to_string();
         match error {
-            // Other callers may still use the server, and a failure would count against it.
+            // Other callers may still use the server, so this must not count as its failure.
             StartError::Refused(_) | StartError::Rejected(_)
                 if !self.launcher.transport.has_servers_of_their_own() =>
             {

@@ -29,19 +29,19 @@ pub enum EraChoice {
 pub(crate) struct Settings {
     pub(crate) era: EraChoice,
     pub(crate) shared: Binding,
-    /// Whether legacy sessions get their own connections to a legacy server.
+    /// Whether Shoal opens a connection to a legacy server for each legacy session.
     pub(crate) sessions_have_own: bool,
     pub(crate) sessions: usize,
     pub(crate) session_idle: Duration,
     pub(crate) start_timeout: Duration,
     /// How long `initialize` may stay unanswered before Shoal also sends `server/discover`.
     pub(crate) probe_timeout: Duration,
-    /// The first pause; it doubles with each consecutive failure.
+    /// The first pause before a restart. It doubles with each consecutive failure.
     pub(crate) restart_delay: Duration,
     pub(crate) max_restart_delay: Duration,
     pub(crate) headers: Vec<Arc<str>>,
     pub(crate) lists: ListScope,
-    /// The longest restart pause that a session's call waits for. With a longer one, it may go
-    /// elsewhere.
+    /// The longest pause before a restart for which a session's call waits. If the pause is longer, the call
+    /// may go elsewhere.
     pub(crate) waits_to_reopen: Duration,
 }

@@ -146,9 +146,8 @@ async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
     }
 }
 
-/// Subscribes on this connection too, because some servers report a change only in the session that
-/// caused it. Skips resources that `lead` could not watch, which may be visible to this caller
-/// only.
+/// Subscribes on a new connection too, because some servers report a change only in the session that caused
+/// it. Skips resources that `lead` could not watch, because they may be visible only to this caller.
 pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subscriptions) {
     if subscriptions.uris.borrow().is_empty() || !link.greeting().offers("resources", "subscribe") {
         return;
@@ -157,7 +156,7 @@ pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subs
     let applied = link.subscribed();
     let missing = wanted.difference(&applied).take(CAUGHT_UP);
     let subscribing = missing.map(|uri| subscribe(link, uri));
-    // A failed subscription is retried the next time.
+    // If a subscription failed, the next catch-up tries again.
     futures::future::join_all(subscribing).await;
 }
 
@@ -180,8 +179,8 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
         let uris = wanted.borrow_and_update().clone();
         let opened = link.open(Method::Listen, Some(listen_params(link, &uris)));
         let Ok(mut stream) = opened.await else { return };
-        // The former stream ends after the new one is open, so a change in between is reported
-        // twice rather than missed.
+        // Dropped after the new stream is open, so that a change in between is reported twice rather than
+        // missed.
         drop(outdated.take());
         let ended = tokio::select! {
             outcome = stream.outcome() => outcome,
@@ -202,7 +201,7 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
             }
             _ => {
                 tokio::time::sleep(REOPEN).await;
-                // Changes during the pause were not reported.
+                // The server could not report changes during the pause.
                 link.lists_may_have_changed();
             }
         }

@@ -14,7 +14,7 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// Returns the number of suppressed messages when one may be logged.
+    /// Decides about one message. If the caller may log it, returns the number of messages suppressed before.
     pub(crate) fn admit(&self) -> Option<u64> {
         let mut state = self.state.lock();
         let (last, kept_back) = &mut *state;

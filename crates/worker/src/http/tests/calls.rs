@@ -100,7 +100,7 @@ async fn an_answer_counts_only_where_it_belongs() {
         ["alice", "bob"].map(|name| {
             let mut client = match modern {
                 true => Client::modern(name, "{}").of(name),
-                // They share a session.
+                // In this case, both clients share a session.
                 false => Client::named(name).of("one"),
             };
             client.progress_token = Some(shoal_protocol::RawJson::of(&json!(name)));
@@ -237,7 +237,7 @@ async fn arguments_and_the_operators_headers_travel_as_headers() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server() {
-    // The second call has its own session, which ends with it.
+    // The second call has a session of its own, which ends with the call.
     let clients = [
         Client::named("a"),
         Client::modern("b", r#"{"elicitation":{}}"#),

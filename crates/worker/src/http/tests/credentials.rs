@@ -45,7 +45,7 @@ async fn a_server_that_answers_401_gets_a_token_of_shoals_own() {
                 "grant_type": "client_credentials",
                 "resource": server.url,
                 "scope": "use",
-                // shoal:open+sesame
+                // The header encodes `shoal:open+sesame`.
                 "authorization": "Basic c2hvYWw6b3BlbitzZXNhbWU=",
             })]
         );

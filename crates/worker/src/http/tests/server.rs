@@ -36,7 +36,7 @@ impl Server {
         Self { url, child, flags }
     }
 
-    /// Stops the server; a new start remembers no sessions.
+    /// Stops the server. When it starts again, it has forgotten its sessions.
     pub(super) async fn stop(&mut self) {
         self.child.kill().await.unwrap();
     }

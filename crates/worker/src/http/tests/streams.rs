@@ -45,7 +45,7 @@ async fn a_question_of_no_call_is_put_only_where_the_session_is_one_clients() {
     let client = Client::askable("a");
     let outcome = running.call(&client, "background", json!({})).await;
     assert_eq!(text(&outcome)["content"]["answered_by"], "a");
-    // A call without a session gets one of its own.
+    // A call without a session gets a session of its own.
     let modern: Vec<_> = (0..4)
         .map(|at| Client::modern(&format!("m{at}"), r#"{"elicitation":{}}"#).of("one"))
         .collect();
@@ -152,7 +152,7 @@ async fn a_change_that_is_told_in_one_session_only_is_told_once() {
     assert!(more < 10, "{more}");
 }
 
-/// Shoal watches only what the server lets Shoal itself watch, even after a failed first attempt.
+/// Shoal watches a resource only if the server lets Shoal itself watch it, even after a failed first attempt.
 #[tokio::test]
 async fn what_the_server_shows_one_caller_alone_is_watched_in_nobodys_session() {
     let mut server = Server::start(&["--watcher", "alice"]).await;
@@ -217,7 +217,7 @@ async fn lists_have_a_limit_in_bytes() {
     assert!(told.await.unwrap().catalog.is_none());
 }
 
-/// Otherwise each unaccepted answer would cost a connection.
+/// Without a bound, each answer that the server does not accept would cost a connection.
 #[tokio::test]
 async fn answers_that_the_server_does_not_take_are_bounded() {
     let server = Server::start(&["--pings", "200"]).await;

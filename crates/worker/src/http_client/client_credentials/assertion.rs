@@ -13,7 +13,7 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::json;
 
-/// The lifetime in seconds, long enough for clock differences.
+/// The lifetime of an assertion in seconds, long enough for clock differences.
 const GOOD_FOR: u64 = 300;
 
 enum Key {

@@ -173,7 +173,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The server's metadata, from the challenge's URL or well-known ones.
+    /// Reads the server's metadata from the URL in the challenge, or from well-known URLs.
     async fn resource(&self, named: Option<&str>) -> Result<Option<ResourceMetadata>, NoToken> {
         let name = "oauth-protected-resource";
         let places = match named {
@@ -223,7 +223,7 @@ impl Reader<'_> {
             let Some(found) = self.read::<ServerMetadata>(&place).await? else {
                 continue;
             };
-            // An owner of one path of a host must not speak for another path (RFC 8414, 3.3).
+            // The owner of one path of a host must not speak for another path (RFC 8414, 3.3).
             if found.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
                 let other = shown(&found.issuer, SHOWN);
                 return Err(refused(&format!(
@@ -264,7 +264,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a document; `None` if it is elsewhere, so that the next place is tried.
+    /// Reads a metadata document. Returns `None` if the place has none, so that the next place is tried.
     async fn read<T: DeserializeOwned>(&self, place: &Url) -> Result<Option<T>, NoToken> {
         let request = self
             .client
@@ -298,7 +298,8 @@ fn refused(why: &str) -> NoToken {
     ))
 }
 
-/// Whether metadata apply to the server: same origin, and the same path or a parent.
+/// Returns whether metadata for `resource` apply to the server: both have the same origin, and the resource's
+/// path is the server's or above it.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = resource.parse::<Url>() else {
         return false;

@@ -152,7 +152,7 @@ async fn cancellation_reaches_the_tool() {
     until(|| probe.state.stopped.load(Ordering::SeqCst) == 1).await;
 }
 
-// The paused clock keeps a slow machine from missing the deadline.
+// Pauses the clock, so that a slow machine does not miss the deadline.
 #[tokio::test(start_paused = true)]
 async fn deadline_reaches_the_tool() {
     let probe = Probe::default();

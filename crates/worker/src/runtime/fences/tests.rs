@@ -87,7 +87,7 @@ fn what_is_used_is_not_forgotten() {
     assert!(sessions.0.lock().order.len() <= MOST * 2);
 }
 
-/// Each session is old again by its next call, although all fit.
+/// All sessions fit, but each one is old again at its next call.
 #[test]
 fn sessions_that_are_used_in_turn_leave_nothing_behind() {
     let sessions = SessionFences::default();

@@ -25,7 +25,7 @@ enum Step {
     Begin(usize),
     End(usize),
     Cancel(usize),
-    /// The sweep, after this many seconds.
+    /// The ledger's sweep, after this many seconds.
     Sweep(u64),
 }
 
@@ -64,7 +64,7 @@ impl History {
         let ledger = Ledger::new(&config);
         let mut bound = ledger.number();
         if restarted {
-            // An earlier process with this worker's name may have run them.
+            // An earlier process with this worker's name may have run these calls.
             bound.incarnation ^= 1;
         }
         let bind = |call: Call| Call {

@@ -25,7 +25,7 @@ impl Actor for PoolActor {
         Ok(())
     }
 
-    // An error would end the actor and shrink the pool.
+    // Always succeeds, because an error would end the actor and shrink the pool.
     async fn handle(
         &self,
         myself: ActorRef<Job>,

@@ -8,7 +8,7 @@ use shoal_ports::Principal;
 use super::Shared;
 use super::actor::Job;
 
-/// The lease of an actor. Dropping it gives the actor its next job.
+/// The lease of an actor. Dropping it frees the actor for its next job.
 pub(in crate::runtime) struct ActorLease(Option<Leased>);
 
 struct Leased {
@@ -37,7 +37,7 @@ impl Drop for ActorLease {
             return;
         };
         if let Some(work) = lent.pool.next(&lent.actor, &lent.principal) {
-            // A killed actor returns the job; dropping the job ends the call.
+            // A killed actor returns the job. Dropping the job ends its call.
             drop(lent.actor.cast(Job::Waits(work)));
         }
     }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Calls per place after which half of the sample is dropped, to keep it recent.
+/// Calls per actor after which the sample is halved, to keep it recent.
 const WINDOW: u32 = 32;
 
-/// Departures since the queue was last empty. Running calls count, so that there is a low estimate
-/// before the first end, and the pace falls while calls are stuck.
+/// Counts departures from a queue since it was last empty. Running calls count too, so that there is a low
+/// estimate before the first call ends, and the pace falls while calls are stuck.
 pub(super) struct Pace {
     since: Instant,
     left: u32,

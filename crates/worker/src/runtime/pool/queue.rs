@@ -10,7 +10,7 @@ use super::pace::Pace;
 use super::shares::Shares;
 use super::work::BoxedCall;
 
-/// The sweep interval. Expired calls leave half of it late on average.
+/// The interval at which expired calls are removed. They leave half of it late on average.
 pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
 pub(super) struct QueuedCall {
@@ -25,14 +25,14 @@ impl QueuedCall {
     }
 }
 
-/// Calls that wait, first in, first out for one principal and round robin among principals.
+/// The calls that wait for an actor: first in, first out for one principal, and round robin among principals.
 /// Admission and [`wait`](Self::wait) limit the length.
 pub(super) struct Queue {
     concurrency: usize,
     pace: Option<Pace>,
     lanes: HashMap<Principal, VecDeque<QueuedCall>>,
     turns: VecDeque<Principal>,
-    /// Whether a task calls [`expire`](Self::expire).
+    /// Whether a task regularly calls [`expire`](Self::expire).
     swept: bool,
 }
 
@@ -52,12 +52,12 @@ impl Queue {
             return Duration::ZERO;
         };
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
-        // The others get one turn for each call of this principal.
+        // Each other principal gets one turn for each call of this principal.
         let ahead = self.lanes.values().map(|lane| lane.len().min(own + 1));
         pace.wait(ahead.sum(), Instant::now())
     }
 
-    /// Queues a call. Returns `true` if the caller must start sweeping.
+    /// Queues a call. Returns `true` if the caller must start a task that removes expired calls.
     pub(super) fn push(&mut self, call: QueuedCall) -> bool {
         self.pace
             .get_or_insert_with(|| Pace::new(Instant::now(), self.concurrency));
@@ -71,14 +71,15 @@ impl Queue {
             }
         };
         match call.work.continues() {
-            // The call ran before and has its answers, so it goes first.
+            // A call that ran before and has its answers goes first.
             true => lane.push_front(call),
             false => lane.push_back(call),
         }
         !std::mem::replace(&mut self.swept, true)
     }
 
-    /// Takes the next call of a principal below its limit; expired ones before it go to `expired`.
+    /// Takes the next call of a principal that is below its limit. Moves expired calls before it to
+    /// `expired`.
     pub(super) fn pop(
         &mut self,
         shares: &Shares,
@@ -125,7 +126,7 @@ impl Queue {
         }
     }
 
-    /// Removes the newest call of the principal with the most. That principal must have more than
+    /// Removes the newest call of the principal with the most calls. That principal must have more than
     /// `principal`, unless the new call `continues`.
     pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<BoxedCall> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
@@ -143,7 +144,7 @@ impl Queue {
         Some(displaced)
     }
 
-    /// Removes expired calls. Sweeping stops when the queue is empty.
+    /// Removes expired calls. If the queue is then empty, the task that calls this stops.
     pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();

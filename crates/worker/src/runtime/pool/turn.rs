@@ -1,7 +1,7 @@
-//! A call's first turn, before its first wait.
+//! Polls a call for the first time in its caller's task.
 //!
-//! Many tools do not wait, and the hand-over to an actor would cost more than the rest of such a
-//! call. So the caller's task polls the call once; an actor takes what is left.
+//! Many tools do not wait, and the hand-over to an actor would cost more than the rest of such a call. If the
+//! call has not ended after this first turn, an actor continues it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use super::actor::Job;
 use super::work::PooledCall;
 use crate::runtime::record::CallRecord;
 
-/// The length of a long turn, which delays the caller's task too much.
+/// The time from which a first turn counts as long, because it delays the caller's task too much.
 const LONG: Duration = Duration::from_millis(25);
-/// The weight of one long turn, which may be the machine's fault.
+/// The weight of one long turn. It is limited, because the machine may be the cause.
 const WEIGHT: u32 = 8;
 const TOO_MUCH: u32 = 2 * WEIGHT;
 const FORGIVEN: Duration = Duration::from_secs(60);
@@ -38,7 +38,7 @@ pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
         return Turn::Goes(Job::Waits(Box::new(work)));
     }
     let mut running = work.run(Arc::clone(shared));
-    // The actor polls again, so no wake-up is lost.
+    // Needs no waker, because the actor polls again.
     let polled = running
         .future
         .as_mut()
@@ -63,7 +63,7 @@ impl Target {
     }
 }
 
-/// Tools with recent long turns. Usually empty, which one flag tells.
+/// Tools with recent long turns. Usually empty, which a single flag tells.
 #[derive(Default)]
 pub(super) struct LongTurns {
     any: AtomicBool,

@@ -1,4 +1,4 @@
-//! The reader of a call's events. A later one takes over.
+//! The reader of a call's events. A later reader takes over.
 
 use std::task::{Poll, Waker};
 
@@ -8,14 +8,14 @@ use shoal_ports::{CallEvent, CallEventKind};
 use super::{AttachedReader, CallRecord, RecordState, wake};
 
 impl CallRecord {
-    /// Attaches a new reader. Returns its number, which is its name too.
+    /// Attaches a new reader. Returns the reader's number, which is also its name.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
         let mut state = self.state.lock();
         state.name = state.readers + 1;
         self.read_on(state, after)
     }
 
-    /// Renews a reader. Returns its new number, unless another reader has attached.
+    /// Attaches the reader `name` again. Returns its new number, or `None` if another reader has attached.
     pub(in crate::runtime) fn reattach(&self, name: u64, after: u64) -> Option<u64> {
         let state = self.state.lock();
         (state.name == name).then(|| self.read_on(state, after))
@@ -38,7 +38,7 @@ impl CallRecord {
         number
     }
 
-    /// Detaches a slow reader. Its events end, and it may attach again.
+    /// Detaches a reader that is too slow. Its events end, and it may attach again.
     pub(in crate::runtime) fn detach_slow_reader(&self) {
         let mut state = self.state.lock();
         let former = state.reader.take();

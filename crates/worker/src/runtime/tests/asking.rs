@@ -21,7 +21,7 @@ async fn elicit(context: &CallContext) -> Outcome {
     context.ask(Method::Elicit, Some(params)).await
 }
 
-/// The tool `ask` asks its client; others end at once.
+/// Builds a script with the tool `ask`, which asks its client. Other tools end at once.
 fn asking() -> Arc<Script> {
     Script::by_call(|call, context| async move {
         if tool(&call) == "ask"
@@ -81,7 +81,7 @@ async fn unanswered_questions_leave_the_pool_open() {
     let worker = asking().worker(small()).await;
     let mut waiting = Vec::new();
     for at in 0..20 {
-        // Begun in the caller's task, or by an actor.
+        // The call begins in the caller's task, or by an actor.
         let call = call_of("alice", "ask");
         let mut running = match at % 2 {
             0 => worker.start(call).await.unwrap(),
@@ -174,7 +174,7 @@ async fn a_call_that_goes_on_comes_before_those_that_have_not_begun() {
     }
     until(|| begun.lock().len() == 2).await;
     answer(&first, ask);
-    // The call has its answer but no place.
+    // The client has answered the call, but the call has no place yet.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -213,7 +213,7 @@ async fn what_ends_while_it_asks_leaves_nothing_behind() {
             CallOutcome::Failed(CallFailure::Cancelled | CallFailure::DeadlineExceeded { .. })
         ));
         until(|| load(&worker) == (0, 0)).await;
-        // The next call may ask only after the tool has seen the answer.
+        // The next call may ask only after the tool has seen its answer.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let mut last = worker.start(call_of("alice", "ask")).await.unwrap();

@@ -15,7 +15,7 @@ use super::script::{
 };
 use crate::PoolConfig;
 
-/// Reports progress once for every permit, `steps` times.
+/// Builds a script whose tool reports progress `steps` times, once for every permit.
 fn stepping(steps: usize) -> (Arc<Script>, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let given = Arc::clone(&permits);
@@ -304,7 +304,7 @@ async fn refusal_of_a_journaled_call_is_final_for_its_binding() {
     busy.control.cancel("make room");
     outcome(&mut busy).await;
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
-    // A late start must not run: its sender may have bound the call elsewhere.
+    // A start that arrives late must not run, because its sender may have bound the call to another worker.
     assert_eq!(worker.start(bound.clone()).await.err(), refused);
     // A new binding under a later number is accepted.
     until(|| worker.ledger() != bound.ledger).await;
@@ -330,7 +330,7 @@ async fn a_call_that_is_only_attached_to_is_never_run() {
     };
     let cancelled = Some(CallFailure::Cancelled);
     assert_eq!(worker.start(attach_only.clone()).await.err(), cancelled);
-    // The former owner's start comes late, and the later owner has not heard of the cancellation.
+    // The start of the former owner arrives late. The later owner has not heard of the cancellation.
     assert_eq!(worker.start(bound).await.err(), cancelled);
     assert_eq!(script.runs(), 0);
     let known = Call {
@@ -468,7 +468,7 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     let name = first.control.reader().unwrap();
     drop(first);
     until(|| script.runs() == 1).await;
-    // As long as the worker waits for a slow reader.
+    // Waits as long as the worker waits for a slow reader.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut again = worker
         .attach(Attach {
@@ -632,7 +632,7 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
     let again = worker.start(in_epoch(&call, 1)).await.err();
     assert_eq!(again, superseded);
     assert!(!next.control.is_replaced());
-    // Its late start is no outcome, so the next owner may start the call.
+    // The late start of the former owner is not an outcome, so the next owner may start the call.
     let other = Call {
         id: CallId::generate(),
         ..call.clone()

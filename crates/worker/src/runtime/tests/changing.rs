@@ -14,7 +14,7 @@ use crate::{BackendState, PoolConfig};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A backend that answers with its name, once there is a permit.
+/// Builds a backend that answers with its name, once there is a permit.
 fn named(name: &'static str, permits: &Arc<Semaphore>) -> Arc<Script> {
     let permits = Arc::clone(permits);
     Script::new(move |_| {

@@ -98,8 +98,8 @@ async fn call_that_would_wait_too_long_is_refused_at_once() {
             false => shed += 1,
         }
     }
-    // The pool can run 2 calls a second and gets 20. Some early ones wait in vain, because the pace
-    // is unknown before the first end.
+    // The pool can run 2 calls a second and gets 20. Some early calls wait in vain, because the pace is
+    // unknown before the first call ends.
     assert!(done >= 60, "{done} done, {shed} shed, {refused} refused");
     assert!(shed <= 12, "{done} done, {shed} shed, {refused} refused");
     assert_eq!(done + shed + refused, 600);
@@ -118,7 +118,7 @@ async fn a_call_whose_deadline_comes_before_its_turn_is_refused_at_once() {
     until(|| script.runs() == 1).await;
     let _waits = worker.start(call()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    // With one place, no end for a second and one call waiting, the wait is at least 2 s.
+    // With one place, no end for a second and one waiting call, a call must wait for at least 2 s.
     let within = |seconds| Call {
         deadline: Instant::now() + Duration::from_secs(seconds),
         ..call()

@@ -126,7 +126,7 @@ pub(in crate::runtime) fn done() -> CallOutcome {
     CallOutcome::Result(RawJson::from_static(r#"{"done":true}"#))
 }
 
-/// One place and no queue.
+/// Limits of one place without a queue.
 pub(super) fn small() -> PoolConfig {
     PoolConfig {
         concurrency: 1,
@@ -135,7 +135,7 @@ pub(super) fn small() -> PoolConfig {
     }
 }
 
-/// A journaled call, whose client can be asked everything.
+/// Builds a journaled call, whose client can be asked everything.
 pub(in crate::runtime) fn call() -> Call {
     Call {
         id: CallId::generate(),
@@ -189,7 +189,7 @@ pub(super) async fn event(running: &mut RunningCall) -> CallEvent {
     running.events.next().await.expect("the call goes on")
 }
 
-/// The outcome, after skipping other events.
+/// Reads the outcome of a call, and skips other events.
 pub(super) async fn outcome(running: &mut RunningCall) -> CallOutcome {
     loop {
         if let CallEventKind::Finished(outcome) = event(running).await.kind {

@@ -49,7 +49,7 @@ impl Waiting {
     async fn begun(&self, names: &[&str]) {
         until(|| self.begun.lock().len() >= names.len()).await;
         let mut begun = self.begun.lock().clone();
-        // Calls with places begin in any order.
+        // Sorted, because calls with places begin in any order.
         begun.sort();
         assert_eq!(begun, names);
     }
@@ -93,13 +93,13 @@ async fn whoever_fills_the_queue_makes_room_for_others() {
     let mut of_bob = Vec::new();
     for at in 0..2 {
         of_bob.push(pool.start("bob", &format!("b{at}")).await.unwrap());
-        // Her newest call was displaced before it began.
+        // Alice's newest call was displaced before it began.
         let end = outcome(&mut of_alice.pop().unwrap()).await;
         let shed = matches!(end, CallOutcome::Failed(CallFailure::Overloaded { .. }));
         assert!(shed, "{end:?}");
     }
     assert!(pool.start("bob", "b2").await.is_err(), "both have as many");
-    // A call that was asked displaces one of its principal's own and goes first.
+    // A call that has its answer displaces a call of the same principal and goes first.
     let mut answered = call_of("bob", "again");
     answered.params = Some(RawJson::of(&json!({"name": "again", "inputResponses": {}})));
     let mut answered = pool.worker.start(answered).await.unwrap();
@@ -182,7 +182,7 @@ async fn those_who_wait_for_their_share_do_not_keep_others_from_idle_places() {
     for at in 0..4 {
         of_alice.push(pool.start("alice", &format!("a{at}")).await.unwrap());
     }
-    // After so long without an end, the estimate exceeds the deadline.
+    // After so long without the end of a call, the estimated wait exceeds the deadline.
     tokio::time::sleep(Duration::from_secs(59)).await;
     let hurried = Call {
         deadline: Instant::now() + Duration::from_secs(1),

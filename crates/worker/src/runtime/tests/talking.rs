@@ -28,7 +28,7 @@ async fn question_is_answered_once() {
     let roots = RawJson::from_static(r#"{"roots":[]}"#);
     let answered = running.control.answer(ask, Outcome::Result(roots.clone()));
     assert!(answered.await);
-    // A repeated answer is ignored but acknowledged.
+    // The worker ignores a repeated answer but acknowledges it.
     assert!(
         running
             .control
@@ -116,7 +116,7 @@ async fn answered_question_is_not_put_again() {
     };
     assert_eq!(open.sequence, 2);
     assert_ne!(first, second);
-    // The acknowledgement may have been lost, so a repeated answer is acknowledged.
+    // The first acknowledgement may have been lost, so a repeated answer is acknowledged again.
     assert!(
         again
             .control

@@ -33,7 +33,7 @@ fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
     assert!(ledger.check(id, bound).is_ok());
     ledger.refused(id, full(), now);
     assert_eq!(ledger.check(id, bound), Err(full()));
-    // A new binding has a later number.
+    // A binding from now on has a later number.
     ledger.pass(now + Duration::from_secs(1));
     let anew = Some(ledger.number());
     assert_eq!(ledger.check(id, bound), Err(full()));
@@ -42,7 +42,7 @@ fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
     assert_eq!(ledger.check(id, anew), Err(full()));
 }
 
-/// After a plain refusal, the caller would bind the call elsewhere and run it.
+/// With a plain refusal, the caller would bind the cancelled call to another worker and run it.
 #[test]
 fn a_call_that_was_to_be_cancelled_is_refused_so_under_any_number() {
     let (mut ledger, id, now) = (tombstones(100), CallId::generate(), Instant::now());
@@ -63,7 +63,7 @@ fn what_was_taken_is_not_run_again_under_any_number() {
         ledger.taken(id, now);
         assert!(is_unknown(ledger.check(id, bound)));
     }
-    // The oldest id is forgotten, and with it the guarantee of its number.
+    // The ledger has forgotten the oldest id, so it no longer vouches for ids under the same number.
     assert!(is_unknown(ledger.check(ids[2], bound)));
     assert!(is_unknown(ledger.check(ids[3], bound)));
     assert!(ledger.check(ids[3], Some(ledger.number())).is_ok());

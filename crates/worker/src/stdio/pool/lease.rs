@@ -22,7 +22,7 @@ pub(in crate::stdio) struct Lease {
     pub(super) pool: Arc<ProcessPool>,
 }
 
-/// An open question. Meanwhile its process does not count towards the limit.
+/// An open question of a call. Meanwhile the call's process does not count towards the limit.
 struct LeaseQuestion<'a>(&'a Lease);
 
 impl ConnectionShare for Lease {

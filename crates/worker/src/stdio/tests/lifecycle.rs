@@ -48,7 +48,7 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
     running.state_where(|state| state.detail.is_none()).await;
 }
 
-/// The process stops reading with one call half written and another unwritten.
+/// The process stops reading when one call is half written and another is unwritten.
 #[tokio::test]
 async fn a_call_that_its_process_never_read_runs_in_another_one() {
     for isolation in [Isolation::Shared, Isolation::Session] {
@@ -94,7 +94,7 @@ async fn a_server_that_does_not_start_again_refuses_calls_and_is_tried_less_and_
     std::fs::remove_file(&command).unwrap();
     let (a, b) = (Client::named("a"), Client::named("b"));
     running.call(&a, "die", json!({})).await;
-    // The server ran a moment ago, so the next call starts it, which fails.
+    // The server ran a moment ago, so the next call starts a process, which fails.
     let outcome = running.call(&b, "echo", json!({ "text": "x" })).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
     running.state_where(|state| state.catalog.is_none()).await;
@@ -165,8 +165,8 @@ async fn a_caller_that_ends_processes_beside_others_soon_ends_only_its_own() {
 #[tokio::test]
 async fn failed_starts_are_repeated_until_one_succeeds() {
     let counter = scratch("starts");
-    // The first start fails in both eras and in two plainer forms. The second one fails in both
-    // eras, is refused the modern era, and succeeds in a plainer form, then in the newest.
+    // The first start fails in both eras and in two plainer forms. The second start fails in both eras. Then
+    // the server refuses the modern era, and succeeds in a plainer form and in the newest.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
     let running = TestBackend(std::sync::Arc::new(StdioBackend::start(fixture(
         "legacy.py",
@@ -284,7 +284,7 @@ async fn a_tool_that_ends_its_sessions_process_keeps_no_other_tool_from_the_next
     ));
     let second = pid().await;
     assert_ne!(first, second);
-    // The call waits, even though a process runs.
+    // The call waits for the next process, even though a process runs.
     let outcome = running.call(&client, "die", json!({})).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
     assert_eq!(pid().await, second);

@@ -15,7 +15,7 @@ fn odd(oddity: &str) -> StdioConfig {
     config
 }
 
-/// The numbers of tools, resources, templates and prompts.
+/// Counts tools, resources, templates and prompts.
 fn counts(catalog: &PoolCatalog) -> [usize; 4] {
     let PoolCatalog {
         tools,
@@ -187,7 +187,7 @@ async fn a_server_that_announces_each_list_is_read_less_and_less() {
 #[tokio::test]
 async fn a_start_that_makes_progress_is_waited_for() {
     let mut config = odd("slow-start");
-    // It writes a line each second for 9 s.
+    // The server writes a line each second for 9 s.
     config.start_timeout = Duration::from_secs(6).into();
     config.restart_delay = Duration::from_secs(300).into();
     config.max_restart_delay = Duration::from_secs(300).into();

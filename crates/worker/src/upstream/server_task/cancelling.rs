@@ -14,7 +14,7 @@ use super::ask;
 const NAMED_WITHIN: Duration = Duration::from_secs(30);
 const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The task of one call. Dropping it before the task's end cancels the task.
+/// The server's task for one call. Dropping it before the task's end cancels the task.
 pub(crate) struct ServerTask<'a> {
     link: &'a Arc<Link>,
     call: &'a Call,
@@ -72,7 +72,7 @@ impl<'a> ServerTask<'a> {
         };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (link, call, request) = (self.link.clone(), self.call.clone(), self.request);
-            // Until its end, the task may ask only its own client.
+            // Until the task has ended, it may ask only its own client.
             link.pending.owe(request, call.caller.session.clone());
             runtime.spawn(async move {
                 if is_cancelled(&link, &call, stage).await {
@@ -90,13 +90,13 @@ impl Drop for ServerTask<'_> {
     }
 }
 
-/// Cancels the task. Returns whether the server confirmed its end.
+/// Tells the server to cancel the task. Returns whether the server confirmed the task's end.
 async fn is_cancelled(link: &Arc<Link>, call: &Call, stage: Stage) -> bool {
     let id = match stage {
         Stage::None => return true,
         Stage::Running(id) => id,
         Stage::Creating(mut creating) => {
-            // Servers may drop the pending task or create it anyway.
+            // Servers may drop a task that is being created, or create it anyway.
             creating.tell_cancelled();
             let made = match timeout(NAMED_WITHIN, creating.outcome()).await {
                 Ok(RequestOutcome::Answered(Outcome::Result(made))) => made,

@@ -118,7 +118,7 @@ impl Follower<'_> {
                     self.ask(Method::TasksUpdate, params).await;
                     due = Instant::now();
                 }
-                // Without an answer the task would wait forever.
+                // Without an answer to this question, the task would wait forever.
                 Outcome::Error(error) => {
                     self.ask(Method::TasksCancel, RawObject::default()).await;
                     return RequestOutcome::Answered(Outcome::Error(error));

@@ -11,8 +11,8 @@ const MOST: usize = 10_000;
 pub(crate) struct TaskTools(RwLock<HashSet<String>>);
 
 impl TaskTools {
-    /// Replaces the names, and marks the tools' tasks as optional, because Shoal calls these tools
-    /// for all clients.
+    /// Replaces the known names of such tools. Marks the tools' tasks as optional in `tools`, because Shoal
+    /// calls these tools for all clients.
     pub(crate) fn learn(&self, tools: &mut [RawJson]) {
         let mut found = HashSet::new();
         for tool in tools {

@@ -26,7 +26,7 @@ pub(super) struct Waiting<'a> {
 
 enum Status {
     Runs(Duration),
-    /// The task waits for answers on `tasks/result`.
+    /// The task waits for answers to its questions, which come on `tasks/result`.
     Asks(Duration),
     Over,
     Unknown(RpcError),
@@ -93,8 +93,8 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Polls until the server reports the task as unknown twice, because it may forget a task while
-    /// it sends the result.
+    /// Polls the task until the server reports it as unknown twice. Once is not enough, because a server may
+    /// forget a task while it sends the result.
     async fn watch(&self, mut pause: Duration) -> String {
         let mut was_unknown = false;
         loop {
@@ -180,7 +180,8 @@ fn is_task(result: &RawJson) -> bool {
     task.is_some_and(|task| task.member("status").is_some()) && result.member("content").is_none()
 }
 
-/// The outcome if the task is unknown. Errors other than "no such task" are the task's own.
+/// Returns the outcome of a task that the server does not know any more. An error other than "no such task"
+/// is the task's own error.
 fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     match outcome {
         RequestOutcome::Answered(Outcome::Error(error)) if error.code != code::INVALID_PARAMS => {
@@ -190,7 +191,7 @@ fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     }
 }
 
-/// Turns a refused request into a loss, because the task continues.
+/// Turns a refused request about a task into a loss, because the task continues.
 fn settled(outcome: RequestOutcome) -> RequestOutcome {
     match outcome {
         RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {

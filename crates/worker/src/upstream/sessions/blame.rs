@@ -1,5 +1,5 @@
-//! Remembers which calls ended a session's connections, so that only similar calls wait for the
-//! next one.
+//! Remembers which calls ended a session's connections, so that only similar calls wait for the next
+//! connection.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,8 @@ impl Blame {
         }
     }
 
-    /// Whether this kind may have ended the last connection. If no call ran then, any kind may.
+    /// Returns whether a call of this kind may have ended the last connection. If no call ran then, any kind
+    /// may have.
     pub(super) fn may_be_on(&self, key: &FailureKey) -> bool {
         self.0.is_empty() || self.0.contains(key)
     }

@@ -21,7 +21,7 @@ pub(super) struct PooledSession {
     pub(super) principal: Principal,
     pub(super) usage: Mutex<Usage>,
     pub(super) blame: Mutex<Blame>,
-    /// The lock is held while the connection opens, so that it opens once.
+    /// Held while the connection opens, so that it opens only once.
     pub(super) connection: tokio::sync::Mutex<SessionConnection>,
     pub(super) over: CancellationToken,
 }
@@ -29,7 +29,7 @@ pub(super) struct PooledSession {
 pub(super) struct Usage {
     pub(super) calls: usize,
     pub(super) last: Instant,
-    /// Whether the first connection is still opening, which only calls drive.
+    /// Whether the first connection is still opening. Opening goes on only while a call waits for it.
     pub(super) starts: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct SessionConnection {
     pub(super) began: Instant,
     restart_delay: RestartDelay,
     pub(super) not_before: Instant,
-    /// Whether the last opening failed, which no call can have caused.
+    /// Whether the last attempt to open a connection failed, which no call can have caused.
     pub(super) was_not_opened: bool,
 }
 
@@ -47,9 +47,9 @@ pub(super) struct UsageGuard {
     freed: Arc<Notify>,
 }
 
-/// Selects an idle session to evict for `principal`: the least recently used one of the principal
-/// with the most. A principal may evict its own sessions and those of principals with more than it
-/// will have; one without sessions may evict any.
+/// Selects an idle session to evict for `principal`: the least recently used session of the principal with
+/// the most. A principal may evict its own sessions, and those of principals with more sessions than it will
+/// have. A principal without sessions may evict any.
 pub(super) fn spare(
     sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
     principal: &Principal,
@@ -106,7 +106,7 @@ impl PooledSession {
     }
 
     pub(super) async fn end(&self) {
-        // A pending opening sees this token and releases the lock.
+        // An opening that is under way sees this token and releases the lock.
         self.over.cancel();
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
