@@ -20,7 +20,7 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Creates a client for this base URL.
+    /// Creates a client for the admin port at this base URL.
     ///
     /// # Errors
     ///
@@ -36,13 +36,13 @@ impl Admin {
         })
     }
 
-    /// The address, as `host:port`.
+    /// Returns the address, as `host:port`.
     #[must_use]
     pub fn address(&self) -> &str {
         self.base.trim_start_matches("http://")
     }
 
-    /// Whether `/readyz` answers 200.
+    /// Returns whether `/readyz` answers 200.
     pub async fn is_ready(&self) -> bool {
         let asked = self.http.get(format!("{}/readyz", self.base)).send().await;
         asked.is_ok_and(|answer| answer.status() == http::StatusCode::OK)

@@ -42,20 +42,20 @@ const UNANSWERED: &str = "45s";
 /// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The kind of fault.
+    /// The kind of fault that the run injects.
     pub fault: Fault,
-    /// Seeds all decisions, but not their timing.
+    /// Seeds all random decisions, but not their timing.
     pub seed: u64,
     /// How long faults are injected.
     pub time: Duration,
-    /// The average time between two faults.
+    /// The average time between the end of a fault and the next one.
     pub peace: Duration,
-    /// Timeout of open requests after the last fault.
+    /// How long requests may stay open after the last fault.
     pub settle: Duration,
     /// The length of leases.
     pub lease: Duration,
-    /// How long a connection may be silent before it counts as broken. Shorter than the lease, so that a fault can exceed
-    /// one without the other.
+    /// How long a connection may be silent before it counts as broken. Shorter than the lease, so that a
+    /// fault can exceed this time without exceeding the lease.
     pub silence: Duration,
     /// Number of legacy clients, each with a session.
     pub sessions: usize,
@@ -100,7 +100,7 @@ impl Default for Options {
     }
 }
 
-/// Makes one run.
+/// Makes one run: starts a cluster, injects faults under load, and checks what the clients saw.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         let injected = injector.run().await;
         let took = began.elapsed();
         cluster.heal();
-        // Clients can reconnect before the load ends.
+        // Gives clients time to reconnect before the load ends.
         sleep(options.peace).await;
         let last_wipe = injector.wipes().last().map(|wipe| wipe.until);
         let histories = load.settle(options.settle, last_wipe).await;

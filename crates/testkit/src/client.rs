@@ -29,10 +29,10 @@ use self::wire::Wire;
 use self::works::Works;
 use crate::history::{History, Recorder, Tool, Work};
 
-/// The SDKs' HTTP clients keep idle connections for 4 s (JavaScript) and 5 s (Python).
+/// How long an idle connection is kept, as in the SDKs' HTTP clients: 4 s (JavaScript) and 5 s (Python).
 pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(5);
 
-/// Used if the server names no pause.
+/// The pause before a retry if the server names none.
 const PAUSE: Duration = Duration::from_millis(250);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -66,7 +66,7 @@ pub enum Leave {
     },
     /// Gives up the call if nothing arrives in time.
     HangUp {
-        /// The timeout. A response that begins sooner is read to its end.
+        /// How long the client waits. It reads a response that begins sooner to its end.
         after: Duration,
     },
 }

@@ -11,7 +11,7 @@ const LIBRARIES: [&str; 4] = [
     "/usr/lib/faketime/libfaketimeMT.so.1",
 ];
 
-/// Offsets in seconds. Some exceed a lease, and some every retention time.
+/// Wrong clocks, as offsets in seconds. Some exceed a lease, and some every retention time.
 pub const SKEWS: [i64; 4] = [5, -5, 3600, -3600];
 
 /// The libfaketime library, which gives processes wrong clocks.
@@ -33,7 +33,7 @@ impl WrongClock {
         Ok(Self { library })
     }
 
-    /// Returns the environment for a clock that is this much ahead.
+    /// Returns the environment variables for a clock that is this much ahead.
     #[must_use]
     pub fn variables(self, seconds: i64) -> [(&'static str, String); 3] {
         [
@@ -45,7 +45,7 @@ impl WrongClock {
     }
 }
 
-/// Removes the shared memory of a killed process.
+/// Removes the shared memory of a killed process that had a wrong clock.
 pub fn clean_up_after(pid: u32) {
     for file in ["faketime_shm", "sem.faketime_sem"] {
         let _ = std::fs::remove_file(format!("/dev/shm/{file}_{pid}"));

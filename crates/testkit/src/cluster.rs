@@ -62,13 +62,13 @@ impl Cluster {
         Builder::default()
     }
 
-    /// The URL of the balancer.
+    /// Returns the URL of the balancer.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The path of the MCP endpoint.
+    /// Returns the path of the MCP endpoint.
     #[must_use]
     pub fn path(&self) -> &str {
         self.members
@@ -101,13 +101,13 @@ impl Cluster {
         self.those_that(|role| role == Role::Worker)
     }
 
-    /// The cluster's own Redis.
+    /// Returns the Redis that the cluster has started.
     #[must_use]
     pub fn redis(&self) -> Option<&Redis> {
         self.redis.as_ref()
     }
 
-    /// The certificates that members use with [`Builder::tls`].
+    /// Returns the certificates that members use with [`Builder::tls`].
     #[must_use]
     pub fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
@@ -119,7 +119,7 @@ impl Cluster {
         self.round_robin.breaks()
     }
 
-    /// The ledger in which [`Tools::Chaos`] record their executions.
+    /// Returns the path of the ledger in which [`Tools::Chaos`] record their executions.
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
         tools::ledger(&self.directory)
@@ -141,7 +141,7 @@ impl Cluster {
         self.plan.start(role, *started, &join).await
     }
 
-    /// Replaces a member, and returns the old one.
+    /// Puts `by` in the place of the member `name`. Returns the former member.
     pub fn replace(&mut self, name: &str, by: Member) -> Option<Member> {
         let old = self
             .members
@@ -166,7 +166,7 @@ impl Cluster {
         self.members.iter().for_each(Member::heal);
     }
 
-    /// How often faults had an effect. Zero means that the test proves little.
+    /// Counts how often faults had an effect on a connection. Zero means that the test proves little.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
         self.members.iter().map(Member::disturbed).sum()
@@ -183,7 +183,7 @@ impl Cluster {
         text
     }
 
-    /// The directory of logs, data and configuration.
+    /// Returns the directory of logs, data and configuration.
     #[must_use]
     pub fn directory(&self) -> &Directory {
         &self.directory

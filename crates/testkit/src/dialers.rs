@@ -10,10 +10,11 @@ use std::time::Instant;
 
 use crate::fault_proxy::Classify;
 
-/// The kernel does not return its table atomically, so a lookup can miss a socket.
+/// How often to look up a socket. The kernel does not return its table atomically, so one lookup can miss a
+/// socket.
 const LOOKS: usize = 5;
 
-/// Known processes, each with a class. Clones share them.
+/// Known processes, each with a class for the proxy's faults. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Dialers(Arc<Known>);
 
@@ -36,8 +37,8 @@ impl Dialers {
         known.insert(pid, class.to_owned());
     }
 
-    /// Returns a function that maps a connection to the class of the dialling process, or to an empty
-    /// class.
+    /// Returns a function that finds the class of the process that dialled a connection. For unknown
+    /// processes, the class is empty.
     #[must_use]
     pub fn classify(&self) -> Classify {
         let dialers = self.clone();
@@ -55,7 +56,7 @@ impl Dialers {
             .map(|(_, class)| class.clone())
     }
 
-    /// Concurrent callers share one read of the table.
+    /// Finds the socket of a connection. Concurrent callers share one read of the kernel's table.
     fn socket_of(&self, from: SocketAddr, to: SocketAddr) -> Option<u64> {
         let asked = Instant::now();
         let mut sockets = (self.0.sockets.lock()).unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +76,7 @@ impl Dialers {
     }
 }
 
-/// An address in the kernel's format: hexadecimal, bytes in the machine's order.
+/// Formats an address like the kernel's table: hexadecimal, bytes in the machine's order.
 fn in_table(address: SocketAddr) -> Option<String> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;

@@ -9,7 +9,8 @@ use anyhow::Context as _;
 
 const MEMORY: &str = "/dev/shm";
 
-/// Containers often have less, and a long run writes some hundred MiB.
+/// Free memory that a run needs to keep data there. Containers often have less, and a long run writes some
+/// hundred MiB.
 const ROOM_KIB: u64 = 1 << 20;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -64,19 +65,19 @@ impl Directory {
         Ok(data)
     }
 
-    /// The path.
+    /// Returns the directory's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// The path of a file in the directory.
+    /// Returns the path of a file in the directory.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.path.join(name)
     }
 
-    /// Keeps the directory for later analysis.
+    /// Keeps the directory for later analysis, and returns its path.
     pub fn keep(&self) -> &Path {
         self.0.kept.store(true, Ordering::Relaxed);
         &self.0.path

@@ -24,20 +24,20 @@ pub enum Fault {
     /// Connections stay open without bytes, and new ones are accepted. Held bytes arrive when the fault ends,
     /// as after a network outage.
     BlackHole,
-    /// Connections are silent in this direction only.
+    /// Connections pass no bytes in this direction.
     OneWayHole(Direction),
     /// Each chunk is delayed by this time.
     Delay(Duration),
-    /// Bytes per second, in each direction of each connection.
+    /// Each direction of each connection passes this many bytes per second.
     Throttle(u32),
 }
 
 /// A direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the dialler.
+    /// From the dialler to the server.
     Up,
-    /// To the dialler.
+    /// From the server to the dialler.
     Down,
 }
 
@@ -47,7 +47,8 @@ impl Fault {
     }
 }
 
-/// Maps the addresses of a connection, from and to, to the dialler's class. May block.
+/// Returns the class of a connection's dialler. Gets the address that the connection comes from and the
+/// address that it goes to. May block.
 pub type Classify = Arc<dyn Fn(SocketAddr, SocketAddr) -> String + Send + Sync>;
 
 /// A proxy in front of one address. Dropping it closes all connections.
@@ -102,13 +103,13 @@ impl FaultProxy {
         Ok(proxy)
     }
 
-    /// The address to dial.
+    /// Returns the proxy's address, which clients dial.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How often faults had an effect.
+    /// Counts how often faults had an effect on a connection.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
         self.disturbed.load(Ordering::Relaxed)
@@ -180,7 +181,7 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut link: relay::Lin
         () = link.cut() => Err(std::io::ErrorKind::ConnectionReset.into()),
     };
     if carried.is_err() {
-        // Resets the connection, so that the peer does not see an orderly end.
+        // Makes the close a reset, so that the peer does not see an orderly end.
         let _ = client.set_zero_linger();
     }
 }

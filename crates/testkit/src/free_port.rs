@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::bail;
 
 const LOWEST: u16 = 12_000;
-/// The kernel's default start of the range for outgoing connections.
+/// The kernel's default start of the port range for outgoing connections.
 const USUAL_EPHEMERAL: u16 = 32_768;
 
 static TAKEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);

@@ -36,7 +36,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// The tool's name in MCP.
+    /// Returns the tool's name in MCP.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,13 +51,13 @@ impl Tool {
         }
     }
 
-    /// Whether the tool is declared safe to repeat.
+    /// Returns whether the tool is declared safe to repeat.
     #[must_use]
     pub const fn is_safe_to_repeat(self) -> bool {
         matches!(self, Self::Echo | Self::Steps)
     }
 
-    /// Whether the ledger contains the tool's executions.
+    /// Returns whether the tool's executions are in the ledger.
     #[must_use]
     pub const fn is_noted(self) -> bool {
         matches!(
@@ -90,7 +90,7 @@ impl Work {
             nonce, steps, ms, ..
         } = self;
         match self.tool {
-            // Both servers have an echo tool, and each reads its own argument.
+            // Sends both names, because both servers have an echo tool and each reads its own argument.
             Tool::Echo => json!({ "nonce": nonce, "text": nonce }),
             Tool::Job => json!({ "steps": steps, "interval_ms": ms }),
             Tool::CountUp => json!({}),

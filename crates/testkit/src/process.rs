@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 pub use launch::Launch;
 
-/// Longer than any wait on a busy machine.
+/// The default time limit, longer than any wait on a busy machine.
 pub const SOON: Duration = Duration::from_secs(30);
 
 const LOG_TAIL: usize = 4_000;
@@ -81,13 +81,13 @@ impl Process {
         }
     }
 
-    /// The process id, until the process was seen to have ended.
+    /// Returns the process id until the process was seen to have ended.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Whether the process exists, even if it is stopped.
+    /// Returns whether the process exists, even if it is stopped.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -132,12 +132,12 @@ impl Process {
     /// Terminates the program, and kills it with all descendants if it does not end in time.
     pub async fn end(mut self, within: Duration) {
         if self.signal(Signal::SIGTERM).is_ok() {
-            // Dropping the process kills it.
+            // If this times out, dropping the process kills it.
             let _ = self.exit(within).await;
         }
     }
 
-    /// The file of the standard error.
+    /// Returns the path of the log, to which standard error goes.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log

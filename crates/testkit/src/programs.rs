@@ -40,7 +40,7 @@ pub fn example(name: &str) -> anyhow::Result<PathBuf> {
     beside(&name.to_string_lossy()).context("build it: cargo build -p shoal-mcp --examples")
 }
 
-/// Looks in this program's directory and its parent, because tests lie one level deeper.
+/// Finds a program in this program's directory or its parent, because tests lie one level deeper.
 fn beside(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find the running program")?;
     own.ancestors()

@@ -18,7 +18,8 @@ use crate::process::{Launch, Process, SOON};
 
 pub(crate) use wire::command;
 
-/// Ignoring `SIGXFSZ` makes writes beyond the file size limit fail as on a full disk ([`Redis::fill_disk`]).
+/// The shell command that starts Redis. It ignores `SIGXFSZ`, so that writes beyond the file size limit fail
+/// as on a full disk ([`Redis::fill_disk`]).
 const START: &str = "trap '' XFSZ; exec redis-server \"$@\"";
 
 const KEYS_AT_ONCE: &str = "1000";
@@ -84,19 +85,19 @@ impl Redis {
         Ok(redis)
     }
 
-    /// The address of the server.
+    /// Returns the address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL of the server.
+    /// Returns the URL of the server.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
     }
 
-    /// The directory of the log and the data.
+    /// Returns the directory of the log and the data.
     #[must_use]
     pub fn directory(&self) -> &Directory {
         &self.directory
@@ -251,7 +252,7 @@ impl Redis {
     }
 }
 
-/// Waits for a condition. The error contains the last failure.
+/// Waits until `holds` succeeds. On a timeout, the error contains its last failure.
 pub(crate) async fn until(
     what: &str,
     holds: impl AsyncFn() -> anyhow::Result<bool>,

@@ -13,7 +13,7 @@ use crate::redis::{self, Data, Redis};
 
 const MASTERS: usize = 3;
 
-/// Longer than an election.
+/// How long to wait after a vote: longer than an election takes.
 const VOTED_SOON: Duration = Duration::from_millis(700);
 
 /// Three Redis masters with their replicas. Automatic failover is disabled, because a busy machine would trigger it.
@@ -45,7 +45,7 @@ impl RedisCluster {
             let options = [
                 ["--cluster-enabled", "yes"],
                 ["--cluster-port", &bus],
-                // A master votes at most once in twice this time.
+                // The masters' timeout. A master votes at most once in twice this time.
                 ["--cluster-node-timeout", "3000"],
                 ["--cluster-require-full-coverage", "no"],
                 ["--cluster-replica-no-failover", "yes"],
@@ -64,20 +64,20 @@ impl RedisCluster {
         Ok(cluster)
     }
 
-    /// The servers.
+    /// Returns the servers of the cluster.
     #[must_use]
     pub fn nodes(&self) -> &[Redis] {
         &self.nodes
     }
 
-    /// The URL with the addresses of all servers.
+    /// Returns the URL with the addresses of all servers.
     #[must_use]
     pub fn url(&self) -> String {
         let addresses: Vec<String> = self.addresses().iter().map(SocketAddr::to_string).collect();
         format!("redis+cluster://{}", addresses.join(","))
     }
 
-    /// The addresses of all servers.
+    /// Returns the addresses of all servers.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(Redis::address).collect()
@@ -109,7 +109,8 @@ impl RedisCluster {
             if is_master(replica).await? {
                 return Ok(true);
             }
-            // Silently refused if the masters have just voted for another replica of this master.
+            // The replica silently ignores this command if the masters have just voted for another replica of
+            // its master.
             replica.command(&["CLUSTER", "FAILOVER"]).await?;
             sleep(VOTED_SOON).await;
             Ok(false)
@@ -146,7 +147,7 @@ impl RedisCluster {
         let port = format!(":{}@", replica.address().port());
         redis::until("the replica is the master", async || {
             for node in &self.nodes {
-                // The former master may be down.
+                // Tries the next server, because a former master may be down.
                 let Ok(text) = node.command(&["CLUSTER", "NODES"]).await else {
                     continue;
                 };

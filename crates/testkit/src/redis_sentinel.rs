@@ -12,7 +12,7 @@ use crate::redis::{self, Data, Redis};
 
 const NAME: &str = "main";
 
-/// Longer than the replica needs to catch up.
+/// How long to pause writes, in milliseconds: longer than the replica needs to catch up.
 const NO_WRITES_MS: &str = "30000";
 
 /// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it.
@@ -24,12 +24,12 @@ pub struct RedisSentinel {
     _watching: Process,
 }
 
-/// Whether a failover keeps the newest writes.
+/// What a failover does with the newest writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newest {
-    /// The replica has received them.
+    /// The replica has received the newest writes, so they are kept.
     Kept,
-    /// Acknowledged, but not replicated.
+    /// The master has acknowledged the newest writes, but the replica has not received them.
     Lost,
 }
 
@@ -76,7 +76,7 @@ impl RedisSentinel {
         Ok(started)
     }
 
-    /// The current master.
+    /// Returns the current master.
     #[must_use]
     pub fn master(&self) -> &Redis {
         &self.nodes[self.master.load(Ordering::Relaxed)]
@@ -86,7 +86,7 @@ impl RedisSentinel {
         &self.nodes[1 - self.master.load(Ordering::Relaxed)]
     }
 
-    /// The URL of the current master, through the sentinel.
+    /// Returns the URL by which clients find the current master through the sentinel.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis+sentinel://{}/{NAME}", self.sentinel)
@@ -99,7 +99,7 @@ impl RedisSentinel {
     /// If a command fails.
     pub async fn cut_replica_off(&self) -> anyhow::Result<()> {
         self.hold_writes_until_alike().await?;
-        // A stopped replica does not reconnect to the master.
+        // Stops the replica, so that it does not reconnect to the master.
         self.replica().pause().await?;
         let cut = ["CLIENT", "KILL", "TYPE", "replica"];
         self.master().command(&cut).await?;
@@ -109,7 +109,8 @@ impl RedisSentinel {
             .map(drop)
     }
 
-    /// Kills the master, and promotes the replica. The newest writes are those since [`RedisSentinel::cut_replica_off`].
+    /// Kills the master and promotes the replica. `newest` says whether the replica first gets the writes
+    /// since [`RedisSentinel::cut_replica_off`].
     ///
     /// # Errors
     ///
@@ -123,7 +124,7 @@ impl RedisSentinel {
         if newest == Newest::Lost {
             replica.resume().await?;
         }
-        // The sentinel refuses until it has heard of the replica again.
+        // Repeated, because the sentinel refuses until it has heard of the replica again.
         redis::until("the sentinel promotes the replica", async || {
             let promote = ["SENTINEL", "FAILOVER", NAME];
             redis::command(self.sentinel, &promote).await?;
@@ -164,7 +165,7 @@ impl RedisSentinel {
         .await
     }
 
-    /// Pauses writes until the replica is in sync. The master holds them until it is unpaused.
+    /// Waits until the replica is in sync, and holds clients' writes meanwhile.
     async fn hold_writes_until_alike(&self) -> anyhow::Result<()> {
         let pause = ["CLIENT", "PAUSE", NO_WRITES_MS, "WRITE"];
         self.master().command(&pause).await?;

@@ -33,13 +33,13 @@ use crate::service::{Probing, Service};
 
 const SETTLE: Duration = Duration::from_secs(40);
 
-/// Large enough that capacity does not limit calls.
+/// A capacity so large that it does not limit calls.
 const ROOM: usize = 4096;
 
 /// The parameters of a rolling restart.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The clients.
+    /// The parameters of the clients.
     pub clients: Clients,
     /// The roles whose processes are replaced, in this order.
     pub roles: Vec<Role>,
@@ -133,7 +133,8 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
     builder.start().await
 }
 
-/// Prevents load on another party's server after a typing mistake.
+/// Refuses a URL outside this machine and private networks. This prevents load on another party's server
+/// after a typing mistake.
 async fn expect_private(url: &str) -> anyhow::Result<()> {
     let parsed: reqwest::Url = url.parse().with_context(|| format!("{url:?} is no URL"))?;
     let host = parsed

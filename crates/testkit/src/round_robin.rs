@@ -30,7 +30,7 @@ pub const TAG: &str = "testkit-tag";
 /// An edge behind the proxy.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// The name.
+    /// The edge's name.
     pub name: String,
     /// The address of its MCP endpoint.
     pub address: SocketAddr,
@@ -43,11 +43,11 @@ pub struct Edge {
 pub struct Break {
     /// The request's [`TAG`].
     pub tag: String,
-    /// The edge.
+    /// The name of the edge.
     pub edge: String,
-    /// The time.
+    /// When the request broke.
     pub at: Instant,
-    /// The error.
+    /// Why the request broke.
     pub cause: String,
 }
 
@@ -94,7 +94,7 @@ impl RoundRobin {
         Ok(proxy)
     }
 
-    /// The address for clients.
+    /// Returns the address for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -143,7 +143,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationT
 async fn connection(client: TcpStream, shared: Arc<Shared>) {
     let _ = client.set_nodelay(true);
     let service = service_fn(move |request| forward::forward(shared.clone(), request));
-    // Both ends see a broken connection themselves.
+    // Ignores an error, because both ends see a broken connection themselves.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(client), service)

@@ -81,7 +81,7 @@ impl Service {
         Ok(service)
     }
 
-    /// The address for clients.
+    /// Returns the address for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -175,11 +175,11 @@ async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
     };
     let Some(mut server) = connected else {
         shared.refused.fetch_add(1, Ordering::Relaxed);
-        // A reset, as for a refused connection.
+        // Makes the close a reset, as for a refused connection.
         let _ = client.set_zero_linger();
         return;
     };
     let _ = server.set_nodelay(true);
-    // Both ends see a broken connection themselves.
+    // Ignores an error, because both ends see a broken connection themselves.
     let _ = copy_bidirectional(&mut client, &mut server).await;
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use shoal_testkit::chaos::{Deed, Fault, Options, run};
 use tokio::sync::Mutex;
 
-/// One cluster at a time, because clusters that share the CPU could lose leases.
+/// Lets one cluster run at a time, because clusters that share the CPU could lose leases.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// `chaos --tasks` covers tasks under every kind of fault.
+/// Kinds of faults that are tested with tasks. `chaos --tasks` covers all kinds.
 const KILLS: [Fault; 3] = [Fault::Edge, Fault::Session, Fault::Worker];
 
 async fn survives(fault: Fault) {

@@ -56,7 +56,7 @@ fn like(builder: Builder) -> Builder {
     builder
         .setting("limits.body_bytes", "65536")
         .setting("limits.bodies_in_flight_bytes", "16777216")
-        // A busy machine must not show as a difference.
+        // A long lease, so that a busy machine does not cause differences.
         .lease(Duration::from_secs(60))
         .setting("redis.connect_timeout", "20s")
         .setting("redis.response_timeout", "20s")
@@ -102,7 +102,8 @@ async fn one_process_and_a_cluster_answer_the_same() {
         "{} of {count} requests were answered differently (TEST_DIFFERENTIAL_SEED={seed})",
         differences.len()
     );
-    // The comparison would miss differences in answers that the requests do not reach.
+    // Checks that the requests reach these answers. The comparison would miss differences in answers that
+    // they do not reach.
     for status in [200, 202, 204, 400, 403, 404, 405, 406, 413, 415] {
         assert!(
             seen.contains_key(&status),

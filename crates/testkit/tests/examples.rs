@@ -118,7 +118,7 @@ async fn a_tool_server_answers_and_reports_progress() {
     let forecast = client.call("forecast", days).await;
     assert_eq!(forecast.unwrap(), "Bergen: 4 days without clouds");
     assert_eq!(*client.user.progress.lock(), [1.0, 2.0, 3.0, 4.0]);
-    // More than the deadline allows.
+    // Too many days for the deadline.
     let days = json!({ "city": "Bergen", "days": 1_000_000 });
     let refused = client.call("forecast", days).await.unwrap_err();
     assert!(refused.contains("not enough time"), "{refused}");
@@ -215,7 +215,7 @@ async fn the_command_line_is_the_programs_own() {
     ] {
         assert!(shown.contains(line), "{line} in {shown}");
     }
-    // A variable overrides the author's setting.
+    // The environment variable overrides the author's setting.
     let variable = ("SHOAL_POOLS__NOTES__CONCURRENCY", "7");
     let (_, shown) = output(notes().args(["config", "show"]).env(variable.0, variable.1)).await;
     assert!(shown.contains("concurrency = 7"), "{shown}");

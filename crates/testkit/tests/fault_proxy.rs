@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Long enough for bytes to arrive.
+/// How long to wait for bytes to arrive.
 const A_WHILE: Duration = Duration::from_millis(200);
 
 async fn echo() -> SocketAddr {

@@ -123,7 +123,7 @@ fn batch() -> Setup {
     }
 }
 
-/// HTTP+SSE has no held connection.
+/// Sets up HTTP+SSE, where a call is not held.
 fn single_stream() -> Setup {
     Setup {
         way: Way::SingleStream,
@@ -193,7 +193,7 @@ macro_rules! explorations {
 
         mod ends {
             $(
-                /// Required by "answered in the end", see `model/properties.rs`.
+                /// "Answered in the end" requires this property, see `model/properties.rs`.
                 #[test]
                 fn $name() {
                     let setup = super::Setup { mishaps: 2, ..super::$name() };

@@ -37,8 +37,8 @@ fn named<'a>(packages: &'a [Value], name: &str) -> &'a Value {
     packages.find(|package| package["name"] == name).unwrap()
 }
 
-/// The dependencies in this repository. Cargo omits dev-dependencies without a version from a
-/// package.
+/// Lists a package's dependencies in this repository. Cargo leaves dev-dependencies without a version out of
+/// a package.
 fn own(package: &Value) -> impl Iterator<Item = &Value> {
     let dependencies = package["dependencies"].as_array().unwrap();
     let is_left_out = |it: &Value| it["kind"] == "dev" && it["req"] == "*";

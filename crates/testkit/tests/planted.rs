@@ -19,7 +19,7 @@ use planted::schedules;
 use planted::test_cluster::kinds;
 use shoal_testkit::check::{Verdict, Violation};
 
-/// The schedule must be clean without the fault, and break exactly these promises with it.
+/// Tests that a schedule is clean without the fault, and breaks exactly these promises with it.
 macro_rules! shows {
     ($schedule:path, $($violation:expr),+) => {{
         assert_clean(&$schedule(false).await);

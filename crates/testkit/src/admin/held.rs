@@ -1,4 +1,4 @@
-//! Reads from `/status` what a process still holds for its clients.
+//! Reads from `/status` what a process still holds for its clients: calls, streams, sessions and the like.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const COUNTS: [&str; 8] = [
 const OF_WORKERS: [&str; 2] = ["running", "queued"];
 
 impl Admin {
-    /// Returns all counts above zero.
+    /// Returns all counts of held things that are above zero.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl Admin {
         Ok(held(&self.status().await?))
     }
 
-    /// Waits until every count is zero.
+    /// Waits until the process holds nothing for clients.
     ///
     /// # Errors
     ///

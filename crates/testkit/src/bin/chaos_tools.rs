@@ -165,7 +165,7 @@ impl ChaosTools {
         }
     }
 
-    /// Writes the nonce in one write, so that lines of several processes cannot mix.
+    /// Writes the nonce to the ledger in one write, so that lines of several processes cannot mix.
     fn note(&self, nonce: &str) -> Result<(), ErrorData> {
         let line = format!("{nonce}\n");
         let mut ledger = &*self.ledger;
@@ -220,6 +220,6 @@ async fn main() -> anyhow::Result<()> {
     let asking = std::env::args().any(|argument| argument == "--asking");
     let running = ChaosTools::new(ledger, asking).serve(stdio_pipes()).await?;
     running.waiting().await?;
-    // Exits at once, which also ends calls that are still running.
+    // Exits at once, which ends calls that are still running too.
     std::process::exit(0)
 }

@@ -1,4 +1,4 @@
-//! Collects the take-over counters that the nodes show on `/status`.
+//! Collects the nodes' counters of take-overs from `/status`.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::cluster::{Cluster, Member};
 
 const EVERY: Duration = Duration::from_millis(500);
 
-/// The counters of all nodes together.
+/// The counters of take-overs, summed over all nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Sessions taken over from other nodes.

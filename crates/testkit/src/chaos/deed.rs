@@ -1,4 +1,4 @@
-//! Injected faults and their times.
+//! The injected faults and their times.
 
 use std::fmt;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub enum Deed {
     FailedOver(String),
     /// Writes to Redis were lost, or may have been.
     LostWrites,
-    /// This many clients came back at once.
+    /// This many clients returned at once.
     CameBack(usize),
     /// A member was restarted in order.
     Restarted(String),
@@ -48,9 +48,9 @@ pub enum Deed {
 pub struct Injected {
     /// The faults.
     pub deeds: Vec<Deed>,
-    /// The start, since the beginning of the run.
+    /// When the first fault began, since the beginning of the run.
     pub from: Duration,
-    /// The end, when everything worked again.
+    /// When everything worked again, since the beginning of the run.
     pub until: Duration,
 }
 

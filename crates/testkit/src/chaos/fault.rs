@@ -110,7 +110,7 @@ enum Trait {
     KeepsOwners,
     /// Excuses missing data, because Redis loses writes that it has acknowledged.
     LosesWrites,
-    /// Belongs to a mixed run.
+    /// May be part of a mixed run.
     Mixes,
 }
 
@@ -176,7 +176,7 @@ impl Fault {
         KINDS.iter().map(|(fault, _)| *fault).collect()
     }
 
-    /// The name on the command line.
+    /// Returns the fault's name on the command line.
     #[must_use]
     pub fn name(self) -> String {
         let value = self.to_possible_value();
@@ -224,7 +224,8 @@ impl Fault {
         }
     }
 
-    /// The excuses for the checks. Killed edges and lost data are excused by their times.
+    /// Returns what the checks excuse under this fault. The times of kills and losses, which excuse more,
+    /// come from the run.
     pub(super) fn rules(self) -> Rules {
         Rules {
             outcome_unknown: self.has(Unknown),

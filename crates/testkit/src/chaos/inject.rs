@@ -171,7 +171,7 @@ impl<'a> Injector<'a> {
             Fault::Rolling => self.roll(turn).await?,
             Fault::Mixed => {
                 let one = Fault::mixed().choose(&mut self.dice).copied();
-                // The mixed kind contains no further mixed kind.
+                // Chooses one of the other kinds, because a mixed run contains no mixed run.
                 return Box::pin(self.inject(one.unwrap_or(Fault::Session))).await;
             }
         };

@@ -17,7 +17,7 @@ use crate::history::{History, Recorder, Step, Tool};
 
 const LANES: usize = 4;
 
-/// Microseconds after the request: from before its arrival until after its end.
+/// When a client hangs up, in microseconds after the request: from before its arrival until after its end.
 const HANGS_UP_US: std::ops::Range<f64> = 500.0..20_000.0;
 
 const MOSTLY_SHORT: f64 = 0.7;
@@ -111,7 +111,8 @@ fn listen(client: &Client) -> JoinHandle<()> {
     tokio::spawn(async move { client.listen().await })
 }
 
-/// Calls once more: the session must exist, or be reported as gone if its data was lost.
+/// Makes one more call on the client's session. The session must exist, or be reported as gone if its data
+/// was lost.
 async fn last_call(client: &Client, wipe: Option<Duration>) {
     loop {
         client.call(client.work(Tool::Echo, 0, 0), None).await;
@@ -179,7 +180,8 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     Some(Leave::HangUp { after })
 }
 
-/// When a client hangs up. Calls that ask are exempt, because such a client could not answer.
+/// Decides whether and when a client hangs up. Calls that ask are exempt, because such a client could not
+/// answer.
 fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))

@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use super::{Injected, Options};
 use crate::history::{Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// Shorter pauses count as no delay.
+/// The longest pause that does not count as a delay.
 const UNNOTICED: Duration = Duration::from_millis(250);
 
 const LONGEST_MS: u64 = 600_000;
@@ -59,13 +59,13 @@ impl Pauses {
         Self { all, rows }
     }
 
-    /// The number of pauses.
+    /// Counts the pauses.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.all.milliseconds.len()
     }
 
-    /// The pause that this share of all pauses does not exceed.
+    /// Returns the duration that this share of all pauses does not exceed.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         self.all.quantile(share)
@@ -162,7 +162,7 @@ impl Signs {
     }
 
     fn pause_after(&self, fault: Duration) -> Option<Pause> {
-        // A question waits for its answer, which another fault may delay.
+        // Left out, because the question waits for its answer, which another fault may delay.
         if self.work.tool == Tool::Ask {
             return None;
         }

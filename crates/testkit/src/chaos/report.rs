@@ -12,7 +12,7 @@ use crate::check::{Verdict, Violation};
 use crate::cluster::Cluster;
 use crate::history::History;
 
-/// The file has all findings.
+/// Maximum findings to print. The file has all of them.
 const PRINTED: usize = 10;
 
 /// The result of a run.
@@ -26,7 +26,7 @@ pub struct Report {
     pub took: Duration,
     /// How often a connection was cut or delayed.
     pub disturbed: u64,
-    /// The counters of the nodes.
+    /// The counters of take-overs.
     pub counters: Counters,
     /// The delays of calls.
     pub pauses: Pauses,
@@ -37,7 +37,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether every promise was kept.
+    /// Returns whether every promise was kept.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.verdict.is_clean()

@@ -8,7 +8,7 @@ use crate::redis_sentinel::RedisSentinel;
 
 #[derive(Debug)]
 pub(super) enum Store {
-    /// A server that the cluster starts, unless everything runs in one process.
+    /// A Redis that the cluster starts, unless everything runs in one process.
     Own,
     Sentinel(Box<RedisSentinel>),
     Cluster(RedisCluster),

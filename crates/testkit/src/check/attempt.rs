@@ -1,4 +1,4 @@
-//! The view that a client has of one request.
+//! One request, as its client saw it.
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ enum Fate {
     Error(i64, String),
     LostWithEdge,
     HungUp,
-    /// A finding of its own.
+    /// The session is gone. The check of sessions reports this.
     Forgotten,
     Lost(String),
 }
@@ -106,7 +106,8 @@ impl CallRecord {
                 Answer::Result { text, failed: true } => {
                     Fate::Error(0, format!("the tool says: {text}"))
                 }
-                // The call was running when its session went, or the store lost its end after the worker had released it.
+                // The call was running when its session was lost, or the store lost the call's end after the
+                // worker had released the call.
                 Answer::Error { code, .. }
                     if (is_gone(Some(*code), rules) || self.may_be_unknown(*code))
                         && rules.may_be_gone(last.sent, Duration::MAX) =>
@@ -136,7 +137,7 @@ impl CallRecord {
             {
                 Fate::Forgotten
             }
-            // The node that knew the outcome was lost, and the session as well.
+            // The node that knew the outcome was lost, and the session too.
             Unanswered::Failed {
                 code: Some(code @ code::OUTCOME_UNKNOWN),
                 why,
@@ -206,7 +207,7 @@ impl CallRecord {
         if *tool == Tool::Ask && attempt.questions == 0 {
             findings.find(Violation::Lost, self.told("the question"));
         }
-        // A task reports no progress.
+        // A call that became a task reports no progress.
         if !attempt.statuses.is_empty() {
             return;
         }
@@ -248,7 +249,8 @@ impl CallRecord {
     }
 }
 
-/// Whether lost writes excuse a lost end: they must fall between the sending of the call and the report of its end.
+/// Returns whether lost writes excuse a lost end. The writes must be lost after the call was sent and before
+/// its end was reported.
 fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     let lost = matches!(
         answer,

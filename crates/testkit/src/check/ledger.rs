@@ -12,7 +12,7 @@ use super::{Verdict, Violation};
 pub struct Ledger(HashMap<String, u32>);
 
 impl Ledger {
-    /// Reads the tools' file. A missing file means no executions.
+    /// Reads the file to which tools write their executions. A missing file means no executions.
     ///
     /// # Errors
     ///

@@ -12,13 +12,13 @@ pub struct Rules {
     pub reruns: bool,
     /// Excuses errors of calls that did not run.
     pub not_executed: bool,
-    /// When all data was lost. Older sessions must be reported as gone.
+    /// The times when all data was lost. Older sessions must be reported as gone.
     pub wipes: Vec<Outage>,
-    /// When Redis acknowledged writes and may have lost them.
+    /// The times when Redis acknowledged writes and may have lost them.
     pub lost_writes: Vec<Outage>,
     /// The times at which edges were down.
     pub outages: Vec<Outage>,
-    /// The edge of each broken exchange, by tag.
+    /// The edge that broke each exchange, by the exchange's tag.
     pub broke_at: HashMap<String, String>,
 }
 

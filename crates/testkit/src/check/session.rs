@@ -60,7 +60,7 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
     }
 }
 
-/// Whether all data was lost during the session's life, or the lost writes fall into its opening.
+/// Returns whether all data was lost during the session's life, or writes were lost during its opening.
 fn excused(
     at: Duration,
     session: &str,
@@ -69,7 +69,7 @@ fn excused(
     rules: &Rules,
 ) -> bool {
     let known = opened.iter().rfind(|known| known.session == session);
-    // A session that is reported before its opening ended lost its data during the opening.
+    // If the report came before the opening ended, the data was lost during the opening.
     let since = known.map_or(Duration::ZERO, |known| known.at);
     let wiped = |wipe: &Outage| since <= wipe.until && wipe.from <= at;
     let (from, until) = match known {
@@ -91,7 +91,8 @@ pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
-/// Whether the request can be retried, other checks judge it, or its history is lost.
+/// Returns whether a refused request is no finding here: it can be retried, other checks judge it, or its
+/// history is lost.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
     if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];

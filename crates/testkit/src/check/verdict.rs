@@ -107,7 +107,7 @@ impl Verdict {
         });
     }
 
-    /// Counts the findings of this kind.
+    /// Counts the findings of this kind of violation.
     #[must_use]
     pub fn count(&self, violation: Violation) -> usize {
         self.findings
@@ -116,7 +116,7 @@ impl Verdict {
             .count()
     }
 
-    /// Whether every promise was kept.
+    /// Returns whether every promise was kept.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()

@@ -32,13 +32,13 @@ struct Attempt<'a> {
     retry: Duration,
     events: usize,
     left: bool,
-    /// In addition to the server's `retry`.
+    /// How long the client stays away, in addition to the server's `retry`.
     away: Duration,
 }
 
 enum Became {
     Over(End),
-    /// The request had no effect, and is sent again after a pause.
+    /// The request had no effect, and the client sends it again after a pause.
     Nothing(Duration),
 }
 
@@ -201,7 +201,7 @@ impl Attempt<'_> {
         .await;
     }
 
-    /// Records an event. Returns true for the answer.
+    /// Records an event. Returns `true` if it is the answer.
     fn take(&mut self, event: Sse) -> bool {
         if let Some(retry) = event.retry {
             self.retry = Duration::from_millis(retry).min(LONGEST_PAUSE);

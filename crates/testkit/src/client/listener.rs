@@ -45,7 +45,7 @@ impl Listener {
             .context("nobody listened to a listener")?
     }
 
-    /// Returns how many changes were heard.
+    /// Counts the changes that the server has reported.
     #[must_use]
     pub fn changes(&self) -> usize {
         *self.changes.borrow()

@@ -37,7 +37,7 @@ struct ModernShared {
 
 pub(super) enum Became {
     Over(End),
-    /// The request had no effect, and is sent again after a pause.
+    /// The request had no effect, and the client sends it again after a pause.
     Nothing(Duration),
 }
 
@@ -143,7 +143,7 @@ impl Request<'_> {
                     id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
                 }
                 Round::Task(task) => return self.follow(&task).await,
-                // The tool has begun its work, so only this round may be repeated.
+                // The tool has begun its work. Only this round may be repeated, not the whole call.
                 Round::Ended(Became::Nothing(pause)) if input.is_some() => sleep(pause).await,
                 Round::Ended(became) => return became,
             }

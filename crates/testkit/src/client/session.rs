@@ -94,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// Exchanges one message. Returns `None`, after a pause, if that failed.
+    /// Sends one message of the opening. Returns `None`, after a pause, if that failed.
     async fn exchange_opening(&self, session: Option<&str>, message: &Value) -> Option<Outcome> {
         let Exchange { tag, outcome } = self.wire.post(session, message).await;
         let pause = match outcome {

@@ -13,7 +13,7 @@ use super::{End, PAUSE};
 use crate::check::code;
 use crate::history::{Answer, Message};
 
-/// Invalid params: the server does not know the task.
+/// The code for invalid params: the server does not know the task.
 const UNKNOWN: i64 = -32602;
 
 const LONGEST_POLL: Duration = Duration::from_millis(300);
@@ -26,7 +26,7 @@ enum Got {
 }
 
 impl Request<'_> {
-    /// Polls a task to its end, and once more, because the end must stay the same.
+    /// Polls a task to its end, and once more, because the status must stay the same.
     pub(super) async fn follow(&self, task: &str) -> Became {
         let mut asked = HashSet::new();
         let mut end: Option<Answer> = None;

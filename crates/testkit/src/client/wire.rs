@@ -54,7 +54,7 @@ pub(super) struct Refusal {
     retry_after: Option<Duration>,
 }
 
-/// Yields an error where the connection breaks.
+/// The events of a stream. If the connection breaks, the stream yields an error.
 pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 impl Wire {
@@ -108,7 +108,7 @@ impl Wire {
         }
         let outcome = match request.header(TAG, &tag).send().await {
             Ok(response) => Outcome::of(response).await,
-            // The request was not sent. Treated as the 502 of a balancer without an edge.
+            // The request was not sent. Treated as a `502` of a balancer that has no edge.
             Err(error) if error.is_connect() => Outcome::Refused(Refusal {
                 status: StatusCode::BAD_GATEWAY,
                 code: None,
@@ -172,7 +172,7 @@ impl Refusal {
         }
     }
 
-    /// The pause before a retry, or `None` if a retry is not allowed. A balancer without an edge
+    /// Returns the pause before a retry, or `None` if a retry is not allowed. A balancer without an edge
     /// sends `502`.
     pub(super) fn passes_after(&self) -> Option<Duration> {
         let passing = [

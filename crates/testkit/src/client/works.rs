@@ -1,4 +1,4 @@
-//! Numbers the calls of a client.
+//! Numbers a client's calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

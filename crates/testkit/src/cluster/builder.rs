@@ -59,7 +59,7 @@ impl Default for Builder {
             "state_keys.keys",
             r#"[{ value = "the same for all of a test" }]"#,
         )
-        // Tests know all pools as soon as every member is ready.
+        // Turns learning off, because tests know all pools as soon as every member is ready.
         .setting("cluster.learning", "0ms")
         // Longer than the round robin needs to notice that an edge is leaving.
         .setting("shutdown.balancer_delay", "500ms")
@@ -81,7 +81,7 @@ impl Builder {
         self
     }
 
-    /// Replaces edges and session nodes by processes that are both.
+    /// Replaces edges and session nodes by `count` processes that are both.
     #[must_use]
     pub fn combined(mut self, count: usize) -> Self {
         (self.edges, self.sessions, self.combined) = (0, 0, count);

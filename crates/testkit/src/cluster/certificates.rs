@@ -20,7 +20,7 @@ pub struct Certificates {
     directory: Directory,
 }
 
-/// The files of a certificate, its key and the trusted authority.
+/// Paths of a certificate, its key and the trusted authority.
 #[derive(Clone, Debug)]
 pub struct Issued {
     /// The certificate.
@@ -96,7 +96,7 @@ impl Certificates {
         Ok(issued)
     }
 
-    /// The files that all members use.
+    /// Returns the files that all members use.
     #[must_use]
     pub fn of_members(&self) -> Issued {
         self.named("tls")

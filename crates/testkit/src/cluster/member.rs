@@ -27,7 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub struct Member {
     role: Role,
     launch: Launch,
-    /// Changes after the first start, by variable.
+    /// Settings that the test changed after the first start, by variable.
     settings: std::sync::Mutex<Vec<(String, String)>>,
     process: Mutex<Process>,
     announced: Announced,
@@ -56,38 +56,38 @@ impl Member {
         })
     }
 
-    /// The name: role and number, such as `session-2`.
+    /// Returns the name: role and number, such as `session-2`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.launch.name
     }
 
-    /// The role.
+    /// Returns the role.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// The admin port.
+    /// Returns a client for the member's admin port.
     #[must_use]
     pub fn admin(&self) -> &Admin {
         &self.announced.admin
     }
 
-    /// The member's own MCP endpoint, without the balancer.
+    /// Returns the URL of the member's own MCP endpoint, without the balancer.
     #[must_use]
     pub fn mcp_url(&self) -> Option<&str> {
         self.announced.mcp.as_ref().map(reqwest::Url::as_str)
     }
 
-    /// The address at which other members dial this one.
+    /// Returns the address at which other members dial this one.
     #[must_use]
     pub fn dialled_at(&self) -> Option<SocketAddr> {
         let gate = self.gates.own.as_ref().map(FaultProxy::address);
         gate.or(self.announced.cluster)
     }
 
-    /// The log file.
+    /// Returns the path of the log file.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.launch.log
@@ -111,12 +111,12 @@ impl Member {
         settings.push((name.to_owned(), value.to_owned()));
     }
 
-    /// The process id, while the process runs.
+    /// Returns the process id, while the process runs.
     pub async fn pid(&self) -> Option<u32> {
         self.process.lock().await.pid()
     }
 
-    /// Whether the process runs.
+    /// Returns whether the process runs.
     pub async fn is_running(&self) -> bool {
         self.process.lock().await.is_running()
     }

@@ -16,7 +16,7 @@ pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) directory: Directory,
     pub(super) settings: Vec<(String, String)>,
-    /// These override `settings`.
+    /// Settings of workers, which override `settings`.
     pub(super) worker_settings: Vec<(String, String)>,
     pub(super) tools: Tools,
     pub(super) clock: Option<WrongClock>,

@@ -18,7 +18,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name.
+    /// Returns the role's name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -24,10 +24,11 @@ pub enum Tools {
     Configured(String),
 }
 
-/// Large enough that capacity does not limit calls.
+/// A capacity so large that it does not limit calls.
 const ROOM: usize = 4096;
 
-/// Each process serves one call. All clients are one principal, which may have this many asking calls.
+/// Processes for calls that ask, each of which serves one call. All clients are one principal, which may have
+/// this many asking calls.
 const ASKING_PROCESSES: usize = 256;
 
 impl Tools {
@@ -87,6 +88,6 @@ fn chaos(directory: &Directory) -> anyhow::Result<[String; 2]> {
         )
     };
     let asking = format!("args = [\"--asking\"]\nprocesses = {ASKING_PROCESSES}");
-    // A modern server does not ask mid-call, so calls can share a process.
+    // Calls of a modern server can share a process, because it does not ask mid-call.
     Ok([pool("chaos", "era = \"modern\""), pool("asking", &asking)])
 }

@@ -13,17 +13,17 @@ use tokio::process::Command;
 /// A program with its arguments and environment.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The name for messages.
+    /// The program's name for messages.
     pub name: String,
     /// The path of the program.
     pub program: PathBuf,
     /// The arguments.
     pub arguments: Vec<OsString>,
-    /// Variables to set, besides the inherited ones that do not begin with `SHOAL_`.
+    /// Variables to set. The program also inherits all variables that do not begin with `SHOAL_`.
     pub environment: Vec<(String, String)>,
     /// The file to which standard error is appended.
     pub log: PathBuf,
-    /// Sends standard error to a full, unread pipe instead.
+    /// Whether standard error goes to a full pipe that nobody reads, instead of the log.
     pub is_unread: bool,
 }
 

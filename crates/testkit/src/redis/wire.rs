@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sends a command. Of an array reply, only the head is read.
+/// Sends a command and reads its reply. If the reply is an array, reads only its head.
 pub(crate) async fn command(address: SocketAddr, words: &[&str]) -> anyhow::Result<String> {
     timeout(PATIENCE, exchange(address, words))
         .await

@@ -23,7 +23,7 @@ pub struct Clients {
     pub legacy: usize,
     /// Number of clients of 2026-07-28. Each listens, and makes long and short calls.
     pub modern: usize,
-    /// The tools that they call.
+    /// The tools that the clients call.
     pub tools: Toolset,
     /// Maximum time between two calls of a client.
     pub thinking: Duration,

@@ -171,7 +171,7 @@ impl Modern {
         }
     }
 
-    /// Listens to one stream, which must end with the response.
+    /// Listens to one stream of changes, which must end with the response.
     async fn listen_once(&self) -> anyhow::Result<()> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let params = json!({ "notifications": { "toolsListChanged": true } });

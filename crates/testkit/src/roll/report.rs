@@ -11,7 +11,7 @@ use super::load::Clients;
 use super::rollout::Restart;
 use super::tally::{Sample, Tally};
 
-/// The JSON has all failures.
+/// Maximum failures to print. The JSON has all failures.
 const PRINTED: usize = 20;
 
 /// The result of a run.
@@ -25,7 +25,7 @@ pub struct Report {
     pub modern: usize,
     /// How long the clients worked.
     pub took: Duration,
-    /// Figures for each role's restarts, the remaining time, and in total.
+    /// Figures for each role's restarts, for the remaining time, and in total.
     pub rows: Vec<Row>,
     /// Every process that was replaced.
     pub restarts: Vec<Restart>,
@@ -93,7 +93,7 @@ impl Report {
         }
     }
 
-    /// Whether clients saw no failure and every process ended in order.
+    /// Returns whether clients saw no failure and every process ended in order.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.clean

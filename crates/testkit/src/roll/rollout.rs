@@ -18,13 +18,13 @@ pub struct Restart {
     pub role: String,
     /// The process's name.
     pub name: String,
-    /// When its successor was started, since the run began.
+    /// When the process's successor was started, since the run began.
     pub from: Duration,
-    /// When the process was terminated.
+    /// When the process was told to terminate, since the run began.
     pub told: Duration,
-    /// When the process had ended.
+    /// When the process had ended, since the run began.
     pub until: Duration,
-    /// Why the end was not in order.
+    /// Why the process did not end in order. `None` if it did.
     pub failed: Option<String>,
     /// The sessions that the process handed over.
     pub handed_over: Option<HandOver>,
@@ -33,16 +33,16 @@ pub struct Restart {
 /// Sessions that a node handed over at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct HandOver {
-    /// Number of sessions.
+    /// Number of sessions handed over.
     pub sessions: u64,
-    /// The median time without an owner, as far as this node caused it.
+    /// The median time that the sessions had no owner, as far as this node caused it.
     pub median_ms: f64,
-    /// The longest time without an owner.
+    /// The longest time that a session had no owner.
     pub longest_ms: f64,
 }
 
 impl Restart {
-    /// Returns the time from the signal to the end.
+    /// Returns the time from the signal to the process's end.
     #[must_use]
     pub fn drain(&self) -> Duration {
         self.until.saturating_sub(self.told)
@@ -100,7 +100,7 @@ impl<'a> Rollout<'a> {
         let old = self.cluster.replace(name, successor);
         let old = old.with_context(|| format!("there is no {name}"))?;
         let told = self.began.elapsed();
-        // Kubernetes does not wait until every machine knows.
+        // Does not wait until all balancers know, as in Kubernetes.
         self.service.terminate(name);
         let ended = old.terminate(self.options.grace).await;
         let failed = match ended {

@@ -33,7 +33,7 @@ pub struct Sample {
     pub at: Duration,
     /// How long the call took.
     pub took: Duration,
-    /// How long its tool works.
+    /// How long the call's tool works by itself.
     pub takes: Duration,
 }
 
@@ -60,7 +60,7 @@ pub struct Tally {
     pub resumes: Vec<Duration>,
     /// Resumable streams that broke instead of ending in order.
     pub broken_off: u64,
-    /// Streams of changes that modern clients had to open again.
+    /// Listening streams that modern clients had to open again.
     pub told_to_return: u64,
     /// When requests were sent.
     #[serde(skip)]
@@ -116,7 +116,7 @@ impl Tally {
         let mut calls: HashMap<u64, (Duration, Work)> = HashMap::new();
         let mut primed: HashSet<Channel> = HashSet::new();
         let mut told_gone: HashSet<&str> = HashSet::new();
-        // By how much the counting tool is ahead of its client.
+        // How many calls the counting tool has counted too many.
         let mut ahead = 0;
         for Entry { at, step } in &history.entries {
             let mut failed = |what: String| {
@@ -162,7 +162,7 @@ impl Tally {
                             Answer::Result { failed: false, .. } => {}
                             bad => failed(format!("{channel:?}: {bad:?}")),
                         }
-                        // Checks report surplus answers.
+                        // Ignores a surplus answer, which the checks report.
                         if let Some((sent, work)) = calls.remove(request) {
                             let more = counted_too_often(&work, answer);
                             self.executed_twice += more.saturating_sub(ahead);

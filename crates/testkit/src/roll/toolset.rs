@@ -45,7 +45,7 @@ impl Toolset {
         }
     }
 
-    /// A short call. `count` is the next answer that the counting tool must give.
+    /// Plans a short call. `count` is the next answer that the counting tool must give.
     pub(super) fn short(self, dice: &mut StdRng, count: &mut u32) -> Plan {
         let plan = |tool, steps| Plan { tool, steps, ms: 0 };
         if dice.random_bool(0.6) {

@@ -1,4 +1,4 @@
-//! An endpoint and its readiness.
+//! An endpoint of the balancer and its readiness.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ impl Endpoint {
         self.left.store(true, Ordering::Relaxed);
     }
 
-    /// Probes an endpoint, which is always ready without an admin port.
+    /// Probes an endpoint regularly. Without an admin port, the endpoint is always ready.
     pub(super) async fn probe(self: std::sync::Arc<Self>, probing: Probing) {
         let mut ticks = interval(probing.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -159,7 +159,7 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Retries after refusals.
+    /// Calls a tool and reads its stream. Tries again after refusals.
     pub(crate) async fn stream_patiently(&self, id: u64, tool: &str, arguments: &Value) -> Events {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -208,7 +208,7 @@ impl Client {
         all
     }
 
-    /// Retries after refusals.
+    /// Sends a request and reads its stream. Tries again after refusals.
     pub(crate) async fn stream_of(&self, request: &Value) -> Events {
         within(async {
             loop {
@@ -253,13 +253,13 @@ impl Client {
         answer.unwrap().status().as_u16()
     }
 
-    /// Retries after refusals.
+    /// Calls `echo`. Tries again after refusals.
     pub(crate) async fn echo_patiently(&self, id: u64) {
         let text = self.text(id, "echo", &json!({ "nonce": "n" })).await;
         assert_eq!(text, "n");
     }
 
-    /// Retries after refusals.
+    /// Calls a tool and returns the text of its result. Tries again after refusals.
     pub(crate) async fn text(&self, id: u64, tool: &str, arguments: &Value) -> String {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -284,8 +284,8 @@ impl Events {
         }
     }
 
-    /// The next message, or `None` at the end, broken or not. Events without data only update the
-    /// id.
+    /// Returns the next message, or `None` at the stream's end, broken or not. Events without data only
+    /// update the id.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             let event = within(self.stream.next()).await??;
@@ -314,7 +314,7 @@ impl Events {
     }
 }
 
-/// Opens a session of HTTP+SSE. The returned path for messages works at any edge.
+/// Opens a session of HTTP+SSE. Returns its stream, and the path for messages, which works at any edge.
 pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     let get = reqwest::Client::new().get(beside(mcp_url, "/sse"));
     let answer = within(get.headers(headers()).send()).await.unwrap();

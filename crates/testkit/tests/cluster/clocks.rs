@@ -19,7 +19,7 @@ async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.start_again().await.unwrap();
 }
 
-/// Retries while an edge that the worker has not joined yet refuses.
+/// Makes a modern call. Tries again while the edge refuses, because the worker has not joined it yet.
 async fn modern(cluster: &Cluster, nonce: &str) -> String {
     let deadline = tokio::time::Instant::now() + ORDERLY;
     loop {
@@ -54,7 +54,7 @@ async fn modern_once(cluster: &Cluster, nonce: &str) -> String {
 #[tokio::test]
 async fn no_clock_decides_what_becomes_of_a_call() {
     let clock = WrongClock::find().unwrap();
-    // The store timeouts derive from the lease.
+    // A long lease, because the store timeouts derive from it.
     let cluster = start(small().edges(1).lease(Duration::from_secs(15))).await;
     let client = Client::open(cluster.url()).await;
     let (mut id, mut calls) = (1, 0);
@@ -64,7 +64,7 @@ async fn no_clock_decides_what_becomes_of_a_call() {
                 shift(member, clock, seconds).await;
             }
             let role = members[0].name();
-            // Waits until the members have reconnected.
+            // This waits until the members have reconnected.
             client.echo_patiently(id).await;
             let nonce = format!("once-{id}");
             let arguments = json!({ "nonce": nonce, "count": 2, "ms": 1 });

@@ -17,7 +17,7 @@ const ORDERLY: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn draining_session_nodes_hand_over_without_waiting_for_a_lease() {
-    // The lease must not expire during the test.
+    // A long lease, which must not expire during the test.
     let cluster = start(small().lease(Duration::from_secs(600))).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 60, "ms": 100 });
@@ -110,7 +110,7 @@ async fn a_draining_worker_is_within_reach_of_nodes_that_come() {
         while running.admin().is_ready().await {
             sleep(Duration::from_millis(20)).await;
         }
-        // The last owner started after the worker was told to end.
+        // The session's last owner started after the worker was told to end.
         for node in cluster.sessions() {
             node.terminate(ORDERLY).await.unwrap();
             node.start_again().await.unwrap();
@@ -130,7 +130,7 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
     for posted_at in [0, 1] {
         let by = edges[posted_at].mcp_url().unwrap();
         let (mut events, messages) = old_client(edges[0], by).await;
-        // Longer than the notice period of resumable streams.
+        // Works for longer than the notice period of resumable streams.
         let call = steps_once(&format!("at-{posted_at}"), 50);
         post_beside(by, &messages, &call).await;
         events.next().await.unwrap();
@@ -228,7 +228,7 @@ async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
     cluster.end().await;
 }
 
-/// The edge's death ends the client's connection, which cancels a modern call.
+/// The edge's death breaks the client's connection, which cancels a modern call.
 #[tokio::test]
 async fn a_modern_call_of_an_edge_that_was_killed_is_cancelled() {
     let cluster = start(small().setting("cluster.rejoin", "1s")).await;

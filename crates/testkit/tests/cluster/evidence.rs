@@ -42,7 +42,7 @@ async fn a_killed_owner_is_replaced_over_tls_too() {
 
 #[tokio::test]
 async fn an_owner_that_is_started_again_where_it_was_is_another() {
-    // No other node can take the sessions.
+    // One session node, so that no other node can take the sessions.
     let cluster = start(patient().sessions(1)).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 30, "ms": 100 });
@@ -63,7 +63,7 @@ async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     let client = Client::open(cluster.url()).await;
     client.echo_patiently(1).await;
     let paused = owner(&cluster).await;
-    // At most a third of the lease has passed since the last renewal.
+    // Since the last renewal, at most a third of the lease has passed.
     paused.pause().await.unwrap();
     let begun = Instant::now();
     client.echo_patiently(2).await;

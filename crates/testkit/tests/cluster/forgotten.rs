@@ -12,7 +12,8 @@ use crate::client::{Client, Events, progress_of, text_of, within};
 use crate::session::owner;
 use crate::{small, start};
 
-/// If a replica lags by more than a lease, another node claims sessions that have lost their journal.
+/// A lease that is longer than the replica lags. Otherwise another node would claim sessions that have lost
+/// their journal.
 const LONG_LEASE: Duration = Duration::from_secs(30);
 
 async fn remember(redis: &Redis) {
@@ -22,7 +23,7 @@ async fn remember(redis: &Redis) {
     redis.command(&["EVAL", script, "0"]).await.unwrap();
 }
 
-/// Reverts to the saved keys in one step.
+/// Resets Redis to the saved keys in one step.
 async fn forget(redis: &Redis) {
     let script = "for _, key in ipairs(redis.call('KEYS', 'shoal:*')) do redis.call('DEL', key) end \
         local before = redis.call('HGETALL', 'before') \
@@ -64,8 +65,7 @@ fn executed(cluster: &Cluster) -> BTreeMap<String, usize> {
     deeds
 }
 
-/// Runs calls, of which each must get its own events and answer. Writes between `before` and `lose`
-/// may be lost.
+/// Runs calls, each of which must get its own events and answer. `lose` may lose the writes since `before`.
 async fn nothing_mixes(
     cluster: &Cluster,
     before: impl Future<Output = ()>,

@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Calls that are journaled or not, short or long.
+/// Returns a tool and its arguments: journaled or not, short or long.
 fn call(round: u64) -> (&'static str, Value) {
     let nonce = format!("r{round}");
     match round % 3 {

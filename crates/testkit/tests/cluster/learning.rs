@@ -13,7 +13,7 @@ use crate::client::{Client, text_of, within};
 use crate::start;
 
 const LOOK_FOR: Duration = Duration::from_secs(3);
-/// How long after its start a node refuses lists that lack a pool.
+/// How long after its start a node holds back lists that lack a pool.
 const KEEPS_BACK: Duration = Duration::from_secs(15);
 const LATE: &str = "test_simple_text";
 
@@ -81,7 +81,7 @@ async fn modern(cluster: &Cluster, method: &str, name: &str) -> Value {
         .find_map(|line| line.strip_prefix("data: ").filter(|data| !data.is_empty()))
         .unwrap_or(&text);
     let answer: Value = serde_json::from_str(text).unwrap();
-    // The headers of a streamed answer are sent before its outcome.
+    // The edge sends the headers of a streamed answer before the outcome is known.
     let streamed = headers["content-type"] == "text/event-stream";
     if answer["error"]["code"] == 50_301 && method == "tools/call" && !streamed {
         assert!(headers.contains_key("retry-after"), "{answer}");

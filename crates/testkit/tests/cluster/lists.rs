@@ -41,7 +41,7 @@ async fn call_modern(cluster: &Cluster, tool: &str) {
     );
 }
 
-/// Counts appended events. Each append is one `RPUSH`.
+/// Counts the events appended so far. Each append is one `RPUSH`.
 async fn appended(redis: &Redis) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let calls = stats.lines().find_map(|line| {
@@ -74,7 +74,7 @@ async fn a_changed_list_is_told_to_all_who_listen_and_written_for_none() {
     }
     assert_eq!(appended(redis).await, before, "nothing was appended");
 
-    // A client that may have missed the change is told again, from the log, unless it has fetched the
+    // A client that may have missed the change hears of it again, from the log, unless it has fetched the
     // list.
     let (unsure, knows) = (&clients[0], &clients[1]);
     let listing = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {} });

@@ -55,7 +55,7 @@ fn small() -> Builder {
         .tools(Tools::Chaos)
 }
 
-/// A cluster that journals calls that must not run twice before they start.
+/// Builds a cluster in which calls that must not run twice are journaled before they start.
 fn journaling() -> Builder {
     small().setting("streams.hold", "0s")
 }

@@ -7,7 +7,7 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Answer, Client};
 use crate::{journaling, start};
 
-/// Many more than the scripts of a node's upkeep.
+/// Number of refused calls, far above the number of scripts that a node runs anyway.
 const CALLS: u64 = 300;
 
 async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
@@ -20,7 +20,7 @@ async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
     commands.iter().filter_map(count).sum()
 }
 
-/// Counts appended events. Only appends use these commands.
+/// Counts the events appended so far. Only appends use these commands.
 pub(crate) async fn appended(redis: &Redis) -> u64 {
     ran(redis, &["rpush", "rpushx"]).await
 }

@@ -152,7 +152,7 @@ async fn a_thousand_questions_are_answered_at_any_edge_while_nodes_are_lost() {
         tally.unknown, 0,
         "no session node has a part in these calls"
     );
-    // Bookings on the killed worker have an unknown outcome.
+    // The outcome of bookings on the killed worker is unknown.
     cluster.workers()[0].kill().await.unwrap();
     answer_all(&http, &edges, &mut dice, after, &mut tally).await;
     println!(

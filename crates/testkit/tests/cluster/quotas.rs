@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::client::{Client, within};
 use crate::{small, start};
 
-/// The tool continues after its client hangs up.
+/// A quota of two calls. Its tool continues after the client hangs up.
 const TWO: &str = "[{ name = 'two', per = 'principal', tools = ['record'], concurrent = 2 }]";
 const CALLS: usize = 6;
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::session::owner;
 use crate::{LEASE, small, start};
 
-/// Two thirds of this lease exceed a failover on a busy machine.
+/// A lease of which two thirds are longer than a failover on a busy machine.
 const OUTLIVES_FAILOVERS: Duration = Duration::from_secs(45);
 const ORDERLY: Duration = Duration::from_secs(30);
 
@@ -62,7 +62,7 @@ async fn what_one_worker_remembers_another_recalls() {
     assert_eq!(recall(&client, 2).await, "v");
 }
 
-/// Starts a cluster whose session remembers "old", and whose replica receives no later writes.
+/// Starts a cluster whose session remembers "old". The replica of its Redis gets no later writes.
 async fn with_lagging_replica(lease: Duration) -> (RedisSentinel, Cluster, Client) {
     let redis = RedisSentinel::start().await.unwrap();
     let builder = small().tools(Tools::Demo).store(&redis.url()).lease(lease);

@@ -12,7 +12,7 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Client, Events, within};
 use crate::{journaling, small, start};
 
-/// A limit, not executed, or an unknown outcome.
+/// Codes with which the cluster may answer here: a limit, not executed, or an unknown outcome.
 const HONEST: [i64; 3] = [50300, 50301, 50002];
 const SESSIONS: u64 = 3;
 const CALLS: u64 = 6;
@@ -101,7 +101,7 @@ async fn a_slow_redis_delays_calls_and_a_very_slow_one_refuses_some() {
     slow_down(&cluster, Duration::from_millis(40));
     let slow = call_all(&clients, 1, 1).await;
     assert_eq!(slow.results + slow.refusals, all);
-    // Longer than the store timeout, in each direction.
+    // Slower, in each direction, than the store timeout.
     slow_down(&cluster, Duration::from_millis(1200));
     let very_slow = call_all(&clients, 2, 1).await;
     assert_eq!(very_slow.results + very_slow.refusals, all);

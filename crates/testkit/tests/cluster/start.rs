@@ -105,7 +105,7 @@ async fn a_node_waits_for_a_redis_that_is_away() {
     redis.kill().await.unwrap();
     let mut node = Starting::with(&redis);
     node.waits_for("Redis").await;
-    // Long enough for many attempts.
+    // Waits long enough for many attempts.
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(node.warnings(), 1, "{}", node.process.tail());
     redis.start_again(Data::Kept).await.unwrap();

@@ -259,7 +259,7 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
     );
     cluster.heal();
     let answer = within(answering).await["result"].clone();
-    // The call may still become a task, but must not ask again.
+    // The call may still become a task, but it must not ask its question again.
     let done = match answer["taskId"].as_str() {
         Some(task) => ended(url, task).await["result"].clone(),
         None => answer,
@@ -268,7 +268,7 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
     assert_eq!(ledger(&cluster), "put-once\n", "executed once");
 }
 
-/// A node that does not own the task polls only every ten seconds. Faster news must come through Redis.
+/// A node that does not own the task polls it only every ten seconds, so faster news must come through Redis.
 #[tokio::test]
 async fn that_a_task_has_changed_is_told_by_way_of_redis() {
     let cluster = start(hurried()).await;

@@ -12,9 +12,9 @@ use crate::client::{Client, progress_of, text_of, within};
 use crate::session::outlives_its_owner;
 use crate::{small, start};
 
-/// The HTTP/2 preface and a settings frame.
+/// The beginning of HTTP/2 without TLS: the preface and a settings frame.
 const PLAINTEXT: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
-/// HTTP/2 would begin with a frame length.
+/// The first byte of a TLS alert. HTTP/2 would begin with a frame length.
 const ALERT: u8 = 0x15;
 const OF_2041: f64 = 2_240_611_200.0;
 

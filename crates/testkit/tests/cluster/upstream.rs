@@ -32,7 +32,7 @@ impl Upstream {
         Self { url, child }
     }
 
-    /// Restarts the server, which has then lost its sessions.
+    /// Restarts the server, which then has no sessions.
     async fn restart(&mut self) {
         self.child.kill().await.unwrap();
         let port = self.url.trim_end_matches("/mcp").rsplit(':').next();

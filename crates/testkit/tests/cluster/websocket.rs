@@ -111,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Reads to the answer. Reconnects as often as the edge sends the client away.
+    /// Reads until the answer. Reconnects whenever the edge sends the client away.
     async fn until_answered(mut self, id: u64, edge: &Member, messages: &mut Vec<Value>) -> Self {
         loop {
             match self.heard().await {

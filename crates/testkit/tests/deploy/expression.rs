@@ -10,7 +10,7 @@ pub(crate) type Matcher = (String, Vec<String>);
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// A pattern yields all its alternatives.
+    /// The metrics with their matchers. A name that is a pattern counts as all its alternatives.
     pub(crate) metrics: Vec<(String, Vec<Matcher>)>,
     pub(crate) groups: Vec<String>,
 }
@@ -71,8 +71,8 @@ fn is_followed_by_labels(word: &str) -> bool {
     ["by", "without", "on", "ignoring"].contains(&word)
 }
 
-/// Whether a word is not a number, duration, operator, function, or aggregation (whose labels may come
-/// first).
+/// Returns whether a word is a metric: not a number, a duration, an operator, a function, or an aggregation
+/// (whose labels may come first).
 fn is_metric(word: &str, before: &str, rest: &str) -> bool {
     let is_operator = ["and", "or", "unless", "offset"].contains(&word);
     let next = rest.trim_start();

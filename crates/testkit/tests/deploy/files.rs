@@ -16,7 +16,7 @@ pub(crate) struct Group {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// An alert, or a name for an expression.
+/// An alert, or a recorded expression with a name.
 #[derive(Deserialize)]
 pub(crate) struct Rule {
     pub(crate) alert: Option<String>,

@@ -13,7 +13,7 @@ use crate::traffic;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Grafana's `$__rate_interval` at this scrape interval.
+/// The value of Grafana's `$__rate_interval` at this scrape interval.
 const RATE_INTERVAL: &str = "1m";
 
 /// Panels that may show only 0, because they count failures that do not happen here.
@@ -47,7 +47,7 @@ const QUIET: &[(&str, &str)] = &[
     ),
 ];
 
-/// Series that must have changed.
+/// Series whose values must have changed.
 const MOVED: &[&str] = &[
     "sum(mcp_server_operation_duration_seconds_count{gen_ai_tool_name=\"ask\"}) > 0",
     "sum(mcp_server_operation_duration_seconds_count{error_type!=\"\"}) > 0",

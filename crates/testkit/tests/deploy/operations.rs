@@ -7,7 +7,7 @@ use shoal_telemetry::metrics::{definitions, prometheus_names_of};
 
 use crate::files::{deploy, rules};
 
-/// The pages for operators, one after another.
+/// Reads the pages for operators, one after another.
 fn operations() -> String {
     let names = [
         "operations.md",
@@ -23,13 +23,13 @@ fn page(name: &str) -> String {
     fs::read_to_string(deploy("../docs").join(name)).unwrap()
 }
 
-/// Where the page's links lead.
+/// Finds the targets of the page's links.
 fn links(page: &str) -> Vec<&str> {
     let rest = page.split("](").skip(1);
     rest.map(|rest| rest.split(')').next().unwrap()).collect()
 }
 
-/// What is set as code within a line.
+/// Finds the words that a page sets as code within a line.
 fn code(page: &str) -> Vec<&str> {
     let lines = page.lines();
     lines
@@ -58,7 +58,7 @@ fn metrics_exist() {
         if !is_metric {
             continue;
         }
-        // Histograms are named without their suffixes, as in docs/metrics.md.
+        // The pages name histograms without suffixes, as docs/metrics.md does.
         let bucket = format!("{name}_bucket");
         assert!(known.contains(name) || known.contains(&bucket), "{code}");
         named += 1;
@@ -72,7 +72,7 @@ fn settings_exist() {
     let operations = operations();
     let mut named = 0;
     for code in code(&operations) {
-        // Some are shown with a value.
+        // The pages show some names with a value.
         let name = code.split(' ').next().unwrap();
         let Some((section, key)) = name.rsplit_once('.') else {
             continue;

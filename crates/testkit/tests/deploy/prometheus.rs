@@ -74,7 +74,7 @@ impl Prometheus {
         Ok(instance.context("no sample")?.to_owned())
     }
 
-    /// The finite values of a query. A quantile without samples is NaN.
+    /// Runs a query and returns its finite values. A quantile without samples is NaN.
     pub(crate) async fn numbers(&self, expr: &str) -> anyhow::Result<Vec<f64>> {
         let data = self.get("query", &[("query", expr)]).await?;
         let samples = data["result"].as_array().into_iter().flatten();
@@ -83,7 +83,7 @@ impl Prometheus {
     }
 }
 
-/// The configuration for a cluster, as JSON, which is valid YAML.
+/// Writes Prometheus' configuration for a cluster, in JSON, which is valid YAML.
 fn configuration(cluster: &Cluster) -> anyhow::Result<Value> {
     let mut config: Value = yaml("prometheus.yml");
     config["global"]["scrape_interval"] = EVERY.into();

@@ -22,7 +22,7 @@ pub(crate) fn start(url: &str) -> anyhow::Result<JoinSet<()>> {
         let client = Client::new(url, Recorder::new(number, Instant::now()))?;
         clients.spawn(async move {
             loop {
-                // Longer than a take-over, so that one of these calls is always open.
+                // Takes longer than a take-over, so that one of these calls is always open.
                 let work = client.work(Tool::StepsOnce, 40, 500);
                 client.call(work, None).await;
             }

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(30);
-/// Headers that clients act on. Some others contain times.
+/// Headers whose values are compared, because clients act on them. Some other headers contain times.
 const COMPARED: [&str; 9] = [
     "content-type",
     "allow",
@@ -117,7 +117,8 @@ impl Answer {
             .next_back()
     }
 
-    /// The comparable form. Answers to a batch are sorted, because its messages run concurrently.
+    /// Returns the answer in comparable form. Sorts the answers to a batch, because its messages run
+    /// concurrently.
     pub(crate) fn normal(&self, session: &str, is_batch: bool) -> String {
         let mut lines = vec![format!("HTTP {}", self.status)];
         for name in COMPARED {
@@ -129,7 +130,7 @@ impl Answer {
         let is_stream = self.is_stream();
         let head = lines.len();
         for line in self.body.lines().filter(|line| !line.is_empty()) {
-            // Comments only keep a slow stream alive. Ids and retry hints differ.
+            // Drops comments, which only keep a slow stream alive, and ids and retry hints, which differ.
             let kept = match line.split_once(':') {
                 Some(("" | "retry", _)) if is_stream => continue,
                 Some(("id", _)) if is_stream => "id: …".to_owned(),

@@ -53,7 +53,7 @@ const TYPES: [&str; 7] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// Random header lines. The value `-` omits a header.
+/// Writes random header lines. The value `-` omits a header.
 pub(crate) fn random(
     random: &mut StdRng,
     method: &str,

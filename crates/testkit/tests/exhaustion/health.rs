@@ -21,7 +21,7 @@ use crate::{ALONE, Attack};
 const START: Duration = Duration::from_secs(20);
 const TIME: Duration = Duration::from_secs(3);
 const SELDOM: Duration = Duration::from_secs(1);
-/// About ten calls a second, with the concurrent ones.
+/// The pause between two calls, for about ten calls a second with the concurrent ones.
 const PAUSE: Duration = Duration::from_millis(400);
 
 struct Upstream {
@@ -76,7 +76,7 @@ const API: Tools = Tools {
     ],
 };
 
-/// One server and two equal ones of each kind: name, prefix, backend, and calls.
+/// Lists pools with one server and with two equal ones of each kind: name, prefix, backend, and calls.
 fn pools<'a>(http: &[Upstream], api: &[Upstream]) -> [(&'a str, &'a str, String, &'a Tools); 4] {
     let list = |urls: Vec<String>| format!("{urls:?}");
     let document = format!("{:?}", format!("{}/openapi.json", api[0].url));
@@ -154,7 +154,7 @@ async fn others_calls_succeed(form: Form) {
             );
         }
     }
-    // Safe calls are repeated. Others are lost with the process.
+    // Shoal repeats safe calls. Other calls are lost with the process.
     let attack = |hostile: Hostile| async move {
         hostile.call_again("crash", &json!({}), PAUSE).await;
     };

@@ -34,7 +34,7 @@ impl Honest {
         }
     }
 
-    /// Waits for every pool, because workers join one after the other.
+    /// Waits until every pool is ready, because workers join one after the other.
     pub(crate) async fn ready(&self) {
         let until = Instant::now() + PATIENCE;
         while let Err(why) = self.alone().await.and(self.legacy().await) {

@@ -17,9 +17,9 @@ use crate::honest::modern_call;
 
 const AT_ONCE: usize = 150;
 const AT_A_TIME: u32 = 4;
-/// Oversized, but still fits into a message.
+/// Bytes of a text that is too large for its purpose but fits into a message.
 const LONG: usize = 3 << 20;
-/// Makes the server's bounds the limit, rather than the machine's CPU.
+/// The pause between two attacks, so that the server's bounds are the limit and not the machine's CPU.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -77,7 +77,7 @@ impl Hostile {
         .await;
     }
 
-    /// Leaves questions of tools unanswered that have their own processes.
+    /// Leaves questions of tools unanswered, each of which holds a process of its own.
     pub(crate) async fn unanswered_processes(self) {
         let capabilities = json!({"elicitation": {"form": {}}});
         self.repeat(AT_ONCE, async |hostile| {

@@ -7,14 +7,15 @@ use shoal_testkit::cluster::{Cluster, Member, Tools};
 use crate::callers::Callers;
 
 const MIB: usize = 1 << 20;
-/// Memory bounds in MiB, by setting.
+/// Settings of memory bounds, with their values in MiB.
 const BYTES: &[(&str, usize)] = &[
     ("limits.bodies_in_flight_bytes", 32),
     ("limits.answers_waiting_bytes", 64),
     ("limits.stored_bytes", 64),
     ("streams.bytes", 64),
 ];
-/// Buffers, stacks and the allocator. Counted bytes are doubled, because a text exists as received and as sent.
+/// Memory for buffers, stacks and the allocator. Counted bytes are doubled, because a text exists as received
+/// and as sent.
 const SLACK: usize = 96 * MIB;
 
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +85,7 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> &str {
-        // Bypasses the balancer, which has its own buffers.
+        // Reads the members without the balancer, which has its own buffers.
         let mut members = self.cluster.members().iter();
         members.find_map(Member::mcp_url).unwrap()
     }

@@ -4,39 +4,40 @@ use super::state::{Frame, NodeId, Post, WorkerId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Renews the lease, and checks the session's owner if other nodes may have claimed.
+    /// Renews the lease. If other nodes may have claimed sessions, checks the session's owner.
     Renew(NodeId),
-    /// Checks the owner again, a lease later.
+    /// Checks the session's owner again, a lease later.
     AskAgain(NodeId),
     Lapse(NodeId),
-    /// The first half of a claim: read owner, epoch and lease, and leave a note.
+    /// Begins a claim: reads owner, epoch and lease, and leaves a note.
     Look(NodeId),
-    /// The second half of a claim: compare and set.
+    /// Ends a claim: sets the owner if owner and epoch are unchanged.
     Swap(NodeId, Reply),
     ReadJournal(NodeId),
 
     Deliver(NodeId),
     Admit(Post),
-    /// The node does not own the session.
+    /// Sends the request back, because the node does not own the session.
     SendBack(Post),
-    /// The owner cannot reach the worker, so the edge binds the call again.
+    /// Sends the call back as unsent, because the owner cannot reach its worker. The edge binds the call
+    /// again.
     SendBackUnsent(NodeId),
 
     Arrive(Frame, Reply),
-    /// A frame without a waiting receiver is lost.
+    /// Loses a frame that has no waiting receiver.
     Lose(Frame),
     Produce(WorkerId),
     Receive(NodeId),
-    /// Another driver has replaced this one's reader.
+    /// Tells the driver that another driver has replaced its reader.
     Superseded(NodeId),
-    /// The unreachable worker may have run the call.
+    /// Ends the wait for a worker that cannot be reached and may have run the call.
     LosePatience(NodeId),
     Rebind(NodeId, Reply),
     Answer(NodeId, Reply),
     Journal(NodeId, Reply),
     Write(NodeId, Reply),
     Append(NodeId, Reply),
-    /// Closes the journal entry of a call whose answer was sent as JSON.
+    /// Closes the journal's entry of a call whose answer was sent as JSON.
     Close(NodeId, Reply),
 
     AskWorker,
@@ -56,17 +57,17 @@ pub(crate) enum Action {
     Cut(NodeId, WorkerId),
     CrashNode(NodeId),
     CrashWorker(WorkerId),
-    /// A lease time passes without a renewal.
+    /// Lets a lease time pass without a renewal.
     Age(NodeId),
     RefuseConnections(NodeId),
     GiveUp(NodeId),
     ArriveFull(Frame),
-    /// A ledger advances its number and forgets ended calls.
+    /// Advances a ledger's number, which forgets ended calls.
     Forget(WorkerId),
     Limit(Post),
     HangUp,
     StoreAway,
-    /// A lease time has passed since the last claim.
+    /// Lets a lease time pass since the last claim.
     QuietPasses,
 }
 

@@ -74,7 +74,7 @@ fn report(checker: &impl Checker<Cluster>, begun: Instant) {
     }
 }
 
-/// Whether the state graph has no cycle. States are compared by a 64-bit hash, as in stateright.
+/// Returns whether the state graph has no cycle. Compares states by a 64-bit hash, as stateright does.
 pub(crate) fn has_no_cycle(setup: Setup) -> bool {
     let cluster = Cluster(setup);
     let hasher = RandomState::new();

@@ -169,7 +169,7 @@ fn take(setup: &Setup, state: &mut State, action: Action) {
         Action::Age(node) => {
             let aged = state.node_mut(node);
             aged.certain = false;
-            // A claim that takes longer than a lease is abandoned.
+            // The node abandons a claim that takes longer than a lease.
             if let Belief::Claiming(..) = aged.belief {
                 aged.belief = Belief::None;
             }

@@ -1,4 +1,4 @@
-//! How a node that believes to own the session drives the call.
+//! How a node that believes it owns the session drives the call.
 
 use super::action::Reply;
 use super::fault::Fault;
@@ -17,7 +17,7 @@ impl State {
         if let Event::Write(_) = event
             && self.is_written(task.binding)
         {
-            // The answer to the client was lost, but the worker has it.
+            // The answer to the client was lost, but the worker already has it.
             self.task_mut(node).seen += 1;
             return;
         }
@@ -35,7 +35,7 @@ impl State {
         run.is_some_and(|run| run.written)
     }
 
-    /// Only the edge that receives the answer can confirm that it is safe.
+    /// Sends the answer. Only the edge that receives it can confirm that it has arrived.
     pub(crate) fn answer(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let answer = task.pending.expect("there is one");
@@ -77,7 +77,8 @@ impl State {
         looks && self.store.entry.is_some()
     }
 
-    /// The worker no longer knows the call, but an earlier delivery has left it in the log.
+    /// Looks in the log for a call that the worker no longer knows, because an earlier delivery may have put
+    /// it there.
     fn find_in_log(&mut self, setup: &Setup, node: NodeId, waiter: Option<u8>) {
         self.node_mut(node).task = None;
         if self.store.entry.as_ref().is_some_and(|entry| !entry.ended) {
@@ -101,7 +102,7 @@ impl State {
         }
     }
 
-    /// The client gets its id only after this step.
+    /// Journals the call. The client gets its id only after this step.
     pub(crate) fn journal(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         if setup.plants(Fault::IdBeforeStep) {
@@ -131,12 +132,12 @@ impl State {
             self.node_mut(node).task = None;
             return;
         }
-        // The owner that starts such a call journals it first.
+        // The owner that starts such a call has journaled it before.
         let is_new = !was_there && setup.way != Way::Hold;
         task.repeated &= !is_new;
         let elsewhere = entry.binding.worker != task.binding.worker;
         if elsewhere {
-            // The journal's worker has precedence over the delivery's.
+            // The worker in the journal has precedence over the delivery's.
             task.binding = entry.binding;
             task.link = Link::Unsent;
         }
@@ -145,7 +146,7 @@ impl State {
         }
     }
 
-    /// The worker is told only after this step.
+    /// Writes to the session state. The worker is told only after this step.
     pub(crate) fn write(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         let written = self.store.write(setup, &mut self.past, epoch, binding);
@@ -171,7 +172,7 @@ impl State {
         }
     }
 
-    /// Readers can see the event only after the append.
+    /// Appends an event to the log. Readers can see the event only after this step.
     pub(crate) fn append(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let event = task.pending.expect("it has received one");
@@ -235,9 +236,9 @@ impl State {
         task.pending = Some(Event::Unknown);
     }
 
-    /// Whether the call may be bound to another worker: the bound one has refused it, or this owner has just journaled it
-    /// and sent nothing yet. Before the journal step only the edge can tell, because a delivery that claims to be the first
-    /// may be late.
+    /// Returns whether the call may be bound to another worker: the bound worker has refused it, or this
+    /// owner has just journaled it and has sent nothing yet. Before the journal step only the edge can tell,
+    /// because a delivery that claims to be the first may be late.
     pub(crate) fn may_rebind(&self, setup: &Setup, node: NodeId) -> bool {
         let Some(task) = &self.node(node).task else {
             return false;
@@ -257,7 +258,7 @@ impl State {
         }
     }
 
-    /// The new binding is journaled before the start.
+    /// Binds the call to another worker. The new binding is journaled before the start.
     pub(crate) fn rebind(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node);
         if task.step != Step::Logged && self.log_knows_more(setup) {
@@ -294,7 +295,7 @@ impl State {
         self.start_task(node);
     }
 
-    /// The result is the first event, and small.
+    /// Returns whether the result may be sent as JSON: it is the first event, and small.
     pub(crate) fn may_answer(&self, setup: &Setup, task: &Task) -> bool {
         let held = matches!(task.step, Step::Hold | Step::Unsure) && setup.way == Way::Hold;
         held && task.pending.is_some_and(Event::is_answer)

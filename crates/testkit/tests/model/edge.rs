@@ -51,7 +51,7 @@ impl State {
         }
     }
 
-    /// The refusal of a repetition does not say what the call did.
+    /// Refuses a request. The refusal of a repetition does not say what the call did.
     pub(crate) fn refuse(&mut self, setup: &Setup, post: Post) {
         self.take_post(post);
         if !self.is_awaited(post.node, post.attempt) {
@@ -75,7 +75,7 @@ impl State {
         self.client.phase = Phase::Reading(node);
     }
 
-    /// Checks memory, then the log if the delivery is a repetition, then the worker.
+    /// Looks for the call: in memory, then in the log if the delivery is a repetition, then at the worker.
     pub(crate) fn admit(&mut self, setup: &Setup, post: Post) {
         let node = post.node;
         self.past.admitted_uncertain |= !self.node(node).certain;
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// The call stays with its owner.
+    /// Drops a delivery whose edge is gone. The call stays with its owner.
     pub(crate) fn drop_delivery(&mut self, setup: &Setup, node: NodeId) {
         let attempt = self.client.attempt;
         let Some(task) = &mut self.node_mut(node).task else {
@@ -146,7 +146,8 @@ impl State {
         }
     }
 
-    /// If nothing can have been sent, the edge binds the call again. Otherwise the outcome is unknown.
+    /// Sends a call back as unsent. If nothing can have been sent, the edge binds it again. Otherwise the
+    /// outcome is unknown.
     pub(crate) fn send_back_unsent(&mut self, node: NodeId) {
         let task = self.node_mut(node).task.take().expect("it has the call");
         self.lose_requests(node, Some(&task));
@@ -168,7 +169,8 @@ impl State {
         }
     }
 
-    /// The edge may use only a result. Other answers of a worker are for owners.
+    /// Returns whether the edge gets an answer from the worker. The edge may use only a result, because other
+    /// answers are for owners.
     pub(crate) fn worker_tells(&self, setup: &Setup) -> bool {
         let worker = self.worker(self.client.binding.worker);
         let has = worker.run().is_some_and(|run| run.ended && run.freed == 0);
@@ -217,7 +219,7 @@ impl State {
         }
     }
 
-    /// The cancellation may overtake the delivery of the call.
+    /// Cancels the call. The cancellation may overtake the call's delivery.
     pub(crate) fn cancel(&mut self, setup: &Setup, node: NodeId) {
         self.client.also = Asked::Accepted;
         let is_over = self.store.entry.as_ref().is_some_and(|entry| entry.ended);

@@ -7,44 +7,48 @@ pub(crate) enum Fault {
     RefusalsForgotten,
     /// A repeated start that does not say so runs a known call again.
     ResentStartRuns,
-    /// A worker runs unknown calls, whatever number they were bound under.
+    /// A worker runs unknown calls, under whatever number they were bound.
     NumbersIgnored,
     /// A worker compares the time in the call's id, by the edge's clock, with the time up to which it has forgotten, by its
     /// own clock.
     ClocksCompared,
-    /// A delivery is passed on as unsent although its call was started.
+    /// An owner passes a delivery back as unsent although it has started the call.
     MovedAfterStart,
     /// The edge passes the refusal of a repetition on as final.
     FinalRefusalPassedOn,
     /// Limits for new calls apply to repetitions.
     RepetitionsMeetLimits,
-    /// An edge that asks the worker takes an unknown call for one that was not executed.
+    /// An edge asks the worker, which does not know the call. The edge takes this for a call that was not
+    /// executed.
     NotThereIsNotExecuted,
     /// An owner that sends JSON frees the result before the edge has confirmed it.
     FreedWithAnswer,
-    /// A result, also of a batch's member, is freed when the owner has it, before it is in the log or at the edge.
+    /// An owner frees a result, also that of a batch's member, when it has received it. The result is then
+    /// not yet in the log or at the edge.
     FreedOnReceipt,
-    /// An owner binds a call to another worker without journaling that.
+    /// An owner binds a call to another worker without journaling the new binding.
     UnjournaledBinding,
     /// An owner that cannot reach the bound worker binds a repetition again.
     RepetitionBoundAnew,
-    /// An owner that cannot reach the bound worker binds a call again because its delivery claims to be the first.
+    /// An owner cannot reach the bound worker. It binds the call again because the delivery claims to be the
+    /// first.
     LateFirstBoundAnew,
-    /// A former owner, or one that lost its link, starts the call at another worker.
+    /// A former owner, or an owner that lost its link, starts the call at another worker.
     BlindRetry,
 
     // Two owners.
     /// A node accepts calls although its lease is not certain.
     ZombieAdmits,
-    /// A claim leaves no note.
+    /// A claim does not leave a note.
     NoNotes,
-    /// A node with doubts checks the owner only once.
+    /// A node that doubts its ownership checks the owner only once.
     AsksOnce,
     /// A node keeps its sessions after its lease has lapsed.
     KeepsAfterLapse,
-    /// Workers accept frames of any epoch.
+    /// Workers accept frames from owners of any epoch.
     NoEpochTowardsWorkers,
-    /// Workers accept frames of any epoch, and a driver takes a replaced reader for the end of the call.
+    /// Workers accept frames from owners of any epoch, and a driver takes a replaced reader for the end of
+    /// the call.
     StolenReaderIsOutcome,
     /// A node that loses a session cancels its call.
     CancelOnLostSession,
@@ -58,35 +62,35 @@ pub(crate) enum Fault {
     UnjournaledWriting,
     /// A cancellation that overtakes its call is dropped.
     OvertakingCancelForgotten,
-    /// A worker that refused a call because of its cancellation remembers only a refusal.
+    /// A worker that refused a cancelled call remembers a refusal, but not the cancellation.
     CancelledIsPlain,
     /// A repetition of a cancelled call starts it.
     CancelledRepetitionStarts,
-    /// A node claims because an edge has lost the owner.
+    /// A node claims a session because an edge has lost its owner.
     Hearsay,
     /// A session can be claimed on evidence without a pause between claims.
     NoQuietAfterClaim,
-    /// A claim sets owner and epoch without a comparison.
+    /// A claim sets owner and epoch without a comparison with the values that it has read.
     BlindClaim,
     /// The store accepts writes of any epoch.
     NoEpochCheck,
 
     // Hold.
-    /// The client gets its id before the journal has confirmed the step.
+    /// The client gets its id before the journal has confirmed the entry.
     IdBeforeStep,
     /// An unconfirmed step of the journal ends the call.
     FailedStepEndsCall,
-    /// A result is also sent as JSON when the call has become a stream.
+    /// A result is sent as JSON although the call has already become a stream.
     TwoExits,
-    /// An entry that may exist stays open when the answer is sent as JSON.
+    /// A journal entry that may exist stays open when the answer is sent as JSON.
     EntryLeftOpen,
     /// 202 is sent before the log has an event.
     AcceptedBeforeLog,
-    /// Over HTTP+SSE, a repetition of an ended call is not looked up on the standalone stream.
+    /// Over HTTP+SSE, an owner does not look for a repetition of an ended call on the standalone stream.
     OneStreamUnread,
     /// Repetitions, and calls that the worker has forgotten, are handled without the log.
     NoLookUp,
-    /// A worker's refusal, or that it no longer knows the call, is believed without consulting the log.
+    /// An owner believes a worker's refusal, or that it no longer knows the call, without consulting the log.
     WorkerBelieved,
     /// A delivery whose edge is gone is forgotten.
     DroppedIsForgotten,

@@ -1,4 +1,4 @@
-//! Mishaps: what may go wrong, happen late, or not happen.
+//! Lists the mishaps: steps that go wrong, come late, or do not come.
 
 use super::action::{Action, Reply};
 use super::fault::Fault;

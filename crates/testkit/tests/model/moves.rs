@@ -1,4 +1,5 @@
-//! The possible steps, and those that some participant takes eventually.
+//! Lists the steps that participants will take eventually (`progress`), and helpers for those that may fail
+//! (`mishaps`).
 
 use super::action::{Action, Reply};
 use super::fault::Fault;
@@ -31,7 +32,7 @@ pub(crate) fn progress(setup: &Setup, state: &State, actions: &mut Vec<Action>) 
     client(setup, state, actions);
 }
 
-/// Identical frames lead to the same step.
+/// Returns each frame once, because identical frames lead to the same step.
 pub(crate) fn distinct(frames: &[Frame]) -> impl Iterator<Item = Frame> {
     let mut last = None;
     frames.iter().filter_map(move |frame| {
@@ -72,7 +73,8 @@ fn leases_and_claims(setup: &Setup, state: &State, node: NodeId, actions: &mut V
     }
 }
 
-/// A delivery, a resuming or asking client, or a search for orphans.
+/// Returns whether a node has a reason to own the session: a delivery, a client that resumes or asks, or a
+/// search for orphans.
 fn is_wanted(setup: &Setup, state: &State, node: NodeId) -> bool {
     if state.posts.iter().any(|post| post.node == node) {
         return true;

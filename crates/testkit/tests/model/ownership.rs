@@ -8,8 +8,8 @@ use super::state::{
 };
 
 impl State {
-    /// If other nodes may have claimed, the node checks the owner now and a lease later, when every half-done claim is
-    /// complete or abandoned.
+    /// Renews the lease. If other nodes may have claimed, the node checks the owner now and a lease later. By
+    /// then, every half-done claim is complete or abandoned.
     pub(crate) fn renew(&mut self, setup: &Setup, node: NodeId) {
         let index = usize::from(node);
         let lapsed = !self.store.leases[index];
@@ -38,7 +38,8 @@ impl State {
         }
     }
 
-    /// The owner's lease has ended, or the node has evidence that the owner is gone.
+    /// Returns whether the node may claim: the owner's lease has ended, or the node has evidence that the
+    /// owner is gone.
     pub(crate) fn may_claim(&self, setup: &Setup, node: NodeId) -> bool {
         let owner = self.store.owner;
         if self.store.deleted || self.store.away || !self.store.leases[usize::from(node)] {
@@ -108,8 +109,8 @@ impl State {
         self.start_task(node);
     }
 
-    /// A driver's reader was replaced, or its frame was refused as a former owner's. Neither is an outcome, so the driver
-    /// checks the owner.
+    /// Makes the driver check the owner, because its reader was replaced, or a worker refused its frame as a
+    /// former owner's. Neither is an outcome.
     pub(crate) fn superseded(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::StolenReaderIsOutcome) {
             let task = self.task_mut(node);
@@ -126,7 +127,7 @@ impl State {
         }
     }
 
-    /// The call continues at the worker.
+    /// Makes the node give up the session. The call continues at its worker.
     pub(crate) fn step_down(&mut self, setup: &Setup, node: NodeId) {
         let epoch = match self.node(node).belief {
             Belief::Owner(epoch) | Belief::Fresh(epoch) => Some(epoch),

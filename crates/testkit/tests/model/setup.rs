@@ -5,32 +5,33 @@ use super::fault::Fault;
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
-    /// A node that restarts has a new id, so it counts as another node.
+    /// Number of nodes. A node that restarts has a new id, so it counts as another node.
     pub(crate) nodes: u8,
     pub(crate) way: Way,
     pub(crate) tool: Tool,
     pub(crate) also: Also,
     pub(crate) edge_asks: bool,
     pub(crate) troubles: &'static [Trouble],
-    /// Per run, in any order.
+    /// Maximum mishaps in a run, in any order.
     pub(crate) mishaps: u8,
     pub(crate) fault: Option<Fault>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Started at once and held: JSON if the result comes first, else a stream.
+    /// The owner starts the call at once and holds it. The answer is JSON if the result comes first, else a
+    /// stream.
     Hold,
-    /// Journaled before the start, and answered on a stream: a hold of 0, and batches.
+    /// The owner journals the call before the start, and answers on a stream: a hold of 0, and batches.
     JournalFirst,
-    /// Journaled first, answered with 202, and continued on the standalone stream: HTTP+SSE.
+    /// The owner journals the call first, answers with 202, and continues on the standalone stream: HTTP+SSE.
     SingleStream,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     Answers,
-    /// Produces an event first: in a batch, the answer of the other member.
+    /// The call produces an event first. In a batch, this is the answer of the other member.
     Speaks,
     Asks,
     Writes,
@@ -44,7 +45,7 @@ pub(crate) enum Also {
     Delete,
 }
 
-/// Delays and lost steps are always possible, and do not count as mishaps.
+/// The kinds of mishaps. Delays and lost steps are always possible, and do not count as mishaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     BreakClient,

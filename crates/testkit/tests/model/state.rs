@@ -19,7 +19,7 @@ pub(crate) struct State {
     pub(crate) frames: Vec<Frame>,
     pub(crate) workers: [Worker; WORKERS as usize],
     pub(crate) store: Store,
-    /// A bit for each worker.
+    /// Broken links of each node, as one bit for each worker.
     pub(crate) cuts: Vec<u8>,
     pub(crate) past: Past,
     pub(crate) mishaps: u8,
@@ -28,12 +28,13 @@ pub(crate) struct State {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     pub(crate) phase: Phase,
-    /// Lost connections to owners. The edge accepts only answers to the newest attempt.
+    /// How often the edge lost its connection to an owner. The edge accepts only answers to the newest
+    /// attempt.
     pub(crate) attempt: u8,
     /// Whether an owner may have sent the call on, which makes later deliveries repetitions.
     pub(crate) left: bool,
     pub(crate) binding: Binding,
-    /// The client has an event id, or was told that its request was accepted.
+    /// Whether the client has an event id, or was told that its request was accepted.
     pub(crate) has_id: bool,
     pub(crate) read: Vec<Event>,
     pub(crate) json: Vec<Event>,
@@ -76,9 +77,9 @@ pub(crate) struct Post {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
     pub(crate) alive: bool,
-    /// Less than a lease has passed since the last confirmed renewal was sent.
+    /// Whether less than a lease has passed since the last confirmed renewal was sent.
     pub(crate) certain: bool,
-    /// Other nodes may have claimed, so this node must check the owner again a lease later.
+    /// Whether other nodes may have claimed, so that this node must check the owner again a lease later.
     pub(crate) doubts: bool,
     pub(crate) refuses: bool,
     pub(crate) belief: Belief,
@@ -86,13 +87,13 @@ pub(crate) struct Node {
     pub(crate) task: Option<Task>,
 }
 
-/// The belief may be wrong, for example after a long pause.
+/// What a node believes about its ownership. The belief may be wrong, for example after a long pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Belief {
     None,
-    /// A claim has read this owner and epoch.
+    /// The node's claim has read this owner and epoch.
     Claiming(NodeId, Epoch),
-    /// Claimed, but the journal was not read yet.
+    /// The node has claimed the session, but has not read the journal yet.
     Fresh(Epoch),
     Owner(Epoch),
 }
@@ -100,14 +101,14 @@ pub(crate) enum Belief {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Task {
     pub(crate) binding: Binding,
-    /// A bit for each worker.
+    /// Workers that have refused the call, as one bit for each.
     pub(crate) refused: u8,
     pub(crate) repeated: bool,
     pub(crate) link: Link,
     pub(crate) step: Step,
     pub(crate) waiter: Option<u8>,
     pub(crate) after: u8,
-    /// Number of the worker's events that were processed.
+    /// The number of the worker's events that the driver has processed.
     pub(crate) seen: u8,
     pub(crate) pending: Option<Event>,
     pub(crate) cancel: bool,
@@ -127,7 +128,7 @@ pub(crate) enum Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     Hold,
-    /// The step was sent, but its outcome is not known.
+    /// The journal step was sent, but its outcome is not known.
     Unsure,
     Logged,
     /// The answer was sent as JSON, and an entry that may exist must be closed.
@@ -145,7 +146,7 @@ pub(crate) struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum What {
     Start {
-        /// If the call is unknown, it counts as cancelled.
+        /// Whether the worker treats an unknown call as cancelled.
         attach_only: bool,
     },
     Input,
@@ -157,7 +158,7 @@ pub(crate) enum What {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Event {
-    /// With the number of its execution.
+    /// Progress, with the number of the execution that reports it.
     Progress(u8),
     Question(u8),
     Write(u8),

@@ -15,7 +15,7 @@ pub(crate) struct Append {
 }
 
 impl Store {
-    /// Makes `node` the owner if owner and epoch are unchanged since its claim read them.
+    /// Makes `node` the owner if owner and epoch are unchanged since the claim read them.
     pub(crate) fn swap_owner(
         &mut self,
         setup: &Setup,
@@ -71,7 +71,7 @@ impl Store {
         Ok(())
     }
 
-    /// Recognises an append that has succeeded before.
+    /// Appends an event. Recognises an append that has succeeded before.
     pub(crate) fn append(
         &mut self,
         setup: &Setup,
@@ -109,7 +109,7 @@ impl Store {
         Ok(())
     }
 
-    /// The store remembers a write as long as its call is journaled.
+    /// Reads the journal's entry. The store remembers a write as long as its call is journaled.
     pub(crate) fn read_journal(&mut self, epoch: Epoch) -> Result<Option<&Entry>, Stale> {
         if epoch != self.epoch {
             return Err(Stale);

@@ -27,7 +27,7 @@ impl State {
         *self.worker_mut(worker) = Worker::new(next);
     }
 
-    /// The frames that were sent before may still arrive.
+    /// Breaks a link. Frames that were sent before may still arrive.
     pub(crate) fn break_link(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::BlindRetry) {
             let other = 1 - self.task(node).binding.worker;
@@ -61,7 +61,7 @@ impl State {
         if let Phase::Delivered(node) = self.client.phase {
             self.drop_delivery(setup, node);
         }
-        // No further delivery can bring the call to a node that knows of its cancellation.
+        // The cancellation is lost: no further delivery can bring the call to a node that knows of it.
         self.past.cancel_lost |= self.nodes.iter().all(|node| node.task.is_none());
         self.client.phase = Phase::Gone;
     }

@@ -40,9 +40,9 @@ pub(crate) struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Started {
     Attached,
-    /// Refused, now or before. The call cannot run under this number.
+    /// The worker refused the call, now or before. The call cannot run under this number.
     Refused,
-    /// The call may have run here.
+    /// The call may have run at this worker.
     Unknown,
     Cancelled,
     Superseded,
@@ -326,7 +326,8 @@ impl State {
 }
 
 impl What {
-    /// A `Free` is true from any sender.
+    /// Returns whether the worker checks the sender's epoch. It does not for `Free`, which is true from any
+    /// sender.
     fn is_fenced(self) -> bool {
         !matches!(self, Self::Free(_))
     }

@@ -12,11 +12,11 @@ use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
 
 pub(crate) enum How {
-    /// Correctly, but only after this becomes true.
+    /// The dispatcher resumes calls correctly, but only once this becomes true.
     Later(watch::Receiver<bool>),
-    /// Starts the call under another id, as a new one.
+    /// The dispatcher starts the call as a new one, under another id.
     Blindly,
-    /// Correctly, but frees each result at the worker as soon as it has arrived.
+    /// The dispatcher resumes calls correctly, but frees each result at the worker as soon as it has arrived.
     Hastily,
 }
 

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Links(pub(crate) HashMap<NodeId, Arc<Link>>);
 
-/// As with any transport, broken requests end in `Unreachable`, and streams in `Moved`.
+/// A link whose broken requests end in `Unreachable`, and whose streams end in `Moved`, as with any
+/// transport.
 pub(crate) struct Link {
     far: Sessions,
     cut: CancellationToken,
@@ -33,7 +34,7 @@ impl Peers for Links {
         }
     }
 
-    /// A cut link says nothing about the node.
+    /// Reports no evidence, because a cut link says nothing about the node.
     async fn look_for(&self, _: &NodeInfo) -> Sight {
         Sight::Unknown
     }
@@ -52,7 +53,7 @@ impl Link {
         self.cut.cancel();
     }
 
-    /// Holds answers until the link is cut.
+    /// Holds back answers until the link is cut.
     pub(crate) fn swallow_answers(&self) {
         self.swallows.store(true, Ordering::Relaxed);
     }

@@ -41,8 +41,8 @@ pub(crate) async fn all_tools() -> Verdict {
     cluster.verdict()
 }
 
-/// A sends an event to the client before it is stored, and the owner changes. The client resumes before B has caught up.
-/// Later B gives the same event the same number.
+/// Node A sends an event to the client before the event is stored, and the owner changes. The client resumes
+/// before node B has caught up. Later B gives the same event the same number.
 pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
     let mut late = None;
     let caught_up = watch::Sender::new(false);
@@ -77,7 +77,7 @@ pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// An append of A arrives after B has written the same event.
+/// An append of node A arrives after node B has written the same event.
 pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     let mut slow = None;
     let cluster = TestCluster::start(
@@ -122,8 +122,8 @@ pub(crate) async fn call_under_way(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// The link breaks after A has accepted a request, and the edge delivers the request again, to B. The store does not have
-/// the call.
+/// The link breaks after node A has accepted a request, and the edge delivers the request again, to node B.
+/// The store does not have the call.
 pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
     let plant = |b: &mut Parts| {
         b.hold = LONG;
@@ -144,7 +144,7 @@ pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// A has the result of a held call, and the link breaks before the edge has it.
+/// Node A has the result of a held call, and the link breaks before the edge has the result.
 pub(crate) async fn result_on_its_way(planted: bool) -> Verdict {
     let plant = |a: &mut Parts| {
         a.hold = LONG;
@@ -169,7 +169,7 @@ pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
     let call = cluster.call(Tool::Record, 0);
     until("the call runs", || cluster.stage.executions() == 1).await;
     cluster.fail_over().await;
-    // Until then, A may still answer.
+    // Until node B has the session, node A may still answer.
     until("B has the session", || cluster.b.status().taken_over == 1).await;
     cluster.stage.finish();
     let sent_away = |did: &Step| {

@@ -42,8 +42,8 @@ impl SlowLog {
         self.sent.load(Ordering::SeqCst) - arrived
     }
 
-    /// Appends with the newest epoch at the end of the stream. Once the current owner has written, either one
-    /// refuses an append of a former owner.
+    /// Appends with the newest epoch at the end of the stream, so that neither fences the append. Once the
+    /// current owner has written, epoch or position alone would refuse a former owner.
     async fn append_as_owner(
         &self,
         session: &SessionId,

@@ -31,11 +31,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
-    /// Zero: calls are journaled before they start.
+    /// How long a call is held. Zero means that calls are journaled before they start.
     pub(crate) hold: Duration,
 }
 
-/// Node `a` has the client's session until the failover.
+/// Two nodes, of which `a` has the client's session until the failover.
 pub(crate) struct TestCluster {
     pub(crate) stage: Arc<Stage>,
     pub(crate) a: Sessions,
@@ -85,7 +85,7 @@ impl TestCluster {
         tokio::spawn(async move { client.call(work, None).await })
     }
 
-    /// Makes requests for A's sessions go to B. A lives on without knowing.
+    /// Sends requests for A's sessions to B. A continues without knowing.
     pub(crate) async fn fail_over(&self) {
         let (a, membership) = (NodeId::new("a"), &self.store.membership);
         membership.announce(&info("b", true), LONG).await.unwrap();

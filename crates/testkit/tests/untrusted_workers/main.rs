@@ -32,9 +32,9 @@ struct Case {
 }
 
 struct Papers {
-    /// Of another cluster.
+    /// A certificate of another cluster.
     foreign: Issued,
-    /// For another pool of this cluster.
+    /// A certificate for another pool of this cluster.
     other_pool: Issued,
     expired: Issued,
     pool: Issued,
@@ -46,7 +46,7 @@ impl Papers {
     fn issue(ours: &Certificates) -> Self {
         let elsewhere = Directory::create("elsewhere").unwrap();
         let theirs = Certificates::create(&elsewhere).unwrap();
-        // The stranger needs its own authority to start. That of the cluster is public.
+        // The stranger needs its own authority to start, and that of the cluster, which is public.
         let authority = elsewhere.file("both.crt");
         let both = [ours, &theirs].map(|one| std::fs::read_to_string(one.of_members().authority));
         std::fs::write(&authority, both.map(Result::unwrap).concat()).unwrap();
@@ -138,7 +138,7 @@ async fn no_method_answers_whoever_lacks_the_certificate_for_it() {
         ("a node", Shown::Certificate(papers.node.clone()), true),
     ] {
         for method in &methods {
-            // Only the first message, because the others would replace the good worker.
+            // Sends only the first message, because the others would replace the good worker.
             let messages = messages(method, &node.id, &known.worker).swap_remove(0);
             let answer = ask(node.address, &shown, method, messages).await;
             println!("| session-1 | {name} | {method} | {} | |", answer.ended);
@@ -174,7 +174,7 @@ async fn no_call_reaches_a_worker_without_the_certificate_of_its_pool() {
             let node = Node::of(member).await;
             logs.push((node.log_length(), node.known().await, node));
         }
-        // A slow clock, by which the expired certificate is still valid.
+        // Uses a slow clock, by which the expired certificate is still valid.
         let is_late = case.name == "expired";
         let stranger = worker::Stranger::start(&cluster, &settings, is_late).await;
         for (log, known, node) in &logs {

@@ -37,7 +37,7 @@ impl Node {
         }
     }
 
-    /// The only worker, which must accept calls of one pool.
+    /// Returns the only worker, which must accept calls of one pool.
     pub(crate) async fn known(&self) -> Known {
         let status = self.admin.status().await.unwrap();
         let pools = status["pools"].as_array().unwrap();
@@ -63,7 +63,7 @@ impl Node {
         std::fs::read(&self.log).unwrap().len()
     }
 
-    /// Waits for a text in the log, after its first `after` bytes.
+    /// Waits until the log contains a text after its first `after` bytes.
     pub(crate) async fn logs(&self, after: usize, why: &str) {
         let until = Instant::now() + PATIENCE;
         loop {

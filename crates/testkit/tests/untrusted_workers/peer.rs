@@ -143,8 +143,8 @@ where
         .body(StreamBody::new(body))
         .unwrap();
     let answered = sender.send_request(request);
-    // A request that the connection receives just as it ends stays in a queue, and fails only when its last sender is
-    // dropped.
+    // A request that comes just as the connection ends stays in a queue, and fails only when its last sender
+    // is dropped.
     drop(sender);
     let answer = match answered.await {
         Ok(response) => read(method, response).await,
@@ -192,9 +192,9 @@ async fn read(method: &Method, response: http::Response<hyper::body::Incoming>) 
 fn heard(frame: NodeFrame, told: &mut Vec<String>) -> Option<Ended> {
     use node_frame::Frame as Said;
     match frame.frame? {
-        // Every worker of the cluster is told the members, see docs/tls.md.
+        // Not an answer: the node tells every worker of the cluster the members, see docs/tls.md.
         Said::Welcome(_) | Said::Nodes(_) | Said::Pong(_) => None,
-        // The node has accepted the announcement.
+        // A ping means that the node has accepted the announcement.
         Said::Ping(_) => Some(Ended::Answered),
         Said::Close(close) => Some(Ended::Closed(close.reason)),
         Said::Batch(batch) => batch.frames.into_iter().find_map(|one| heard(one, told)),

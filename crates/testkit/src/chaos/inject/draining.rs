@@ -13,10 +13,10 @@ use crate::chaos::Options;
 use crate::chaos::load::Load;
 
 const CLIENTS: usize = 6;
-/// So short that a call is always open.
+/// Maximum time between two calls of a client, so short that some call is always open.
 const THINKING: Duration = Duration::from_millis(200);
 const BEFORE: Duration = Duration::from_secs(1);
-/// Above the numbers of all other clients.
+/// The first client's number, above those of all other clients.
 const FIRST: usize = 100_000;
 
 impl Injector<'_> {

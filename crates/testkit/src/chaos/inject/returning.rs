@@ -14,7 +14,8 @@ use super::{Deed, Injector};
 use crate::redis::Redis;
 
 const CLIENTS: usize = 100;
-/// Longer than the other clients of the run are silent, even while Redis stops.
+/// How long sessions live without use: longer than the run's other clients are silent, even while Redis
+/// stops.
 const IDLE: Duration = Duration::from_secs(15);
 const AROUND: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(300);
@@ -22,7 +23,8 @@ const STOPS: usize = 2;
 const STOPPED: Duration = Duration::from_millis(2300);
 const GOES: Duration = Duration::from_millis(300);
 
-/// Redis stops for longer than a command may take. A shorter timeout would also expire on a busy machine.
+/// Settings with which Redis stops for longer than a command may take. A shorter timeout would also expire on
+/// a busy machine.
 pub(in crate::chaos) const SETTINGS: [(&str, &str); 2] =
     [("session.idle", "15s"), ("redis.response_timeout", "2s")];
 
@@ -62,7 +64,7 @@ impl Injector<'_> {
             visitor.come_back(*used, *used + early + offset)
         });
         let returns = Vec::from_iter(returns);
-        // Redis continues even if a client fails.
+        // Waits for both, so that Redis continues even if a client fails.
         let (found, stopped) = tokio::join!(try_join_all(returns), stop_repeatedly(redis, first));
         stopped?;
         ensure!(found?.contains(&true), "every client came back too late");
@@ -85,7 +87,7 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Opens a session, and returns when the opening began.
+    /// Opens a session. Returns the time before the opening, from which its life counts.
     async fn open(
         http: &reqwest::Client,
         url: &str,
@@ -139,7 +141,7 @@ impl Visitor {
         }
     }
 
-    /// Uses the session. Returns `None` if the session has expired, else when this use began.
+    /// Uses the session. Returns the time before this use, or `None` if the session has expired.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
@@ -163,7 +165,7 @@ impl Visitor {
         }
     }
 
-    /// Uses the session at a time. Returns false if the session had expired.
+    /// Uses the session at the time `at`. Returns `false` if the session had expired.
     async fn come_back(&self, used: Instant, at: Instant) -> anyhow::Result<bool> {
         sleep_until(at).await;
         let Some(used) = self.use_session(used).await? else {

@@ -17,7 +17,7 @@ use super::{Deed, Injector};
 use crate::cluster::Member;
 
 const CLIENTS: usize = 16;
-/// More answers than the log keeps.
+/// Answers that each client misses, more than the log keeps.
 const ANSWERS: u64 = 40;
 const STEP: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
@@ -48,7 +48,7 @@ impl Injector<'_> {
         let patience = self.options.settle;
         let returns = || try_join_all(guests.iter().map(|guest| guest.come_back(patience)));
         let sessions = self.cluster.sessions();
-        // The node comes back even if a client fails.
+        // Waits for both, so that the node comes back even if a client fails.
         let (returned, killed) = tokio::join!(returns(), self.kill(&sessions));
         let mut deeds = killed?;
         returned?;
@@ -78,7 +78,8 @@ impl<'a> Guest<'a> {
         Ok(Self { edges, session })
     }
 
-    /// Resumes without an id. The events that the log still has precede the answer.
+    /// Resumes without an event id. The client must get the events that the log still has, and then the
+    /// answer.
     async fn come_back(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let protocols = format!("mcp.resume, mcp.session.{}", self.session);

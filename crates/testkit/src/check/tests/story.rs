@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::check::{Ledger, Outage, Rules, Verdict, Violation, check};
 use crate::history::{Answer, Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// Each step takes a second.
+/// A history under construction, in which each step takes a second.
 #[derive(Clone)]
 pub(super) struct Story(pub(super) History);
 

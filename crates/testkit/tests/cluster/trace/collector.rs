@@ -88,7 +88,7 @@ impl Span {
     }
 }
 
-/// The spans without a path to `root`. Links count in both directions.
+/// Finds the spans without a path to `root`. Links count in both directions.
 pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     let mut reached: HashSet<&[u8]> = HashSet::from([root]);
     loop {
