@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .served(Duration::from_millis(3), black_box(&operation));
     })?;
     if let Some(guard) = guard {
-        // There is no collector to wait for.
+        // Does not wait, because there is no collector.
         guard.shutdown(Duration::ZERO);
     }
     Ok(())

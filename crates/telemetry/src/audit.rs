@@ -54,13 +54,13 @@ pub fn start(audit: &Audit) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is a trail. Check it before gathering data for events.
+/// Returns whether there is an audit trail. Ask before gathering data for events.
 #[must_use]
 pub fn enabled() -> bool {
     TRAIL.get().is_some()
 }
 
-/// Whether events of this kind are recorded.
+/// Returns whether events of this kind are recorded.
 #[must_use]
 pub fn keeps(kind: Kind) -> bool {
     TRAIL.get().is_some_and(|trail| trail.kinds.contains(&kind))

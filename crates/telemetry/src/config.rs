@@ -62,7 +62,7 @@ impl Telemetry {
         }
     }
 
-    /// The address of the collector, unless telemetry is off.
+    /// Returns the address of the collector, unless telemetry is off.
     pub(crate) fn address(&self) -> Option<&str> {
         self.endpoint.as_deref().filter(|_| self.enabled)
     }
@@ -75,7 +75,7 @@ impl Telemetry {
         self.metrics.otlp && self.address().is_some()
     }
 
-    /// Whether a collector receives log records.
+    /// Returns whether a collector receives log records.
     #[must_use]
     pub fn sends_logs(&self) -> bool {
         self.logs.otlp && self.address().is_some()

@@ -59,7 +59,7 @@ impl<'a> Collector<'a> {
 
     pub(crate) fn sender(&self, signal: Signal) -> Result<Sender, String> {
         let (address, name) = (self.address, signal.as_str());
-        // The channel drives its connection on this runtime.
+        // Entered, because the channel drives its connection on this runtime.
         let _entered = self.runtime.enter();
         let client = match &self.client {
             None => Grpc::new(self.otlp, address, signal).map(OtlpClient::Grpc),

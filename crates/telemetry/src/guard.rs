@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::state::State;
 use crate::{audit, logging};
 
-/// The minimum wait for the last log lines.
+/// The minimum time that shutdown waits for the last log lines.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// The handle that [`init`](crate::init) returns. [Shut it down](Self::shutdown) last, or the data that waits for
-/// the collector is lost.
+/// The handle that [`init`](crate::init) returns. Call [`shutdown`](Self::shutdown) last, or the data that
+/// waits for the collector is lost.
 #[derive(Debug)]
 #[must_use = "call `shutdown` before the process ends, or telemetry that waits for the collector is lost"]
 pub struct Guard {
@@ -41,7 +41,8 @@ impl Guard {
         }
         let started = Instant::now();
         let (done, ended) = mpsc::channel();
-        // All wait for the same collector, and one has no time limit.
+        // Shuts all signals down at the same time: all wait for the same collector, and one of them has no
+        // time limit.
         let mut running = 0;
         let mut start = |work: Box<dyn FnOnce() + Send>| {
             let done = done.clone();
@@ -59,7 +60,7 @@ impl Guard {
             }));
         }
         if let Some(meters) = &state.meters {
-            // Prometheus may scrape until the process ends.
+            // Metrics stay readable, because Prometheus may scrape until the process ends.
             start(Box::new(move || {
                 let _ = meters.force_flush();
             }));

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Fits the CPU's cache. A smaller number would wake the writer too often.
+/// Bytes that wake the writer. They fit into the CPU's cache, and a smaller number would wake the writer too
+/// often.
 const ENOUGH: usize = 256 << 10;
 
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub(crate) struct Lines(Arc<Queue>);
 pub(crate) trait Output: Send + 'static {
     fn write(&mut self, lines: &[u8]);
 
-    /// Reports lines dropped since the last call, when there is room again.
+    /// Reports how many lines were dropped since the last report, once there is room again.
     fn dropped(&mut self, count: u64);
 }
 
@@ -35,7 +36,7 @@ struct Queue {
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
-    /// Bytes that wait or are being written.
+    /// Bytes of lines that wait or are being written.
     bytes: usize,
     dropped: u64,
     is_writing: bool,
@@ -43,7 +44,8 @@ struct State {
 }
 
 impl Lines {
-    /// Starts a thread that writes to an output. At most `limit` bytes wait. Gathering lines is cheaper under load.
+    /// Starts a thread that writes to an output. At most `limit` bytes wait. The writer gathers lines for a
+    /// while, which is cheaper under load.
     pub(crate) fn start(
         name: &str,
         output: impl Output,
@@ -95,7 +97,7 @@ impl Lines {
 }
 
 impl Queue {
-    /// Whether enough lines wait, or room runs out.
+    /// Returns whether to wake the writer: enough lines wait, or the queue is nearly full.
     fn is_filling(&self, state: &State) -> bool {
         state.waiting.len() > ENOUGH || state.bytes > self.limit / 2
     }

@@ -55,13 +55,13 @@ settings! {
 }
 
 impl Logging {
-    /// Whether a person reads the log at a terminal.
+    /// Returns whether a person reads the log at a terminal.
     pub fn is_read_at_a_terminal(&self) -> bool {
         self.format == Format::Pretty && std::io::stderr().is_terminal()
     }
 }
 
-/// Follows <https://no-color.org>.
+/// Returns whether lines may be coloured, by the rules of <https://no-color.org>.
 fn colours_are_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }
@@ -140,9 +140,9 @@ fn parse(filter: &str) -> Result<EnvFilter, Error> {
         filter: filter.to_owned(),
         part: part.to_owned(),
     };
-    // `export` logs failures of exports once a minute.
+    // Silences the SDK's own lines, because `export` logs failures of exports once a minute.
     let silence = "opentelemetry=off".parse().expect("a good directive");
-    // `EnvFilter` takes "verbose" for a target, which would silence everything.
+    // Refuses such a word, because `EnvFilter` takes "verbose" for a target, which would silence everything.
     let lost = filter
         .split(',')
         .map(str::trim)

@@ -81,7 +81,7 @@ macro_rules! areas {
         #[derive(Debug)]
         pub struct Metrics {
             $($(#[$doc])* pub $name: $area,)+
-            /// The names that may become attribute values.
+            /// Names that may become attribute values.
             pub known: Known,
         }
 
@@ -119,7 +119,7 @@ areas! {
     tasks: tasks::TaskMetrics = "Tasks",
     /// Pools, workers and queues.
     pools: pools::PoolMetrics = "Pools",
-    /// The workers of this process.
+    /// The calls of this process's workers, as the workers count them.
     workers: workers::WorkerMetrics = "Workers",
     /// The offers of the pools.
     catalog: catalog::CatalogMetrics = "Catalog",
@@ -159,7 +159,7 @@ pub fn metrics() -> &'static Metrics {
     crate::state::metrics()
 }
 
-/// Whether metrics are recorded. Ask before gathering costly values.
+/// Returns whether metrics are recorded. Ask before gathering costly values.
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::has_metrics()

@@ -17,7 +17,7 @@ use crate::otlp::Envelope;
 use crate::state::{self, State};
 use crate::trace::{Decision, Tracer};
 
-/// Further records are dropped and counted.
+/// Maximum log records in the queue. Further records are dropped and counted.
 const LOG_QUEUE: usize = 4_096;
 
 /// Why telemetry could not be set up.
@@ -102,7 +102,7 @@ fn resource(telemetry: &Telemetry) -> Resource {
     let set = (own.into_iter())
         .filter(|(_, value)| !value.is_empty())
         .map(|(key, value)| KeyValue::new(key, value.clone()));
-    // A separate setting overrides the same key in `resource`.
+    // Leaves out keys of `resource` that a separate setting overrides.
     let given = (telemetry.resource.iter())
         .filter(|(key, _)| own.iter().all(|(other, _)| key != other))
         .map(|(key, value)| KeyValue::new(key.clone(), value.clone()));

@@ -1,4 +1,4 @@
-//! The state that a process has once.
+//! The telemetry of a process, which exists once.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -18,7 +18,7 @@ pub(crate) struct State {
     pub(crate) meters: Option<SdkMeterProvider>,
     pub(crate) loggers: Option<SdkLoggerProvider>,
     pub(crate) repeats: Option<Arc<Repeats>>,
-    /// Absent without a collector.
+    /// The runtime of exports. Absent without a collector.
     pub(crate) _runtime: Option<Background>,
 }
 

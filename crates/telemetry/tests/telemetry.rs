@@ -1,4 +1,4 @@
-//! Telemetry as a process has it, against real collectors on loopback.
+//! Tests telemetry as a whole process uses it, against real collectors on loopback.
 
 #[path = "telemetry/bad_collectors.rs"]
 mod bad_collectors;

@@ -106,7 +106,8 @@ fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = writeln!(page, "{text}");
 }
 
-/// A row: both names and the kind, the meaning, and the attributes, with the values of those that differ between metrics.
+/// Writes a row: both names and the kind, the meaning, and the attributes. Lists the values of attributes
+/// that differ between metrics.
 fn metric(page: &mut String, of: &Definition) {
     let attributes: Vec<String> = of.attributes.iter().map(named).collect();
     let attributes = match attributes.as_slice() {
@@ -133,7 +134,7 @@ fn named(attribute: &Attribute) -> String {
     }
 }
 
-/// The attributes that have the same values in all metrics, without those of one metric alone.
+/// Lists the attributes that have the same values in all metrics. Leaves out attributes of one metric alone.
 fn shared() -> impl Iterator<Item = &'static Attribute> {
     let mut by_key: BTreeMap<&str, Vec<&'static Attribute>> = BTreeMap::new();
     for attribute in definitions().flat_map(|definition| definition.attributes) {
@@ -145,7 +146,7 @@ fn shared() -> impl Iterator<Item = &'static Attribute> {
         .map(|all| all[0])
 }
 
-/// Each list of buckets, with its histograms.
+/// Writes each list of buckets, with the histograms that use it.
 fn buckets(page: &mut String) {
     let mut lists: Vec<(&[f64], Vec<String>)> = Vec::new();
     for definition in definitions() {

@@ -1,4 +1,4 @@
-//! Selects which arguments of a tool are recorded.
+//! Selects which arguments of a tool call are recorded.
 
 use shoal_ports::matches_pattern;
 use shoal_protocol::{RawJson, Token, Tokens, utf16_of};
@@ -9,7 +9,7 @@ const REDACTED: &[u8] = br#""[redacted]""#;
 
 pub(super) struct Arguments {
     tools: Vec<String>,
-    /// Lower case.
+    /// Names of members to redact, in lower case.
     redacted: Vec<String>,
     longest: usize,
 }
@@ -43,7 +43,7 @@ impl Arguments {
         Some(text)
     }
 
-    /// The text without white space and secrets.
+    /// Returns the JSON text without white space and secrets.
     fn redacted(&self, text: &[u8]) -> Vec<u8> {
         let mut left = Vec::with_capacity(text.len());
         let mut tokens = Tokens::of(text);

@@ -1,4 +1,4 @@
-//! One event, written for each destination.
+//! An audit event, which is written separately for each destination.
 
 use std::time::SystemTime;
 
@@ -19,7 +19,7 @@ use crate::trace::attributes::Recorded;
 pub struct Event<'a> {
     arguments: &'a Arguments,
     line: Option<Line>,
-    /// Boxed, because a file alone would pay for moving it.
+    /// The record for the collector. Boxed, because without a collector moving it would only cost time.
     record: Option<Box<SdkLogRecord>>,
 }
 

@@ -13,7 +13,8 @@ use crate::metrics::{AuditSink, metrics};
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A write per event would cost more than a call.
+/// How long the writer gathers events before it writes, because a write per event would cost more than a
+/// call.
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Opens or creates the file, readable only for the owner and group.
@@ -43,7 +44,7 @@ fn append_to(path: &Path) -> io::Result<File> {
 }
 
 fn is_torn(path: &Path) -> bool {
-    // Only regular files, because opening a pipe makes this process its reader.
+    // Opens only a regular file, because opening a pipe would make this process its reader.
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
     let last = || {
         let mut last = [0];
@@ -58,9 +59,9 @@ struct AuditFile {
     path: PathBuf,
     file: Option<File>,
     looked: Instant,
-    /// After a failure a new file may exist.
+    /// Whether the last write failed. Then the writer opens the file anew, because it may have been replaced.
     has_failed: bool,
-    /// Lost events that are not reported in the file yet.
+    /// Lost events that the file does not mention yet.
     lost: u64,
     is_torn: bool,
 }
@@ -83,8 +84,7 @@ impl AuditFile {
         }
     }
 
-    /// Writes the report of lost events and then the lines. Returns how many bytes of the lines
-    /// were written.
+    /// Writes the report of lost events and then the lines. Returns how many bytes of the lines were written.
     fn try_write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         let Some(file) = &mut self.file else {
             return (0, Err(io::ErrorKind::NotFound.into()));
@@ -145,7 +145,7 @@ impl Output for AuditFile {
 
     fn dropped(&mut self, count: u64) {
         self.lost += count;
-        // These events were counted when they were dropped.
+        // Writes only the report. The lost events were counted when they were dropped.
         self.write(&[]);
         tracing::error!(
             count,

@@ -13,7 +13,7 @@ pub const CLIENT_NAME: Key<str> = key!("mcp.client.name");
 pub const AUTH_METHOD: Key<str> = key!("shoal.auth.method");
 /// The client program, by its own claim.
 pub const USER_AGENT: Key<str> = key!("user_agent.original");
-/// The rule that decided.
+/// The rule that made the decision.
 pub const POLICY_RULE: Key<str> = key!("shoal.policy.rule");
 /// The quota that was used up.
 pub const QUOTA: Key<str> = key!("shoal.quota");
@@ -26,8 +26,8 @@ pub const DURATION: Key<Duration> = key!("shoal.duration");
 /// The path of an operator's request at the admin port.
 pub const URL_PATH: Key<str> = key!("url.path");
 
-/// May exceed the limit of other texts.
+/// The arguments of a tool call, which may exceed the limit of other texts.
 pub(super) const TOOL_ARGUMENTS: Key<str> = key!("gen_ai.tool.call.arguments");
-/// Only in the file, because log records have fields for both ids.
+/// The trace's id, only in the file, because log records have fields for the ids of trace and span.
 pub(super) const TRACE_ID: Key<str> = key!("trace_id");
 pub(super) const SPAN_ID: Key<str> = key!("span_id");

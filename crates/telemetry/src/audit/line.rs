@@ -9,11 +9,11 @@ use crate::trace::attributes::{Recorded, write_text};
 
 const USUAL: usize = 512;
 
-/// Arguments can be long.
+/// Maximum bytes of a buffer that a thread keeps, because arguments can be long.
 const KEPT: usize = 4096;
 
 thread_local! {
-    /// While this buffer is in use, further lines allocate their own.
+    /// A thread's buffer for lines. While it is in use, further lines allocate their own.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 

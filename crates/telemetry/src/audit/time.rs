@@ -11,7 +11,7 @@ const EPOCH: Text = *b"1970-01-01T00:00:00.000000Z";
 const FRACTION: Range<usize> = 20..26;
 
 thread_local! {
-    /// Many events share a second, so its text is kept.
+    /// The last second and its text, because many events share a second.
     static LAST: Cell<(u64, Text)> = const { Cell::new((0, EPOCH)) };
 }
 
@@ -36,7 +36,7 @@ fn write(since_epoch: Duration, text: &mut Vec<u8>) {
     text.extend_from_slice(&time);
 }
 
-/// Out of line, because that makes the caller faster.
+/// Formats the beginning of a time. Not inlined, because that makes the caller faster.
 #[cold]
 #[inline(never)]
 fn begin(seconds: u64) -> Text {
@@ -53,8 +53,8 @@ fn begin(seconds: u64) -> Text {
     text
 }
 
-/// Converts days since 1970. Years begin in March, in eras of 400 years, so that a leap day is the
-/// last of its year.
+/// Converts days since 1970 to year, month and day. Counts years from March, in eras of 400 years, so that a
+/// leap day is the last of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -18,7 +18,7 @@ pub struct Invalid {
     pub problem: String,
 }
 
-/// Shutdown also waits for a running export.
+/// The longest timeout that is valid, because shutdown waits for a running export too.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 fn invalid(setting: &'static str, problem: impl Into<String>) -> Invalid {

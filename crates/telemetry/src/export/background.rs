@@ -26,7 +26,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // The current thread may have to stay responsive.
+            // Does not wait for the runtime, because the current thread may have to stay responsive.
             runtime.shutdown_background();
         }
     }

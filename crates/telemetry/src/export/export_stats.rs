@@ -39,7 +39,7 @@ impl ExportStats {
         }
     }
 
-    /// Reserves a place in the queue, or counts a loss and returns false.
+    /// Reserves a place in the queue. If the queue is full, counts a loss and returns `false`.
     pub(super) fn admit(&self) -> bool {
         if self.is_closed.load(Ordering::Relaxed) {
             return false;
@@ -54,7 +54,8 @@ impl ExportStats {
             metrics()
                 .telemetry
                 .dropped(self.signal, DropReason::QueueFull, 1);
-            // Callers must not wait for a log line, so the next export logs the loss.
+            // Does not wait for the lock, because callers must not wait for a log line. The next export logs
+            // the loss instead.
             if let Some(mut said) = self.said.try_lock() {
                 said.lost += 1;
             }

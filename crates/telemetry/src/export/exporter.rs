@@ -18,7 +18,8 @@ use tokio::runtime::Handle;
 
 use super::{ExportStats, Sender};
 
-/// [`ExportStats`] reports failures, because the SDK could not do more about them.
+/// Sends the SDK's data to the collector. [`ExportStats`] reports failures, because the SDK could do no more
+/// about them.
 #[derive(Debug)]
 pub(crate) struct Exporter {
     sender: Arc<Sender>,
@@ -37,7 +38,7 @@ impl Exporter {
         }
     }
 
-    /// Sends a request on telemetry's runtime, because the SDK's threads have none.
+    /// Sends a request on telemetry's own runtime, because the SDK's threads have none.
     async fn send(&self, request: impl Message, count: usize) -> OTelSdkResult {
         let (sender, stats) = (Arc::clone(&self.sender), Arc::clone(&self.stats));
         let request = request.encode_to_vec().into();
@@ -65,7 +66,7 @@ impl LogExporter for Exporter {
 
 impl PushMetricExporter for Exporter {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
-        // Metrics are cumulative, so the next push makes up for a failed one.
+        // A failed push loses nothing, because metrics are cumulative and the next push has them too.
         self.send(ExportMetricsServiceRequest::from(metrics), 0)
             .await
     }

@@ -22,7 +22,7 @@ pub(super) struct Grpc {
 }
 
 impl Grpc {
-    /// Must be called inside the runtime that drives the connection.
+    /// Creates a sender. Must be called inside the runtime that drives the connection.
     pub(super) fn new(otlp: &Telemetry, address: &str, signal: Signal) -> Result<Self, String> {
         let mut endpoint = Endpoint::from_shared(address.to_owned())
             .map_err(|error| error.to_string())?
@@ -68,7 +68,7 @@ fn metadata(otlp: &Telemetry) -> MetadataMap {
     let mut metadata = MetadataMap::new();
     for (name, value) in &otlp.headers {
         let name = MetadataKey::from_bytes(name.as_bytes());
-        // Checked with the configuration.
+        // The check of the configuration has validated the headers.
         if let (Ok(name), Ok(value)) = (name, value.expose().parse()) {
             metadata.insert(name, value);
         }

@@ -14,7 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 
-/// A correct response has a few bytes.
+/// Maximum bytes of a response. A correct response has a few bytes.
 const LONGEST_ANSWER: usize = 256 * 1024;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Http {
         let mut headers = HeaderMap::new();
         for (name, value) in &otlp.headers {
             let name = HeaderName::from_bytes(name.as_bytes());
-            // Checked with the configuration.
+            // The check of the configuration has validated the headers.
             if let (Ok(name), Ok(value)) = (name, value.expose().parse()) {
                 headers.insert(name, value);
             }
@@ -113,7 +113,7 @@ pub(super) fn client(otlp: &Telemetry, address: &str) -> Result<reqwest::Client,
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .timeout(otlp.timeout.get())
-        // A redirect would send the headers' secrets elsewhere.
+        // Follows no redirect, because it would send the headers' secrets elsewhere.
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .map_err(|error| error.to_string())

@@ -14,9 +14,9 @@ use super::http::Http;
 use crate::metrics::ExportOutcome;
 
 const ATTEMPTS: u32 = 4;
-/// Doubles with each attempt.
+/// The pause before the first retry. It doubles with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Random, so that the processes of a cluster do not retry together.
+/// The maximum of a random extra pause, so that the processes of a cluster do not retry together.
 const SPREAD: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) struct AttemptError {
 pub(super) enum Retryable {
     Never,
     Soon,
-    /// At the time that the collector named.
+    /// Retry after the time that the collector named.
     After(Duration),
 }
 

@@ -14,7 +14,7 @@ use super::{ExportStats, Sender};
 use crate::config::Traces;
 use crate::otlp::{self, Envelope};
 
-/// Collectors accept 4 MiB per request.
+/// Bytes from which a batch is sent. Collectors accept 4 MiB per request.
 const FULL: usize = 2 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -74,7 +74,8 @@ impl Spans {
         }
     }
 
-    /// Reserves a place for [`add`](Self::add), or counts a loss and returns false.
+    /// Reserves a place in the queue for [`add`](Self::add). If the queue is full, counts a loss and returns
+    /// `false`.
     pub(crate) fn admit(&self) -> bool {
         self.queue.stats.admit()
     }

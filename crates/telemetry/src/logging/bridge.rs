@@ -7,7 +7,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Exporting the lines of these crates would cause more lines.
+/// The crates that carry exports. Exporting their log lines would cause more lines.
 const CARRIERS: [&str; 7] = [
     "h2",
     "hyper",

@@ -18,14 +18,16 @@ use crate::config::Logs;
 use crate::metrics::metrics;
 
 const TARGET: &str = "shoal_telemetry::repeats";
-/// Beyond it, all messages of a place in the code count as one.
+/// Maximum messages that are counted separately. Beyond it, all messages of a place in the code count
+/// together.
 const MOST: usize = 1_024;
 const SHOWN: usize = 160;
 
-/// Names the kind of a refusal. Callers can cause any number of such lines, so one of each kind passes in an interval.
+/// The field that names the kind of a refusal. Callers can cause any number of refusals, so one line of each
+/// kind passes in an interval.
 const REFUSAL: &str = "refusal";
 
-/// The place in the code, and a hash.
+/// What counts as the same line: the place in the code, and a hash of the message.
 type Key = (Identifier, u64);
 
 #[derive(Debug)]
@@ -91,7 +93,7 @@ impl Repeats {
             passed: 0,
             left_out: None,
         });
-        // Suppressions are reported before a new interval begins.
+        // A new interval begins only once the suppressed lines of the last one are reported.
         if window.left_out.is_none() && now.duration_since(window.since) >= self.interval {
             window.since = now;
             window.passed = 0;
@@ -117,7 +119,7 @@ impl Repeats {
         false
     }
 
-    /// Starts a thread that reports even if no further line comes.
+    /// Starts a thread that reports suppressed lines, even if no further line comes.
     fn start_reporting(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let spawned = thread::Builder::new()
@@ -129,7 +131,7 @@ impl Repeats {
                 }
             });
         if spawned.is_err() {
-            // The next suppressed line tries again.
+            // If the thread cannot start, the next suppressed line tries again.
             self.counted.lock().is_reporting = false;
         }
     }
@@ -220,7 +222,7 @@ impl<W: fmt::Write> Visit for Text<W> {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == self.0 {
-            // A truncated text is enough.
+            // Ignores the error of a full buffer, because a truncated text is enough.
             let _ = write!(self.1, "{value:?}");
         }
     }

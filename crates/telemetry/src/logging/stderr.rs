@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::lines::{Lines, Output};
 use crate::metrics::metrics;
 
-/// Thousands of lines.
+/// Bytes that wait to be written, enough for thousands of lines.
 const QUEUE_BYTES: usize = 1 << 20;
 const TARGET: &str = "shoal_telemetry::lines";
 
@@ -31,9 +31,9 @@ pub fn flush(within: Duration) {
 /// Writes lines for a person, after the lines logged so far. Each must end in a line break.
 pub fn tell(lines: &str) {
     match PROCESS.get() {
-        // Standard error is not read.
+        // Drops the lines if standard error is not read.
         Some(process) => drop(process.push(lines.as_bytes())),
-        // Standard error may be closed.
+        // Ignores errors, because standard error may be closed.
         None => drop(io::stderr().write_all(lines.as_bytes())),
     }
 }
@@ -49,17 +49,18 @@ struct Console<W>(W);
 
 impl<W: Write + Send + 'static> Output for Console<W> {
     fn write(&mut self, lines: &[u8]) {
-        // Standard error may be closed.
+        // Ignores errors, because standard error may be closed.
         let _ = self.0.write_all(lines);
     }
 
     fn dropped(&mut self, dropped: u64) {
-        // The line must reach the collector too.
+        // Logged and not only written, because the line must reach the collector too.
         tracing::warn!(target: TARGET, dropped, "{dropped} log lines were dropped: standard error was not read in time");
     }
 }
 
-/// Bypasses the standard library's lock. A blocked writer that held it would block all others, including panics.
+/// Opens standard error without the standard library's lock. A blocked writer that held it would block all
+/// others, including panics.
 #[cfg(unix)]
 fn handle() -> io::Result<impl Write + Send> {
     use std::os::fd::AsFd as _;

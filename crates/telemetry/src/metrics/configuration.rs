@@ -22,7 +22,7 @@ labels! {
     ReloadOutcome: OUTCOME {
         /// Settings changed, now or for the next start.
         Changed = "changed",
-        /// The same settings as before.
+        /// The settings are the same as before.
         Unchanged = "unchanged",
         /// The file is invalid, and the old settings stay.
         Refused = "refused",

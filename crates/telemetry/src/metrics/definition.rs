@@ -9,7 +9,7 @@ pub struct Definition {
     pub unit: &'static str,
     /// The description, in one sentence.
     pub description: &'static str,
-    /// The kind.
+    /// Whether the metric is a counter, a gauge or another kind.
     pub kind: Kind,
     /// The attributes.
     pub attributes: &'static [Attribute],
@@ -29,7 +29,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name on the reference page.
+    /// Returns the kind's name on the reference page.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,16 +53,16 @@ pub struct Attribute {
 /// The possible values of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// One of these, or `_OTHER` if `open`.
+    /// One of these values, or `_OTHER` if `open`.
     OneOf {
         /// The values.
         values: &'static [&'static str],
         /// Whether other values are recorded as `_OTHER`.
         open: bool,
     },
-    /// Names that the operator configured, or `_OTHER`.
+    /// Names that the operator configured, or `_OTHER`. Describes the names.
     Configured(&'static str),
-    /// Literals of the code.
+    /// Texts that stand in the code. Describes the texts.
     Code(&'static str),
 }
 
@@ -71,12 +71,12 @@ pub(crate) const MCP_SECONDS: &[f64] = &[
     0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 ];
 
-/// For steps of at most a network round trip, in seconds.
+/// Buckets for steps of at most a network round trip, in seconds.
 pub(crate) const SHORT_SECONDS: &[f64] = &[
     0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 ];
 
-/// For waits and moving sessions, in seconds.
+/// Buckets for waits and for moves of sessions, in seconds.
 pub(crate) const WAIT_SECONDS: &[f64] = &[
     0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];

@@ -28,7 +28,7 @@ area! {
 }
 
 labels! {
-    /// The outcome of comparing the pools with what is published.
+    /// The outcome of comparing the pools with the published ones.
     ReconcileOutcome: OUTCOME {
         /// A change was published.
         Published = "published",
@@ -40,15 +40,15 @@ labels! {
 }
 
 labels! {
-    /// Why an object is refused: the reason of its Event.
+    /// Why the controller refuses an object: the reason in its Event.
     DiscoveryRefusal: REASON {
-        /// Its URL leads to a forbidden target.
+        /// The object's URL leads to a forbidden target.
         TargetNotAllowed = "TargetNotAllowed",
         /// An annotation is invalid.
         InvalidAnnotation = "InvalidAnnotation",
         /// The configuration, or an older object, has a pool of this name.
         NameTaken = "NameTaken",
-        /// Older objects use up the limit.
+        /// Older objects use up the limit on pools.
         LimitReached = "LimitReached",
         /// The token is not available.
         TokenUnavailable = "TokenUnavailable",

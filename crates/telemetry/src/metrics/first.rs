@@ -5,7 +5,7 @@ use opentelemetry::KeyValue;
 
 use super::definition::{Definition, Values};
 
-/// Most of the series of larger counters would remain at 0.
+/// Maximum series of a counter that is prepared. Most of the series of larger counters would remain at 0.
 const MOST: usize = 16;
 
 pub(super) fn series(of: &Definition) -> Vec<Vec<KeyValue>> {

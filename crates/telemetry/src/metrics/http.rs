@@ -12,7 +12,7 @@ const ROUTE: &str = "http.route";
 const STATUS: &str = "http.response.status_code";
 const SCHEME: &str = "url.scheme";
 
-/// The scheme at this process. TLS that ends in front of it does not count.
+/// The values of the scheme, as this process sees it. TLS that ends in a proxy does not count.
 const SCHEMES: &[&str] = &[HTTP, HTTPS];
 const HTTP: &str = "http";
 const HTTPS: &str = "https";
@@ -94,7 +94,7 @@ labels! {
 labels! {
     /// Why a request was refused.
     RefusalReason: REASON {
-        /// The host or origin may not call.
+        /// The host or the origin of the request is not allowed.
         Origin = "origin",
         /// A missing or invalid token.
         Unauthenticated = "unauthenticated",
@@ -120,7 +120,7 @@ labels! {
         Quota = "quota",
         /// A required part is unreachable.
         Unavailable = "unavailable",
-        /// Anything else.
+        /// Another reason.
         Other = "other",
     }
 }

@@ -41,7 +41,7 @@ labels! {
     BeginOutcome: OUTCOME {
         /// The call may be dispatched.
         Begun = "begun",
-        /// An earlier delivery has journaled it.
+        /// An earlier delivery of the call has journaled it.
         Repeated = "repeated",
         /// Another node owns the session.
         Stale = "stale",
@@ -49,7 +49,7 @@ labels! {
         Full = "full",
         /// The store could not be reached, or did not answer in time.
         Unavailable = "unavailable",
-        /// Anything else.
+        /// Another failure.
         Failed = "failed",
     }
 }
@@ -65,7 +65,7 @@ labels! {
         Unknown = "unknown",
         /// The outcome is unknown, and the client gets that error.
         Lost = "lost",
-        /// Anything else.
+        /// Another failure.
         Failed = "failed",
     }
 }

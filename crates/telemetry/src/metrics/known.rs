@@ -10,7 +10,7 @@ use super::area::Label;
 use super::definition::Attribute;
 use super::labels::{POOL, Pair, label};
 
-/// Recorded instead of a value that was not configured.
+/// The value that replaces every name that was not configured.
 pub const OTHER: &str = "_OTHER";
 
 /// The kind of a name.
@@ -20,7 +20,7 @@ pub enum NameKind {
     Tool,
     /// Prompts of the catalog.
     Prompt,
-    /// Pools of the configuration, and those that workers bring.
+    /// Pools of the configuration, and pools that workers bring.
     Pool,
     /// Quotas of the configuration.
     Quota,
@@ -54,7 +54,7 @@ impl Known {
         }
     }
 
-    /// Whether the name is known. Span names may contain it too.
+    /// Returns whether the name is known. Span names may contain known names too.
     #[must_use]
     pub fn has(&self, kind: NameKind, name: &str) -> bool {
         names_of(kind).read().contains(name)
@@ -70,7 +70,7 @@ fn names_of(kind: NameKind) -> &'static RwLock<Names> {
     &NAMES[kind as usize]
 }
 
-/// The known name, or a leaked copy.
+/// Returns the stored copy of a name. A new name is leaked, because it stays.
 fn kept(known: &Names, name: &str) -> &'static str {
     let copy = || &*Box::leak(Box::<str>::from(name));
     known.get(name).copied().unwrap_or_else(copy)

@@ -52,8 +52,8 @@ pub(super) const ROLE: &str = "shoal.role";
 pub(super) const STATE: &str = "shoal.state";
 pub(super) const TRANSPORT: &str = "network.transport";
 
-/// An attribute of a measurement. Pairs are compared by the addresses of their static texts, so equal texts
-/// may differ here.
+/// An attribute of a measurement. Pairs are compared by the addresses of their static texts, so two equal
+/// texts may count as different.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
     key: &'static str,
@@ -70,7 +70,7 @@ impl Pair {
     fn identity(&self) -> (usize, usize, i64) {
         let address = |text: &'static str| text.as_ptr().addr();
         match self.value {
-            // A literal may be the beginning of another one.
+            // Compares the length too, because a literal may be the beginning of another one.
             Value::Text(text) => (
                 address(self.key),
                 address(text),

@@ -64,12 +64,12 @@ area! {
 }
 
 impl McpMetrics {
-    /// Records the end of a client's request or notification.
+    /// Records the end of a request or notification of a client.
     pub fn served(&self, duration: Duration, operation: &Operation<'_>) {
         (self.server_operation).record(duration, || attributes(operation));
     }
 
-    /// Records the end of a request to the MCP server of a pool.
+    /// Records the end of a request that Shoal sent to the MCP server of a pool.
     pub fn asked(&self, duration: Duration, operation: &Operation<'_>) {
         (self.client_operation).record(duration, || attributes(operation));
     }

@@ -71,11 +71,11 @@ labels! {
 labels! {
     /// The outcome of a renewal.
     LeaseOutcome: OUTCOME {
-        /// The lease lasts longer.
+        /// The lease was extended.
         Renewed = "renewed",
-        /// The lease had ended before.
+        /// The lease had ended before the renewal.
         Lapsed = "lapsed",
-        /// The lease lived, but another node that could not reach this one has claimed from it.
+        /// The lease was valid, but another node that could not reach this one has claimed sessions from it.
         Contested = "contested",
         /// The store did not answer.
         Failed = "failed",

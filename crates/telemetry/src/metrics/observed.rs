@@ -10,10 +10,11 @@ use parking_lot::Mutex;
 use super::area::Measured;
 use super::labels::Pair;
 
-/// Passes each value with its attributes to the closure.
+/// A callback that passes each value with its attributes to the closure.
 type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
 
-/// Values with the same attributes are summed, so that two nodes in one process appear as one.
+/// The callbacks of one metric. Values with the same attributes are summed, so that two nodes in one process
+/// appear as one.
 #[derive(Clone, Default)]
 pub(super) struct Source(Arc<Mutex<Readers>>);
 
@@ -31,7 +32,7 @@ impl fmt::Debug for Source {
 
 impl Source {
     pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
-        // Callbacks may be slow or register readers.
+        // Calls the callbacks without the lock, because they may be slow or register further callbacks.
         let readers: Vec<Arc<Read>> = (self.0.lock().readers.iter())
             .map(|(_, read)| Arc::clone(read))
             .collect();
@@ -79,7 +80,7 @@ impl Observed {
 pub struct Registration(Option<(u64, Weak<Mutex<Readers>>)>);
 
 impl Registration {
-    /// Observes until the process ends.
+    /// Keeps the callback until the process ends.
     pub fn forever(mut self) {
         self.0 = None;
     }
@@ -97,7 +98,7 @@ impl Drop for Registration {
         else {
             return;
         };
-        // The closure may own another registration.
+        // Drops the callback without the lock, because it may own another registration.
         let gone: Vec<_> = (readers.lock().readers)
             .extract_if(.., |(other, _)| *other == id)
             .collect();

@@ -23,7 +23,7 @@ area! {
 }
 
 labels! {
-    /// The decision of the rules.
+    /// What the rules decided about a request.
     PolicyOutcome: OUTCOME {
         /// Allowed.
         Allowed = "allowed",

@@ -34,18 +34,18 @@ impl Label for Version {
 }
 
 impl ProcessMetrics {
-    /// Observes the process until it ends.
+    /// Observes the process's uptime, version and memory until it ends.
     pub(crate) fn observe(&self, version: String) {
         let since = Instant::now();
         self.uptime(move || since.elapsed()).forever();
-        // Leaks once per process.
+        // Leaks the text, but only once per process.
         let version: &'static str = version.leak();
         self.build(move |to| to(version, 1)).forever();
         self.memory(resident_bytes).forever();
     }
 }
 
-/// The resident memory on Linux.
+/// Returns the process's resident memory, on Linux.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -19,7 +19,7 @@ impl fmt::Debug for Exposition {
 impl Exposition {
     pub(crate) fn new() -> Result<(Self, PrometheusExporter), OTelSdkError> {
         let registry = Registry::new();
-        // Labels of the single scope add nothing. `target_info` has the resource.
+        // Leaves out the labels of the scope, because there is only one. `target_info` names the resource.
         let reader = opentelemetry_prometheus::exporter()
             .with_registry(registry.clone())
             .scope_info_enabled(false)

@@ -38,7 +38,7 @@ labels! {
 }
 
 impl RpcMetrics {
-    /// Records a message of `bytes`.
+    /// Records a message of `bytes` bytes on a link.
     pub fn frame(&self, kind: LinkKind, direction: Direction, bytes: u64) {
         self.frames(kind, direction);
         self.bytes(kind, direction, bytes);

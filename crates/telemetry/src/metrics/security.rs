@@ -32,11 +32,11 @@ labels! {
     AuthOutcome: OUTCOME {
         /// The caller is known.
         Accepted = "accepted",
-        /// Without credentials.
+        /// The request had no credentials.
         Missing = "missing",
-        /// With invalid credentials.
+        /// The credentials were invalid.
         Invalid = "invalid",
-        /// With valid credentials that do not suffice for the request.
+        /// The credentials were valid but do not suffice for the request.
         Insufficient = "insufficient",
         /// The authenticator is unavailable.
         Unavailable = "unavailable",
@@ -46,21 +46,21 @@ labels! {
 labels! {
     /// A request to an authorization server.
     AuthServerRequest: KIND {
-        /// Its metadata.
+        /// A request for the server's metadata.
         Metadata = "metadata",
-        /// The keys that it signs with.
+        /// A request for the keys with which the server signs.
         Keys = "keys",
-        /// Information about a token.
+        /// A request for information about a token.
         Introspection = "introspection",
     }
 }
 
 labels! {
-    /// The outcome of the request.
+    /// How a request to an authorization server ended.
     AuthServerOutcome: OUTCOME {
         /// The server answered.
         Answered = "answered",
-        /// The server did not answer, or not correctly.
+        /// The server did not answer, or its answer was wrong.
         Failed = "failed",
     }
 }
@@ -81,15 +81,15 @@ impl Label for AuthReason {
 labels! {
     /// The decision of a quota.
     QuotaOutcome: OUTCOME {
-        /// There is room.
+        /// The quota has room.
         Allowed = "allowed",
-        /// It is used up.
+        /// The quota is used up.
         Refused = "refused",
     }
 }
 
 labels! {
-    /// The outcome of asking the store for more of a quota.
+    /// How a request to the store for more of a quota ended.
     QuotaLeaseOutcome: OUTCOME {
         /// The store granted a part.
         Taken = "taken",
@@ -97,7 +97,7 @@ labels! {
         Empty = "empty",
         /// The store is unreachable, and the edge counts its own share.
         Local = "local",
-        /// The unused part was returned.
+        /// The edge returned the unused part.
         Returned = "returned",
     }
 }

@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 
 use super::labels::Pair;
 
-/// Beyond it, each measurement binds its own series.
+/// Maximum series that are found by address. Further measurements bind their series each time.
 const MOST: usize = 4096;
 
 pub(super) trait Bind {

@@ -36,9 +36,9 @@ area! {
 labels! {
     /// The state of a session.
     SessionState: STATE {
-        /// In memory. Its actor runs while requests come.
+        /// The session is in memory. Its actor runs while requests come.
         Active = "active",
-        /// Stored until the next message.
+        /// The session is stored until its next message.
         Passive = "passive",
     }
 }
@@ -60,7 +60,7 @@ labels! {
 labels! {
     /// Why a node claimed a session.
     ClaimReason: REASON {
-        /// A new session.
+        /// The session is new.
         Created = "created",
         /// A message arrived for a passivated session.
         Woken = "woken",
@@ -102,9 +102,9 @@ labels! {
 labels! {
     /// How a hand-over ended.
     HandOverOutcome: OUTCOME {
-        /// In the store, for the first node that claims it.
+        /// The session is in the store, for the first node that claims it.
         Released = "released",
-        /// It failed. The end of the lease frees the session.
+        /// The hand-over failed. The end of the lease frees the session.
         Failed = "failed",
     }
 }

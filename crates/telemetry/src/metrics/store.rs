@@ -26,7 +26,7 @@ area! {
 labels! {
     /// How an operation of a storage port ended.
     StoreOutcome: OUTCOME {
-        /// It took effect.
+        /// The operation took effect.
         Done = "done",
         /// Another node owns the data.
         Stale = "stale",
@@ -34,7 +34,7 @@ labels! {
         Forgotten = "forgotten",
         /// The data does not exist.
         NotFound = "not_found",
-        /// Another party holds it.
+        /// Another party holds the data.
         Held = "held",
         /// A limit is reached.
         Full = "full",

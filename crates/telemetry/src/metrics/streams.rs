@@ -53,11 +53,11 @@ labels! {
 }
 
 labels! {
-    /// How a resume ended.
+    /// How an attempt to resume a stream ended.
     ResumeOutcome: OUTCOME {
-        /// Without missed events.
+        /// The client had missed no events.
         Continued = "continued",
-        /// Missed events came from the log.
+        /// The client got the missed events from the log.
         Replayed = "replayed",
         /// The log has lost the missed events.
         HistoryGone = "history_gone",
@@ -69,7 +69,7 @@ labels! {
 }
 
 labels! {
-    /// How an append ended.
+    /// How an attempt to write to the event log ended.
     AppendOutcome: OUTCOME {
         /// The events are in the log.
         Written = "written",
@@ -79,13 +79,13 @@ labels! {
         Full = "full",
         /// The store could not be reached, or did not answer in time.
         Unavailable = "unavailable",
-        /// Anything else.
+        /// Another failure.
         Failed = "failed",
     }
 }
 
 impl StreamMetrics {
-    /// Records the end of an append. `events` count only if they were written.
+    /// Records how long a write to the event log took. `events` count only if they were written.
     pub fn appended(&self, duration: Duration, events: u64, outcome: AppendOutcome) {
         self.append(duration, outcome);
         if outcome == AppendOutcome::Written {

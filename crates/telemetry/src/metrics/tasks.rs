@@ -31,9 +31,9 @@ labels! {
 labels! {
     /// How a task ended.
     TaskStatus: OUTCOME {
-        /// With a result, which may say that the tool failed.
+        /// The call ended with a result, which may say that the tool failed.
         Completed = "completed",
-        /// With an error.
+        /// The call ended with an error.
         Failed = "failed",
         /// The client cancelled it.
         Cancelled = "cancelled",

@@ -16,7 +16,7 @@ fn definitions_are_sound() {
         };
         assert!(is_plain(name), "{name}");
         assert!(definition.description.ends_with('.'), "{name}");
-        // Prometheus gets the unit appended.
+        // Prometheus appends the unit to the name.
         assert!(
             matches!(definition.unit, "s" | "By") || definition.unit.starts_with('{'),
             "{name}: {}",

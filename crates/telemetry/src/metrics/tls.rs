@@ -26,13 +26,13 @@ area! {
 }
 
 labels! {
-    /// The port of a certificate.
+    /// The port that presents a certificate.
     TlsPort: KIND {
-        /// Other processes of the cluster.
+        /// The port for other processes of the cluster.
         Cluster = "cluster",
-        /// MCP clients.
+        /// The port for MCP clients.
         Clients = "clients",
-        /// Users of the admin port.
+        /// The admin port.
         Operators = "operators",
     }
 }
@@ -40,9 +40,9 @@ labels! {
 labels! {
     /// How a handshake ended.
     HandshakeOutcome: OUTCOME {
-        /// With TLS.
+        /// The handshake succeeded.
         Agreed = "agreed",
-        /// Without agreement on versions, ciphers, or certificates.
+        /// The two sides did not agree on versions, ciphers or certificates.
         Failed = "failed",
         /// The handshake timed out.
         TooSlow = "too_slow",

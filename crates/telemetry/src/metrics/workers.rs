@@ -1,4 +1,4 @@
-//! The workers of this process, by their own count.
+//! What the workers of this process count themselves.
 
 use super::area::area;
 use super::definition::MCP_SECONDS;

@@ -1,4 +1,4 @@
-//! OTLP's generated messages must read what is written here.
+//! Tests that OTLP's generated messages can read what this module writes.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -58,7 +58,7 @@ fn array_len(array: &Array) -> usize {
     elements.map(|value| nested_len(1, len(&value))).sum()
 }
 
-/// Copies the elements, which is acceptable because Shoal's own attributes have no arrays.
+/// Copies an array's elements. The cost is acceptable, because Shoal's own attributes have no arrays.
 fn elements(array: &Array) -> Vec<Value> {
     match array {
         Array::Bool(values) => values.iter().copied().map(Value::Bool).collect(),

@@ -83,7 +83,7 @@ pub trait Recorded {
     #[doc(hidden)]
     fn to_value(given: Self::Given<'_>) -> Value;
 
-    /// Writes the same value as JSON.
+    /// Writes a value as JSON for the audit trail.
     #[doc(hidden)]
     fn write(given: Self::Given<'_>, json: &mut Vec<u8>);
 }
@@ -131,7 +131,7 @@ impl Recorded for Duration {
         given.as_secs_f64().into()
     }
 
-    /// Writes seconds with a fraction, which is faster than finding the shortest number.
+    /// Writes a duration as seconds with a fraction, which is faster than finding the shortest number.
     fn write(given: Self, json: &mut Vec<u8>) {
         write_json(&given.as_secs(), json);
         let mut fraction = *b".000000000";
@@ -165,7 +165,8 @@ impl Recorded for IpAddr {
 
     fn write(given: Self, json: &mut Vec<u8>) {
         match given {
-            // Every request has an address, and formatting is slow.
+            // Formats the parts directly, because every request has an address and the usual formatting is
+            // slow.
             Self::V4(address) => {
                 for (before, octet) in [b'"', b'.', b'.', b'.'].iter().zip(address.octets()) {
                     json.push(*before);
@@ -206,8 +207,8 @@ fn write_letter(letter: char, json: &mut Vec<u8>) {
     }
 }
 
-/// Whether a text needs no escapes. Loops without an early exit can be vectorised. The last chunk overlaps the one
-/// before, which is faster than single bytes.
+/// Returns whether a text needs no escapes. Loops without an early exit can be vectorised. The last chunk
+/// overlaps the one before, which is faster than single bytes.
 fn is_plain(text: &[u8]) -> bool {
     match (text.len(), text.last_chunk()) {
         (..4, _) => !text.iter().any(|&byte| has_escape(byte)),
@@ -230,7 +231,7 @@ fn ends_have_escape<const N: usize>(text: &[u8]) -> bool {
     text.first_chunk().is_some_and(any) | text.last_chunk().is_some_and(any)
 }
 
-/// Inlined, because otherwise it compiles to slower instructions.
+/// Notes which bytes of a chunk need escapes. Inlined, because otherwise it compiles to slower instructions.
 #[inline(always)]
 fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
     for (found, &byte) in found.iter_mut().zip(chunk) {

@@ -66,14 +66,14 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         }
     }
 
-    /// Sets the parent. Without one, a new trace begins, and its sampling is decided here.
+    /// Sets the span's parent. Without a parent, a new trace begins, and its sampling is decided here.
     pub fn parent(mut self, parent: Option<&'a TraceContext>) -> Self {
         self.parent = parent;
         self
     }
 
-    /// Sets the tool whose ratio ([`Traces::tools`](crate::config::Traces::tools)) applies without a
-    /// parent's decision.
+    /// Sets the tool whose ratio ([`Traces::tools`](crate::config::Traces::tools)) decides on sampling if the
+    /// parent does not decide.
     pub fn sampling_target(mut self, tool: &'a str) -> Self {
         self.tool = Some(tool);
         self
@@ -85,7 +85,7 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         self
     }
 
-    /// Sets an earlier start, for a wait that is known only at its end.
+    /// Sets an earlier start, for a span that is created only at its end.
     pub fn began_at(mut self, time: Instant) -> Self {
         self.began = Some(time);
         self
@@ -100,7 +100,7 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
     pub fn start_with(self, attributes: impl FnOnce(&mut Attributes)) -> Span {
         match crate::state::tracer() {
             Some(tracer) => Tracer::start(tracer, self, attributes),
-            // A process without traces passes its parent's context on.
+            // Without traces of its own, a process passes its parent's context on.
             None => Span::unrecorded(self.parent.cloned()),
         }
     }

@@ -7,9 +7,9 @@ pub struct SpanName {
     pub name: &'static str,
     /// The kind.
     pub kind: &'static str,
-    /// Where it is recorded.
+    /// Which part of Shoal records the span.
     pub made: &'static str,
-    /// The time that it covers.
+    /// The time that the span covers.
     pub covers: &'static str,
 }
 

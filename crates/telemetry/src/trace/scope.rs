@@ -37,7 +37,7 @@ fn span_context(context: &TraceContext) -> SpanContext {
     )
 }
 
-/// The inverse of [`span_context`].
+/// Converts a context back to a [`TraceContext`]. The inverse of [`span_context`].
 fn trace_context(context: &SpanContext) -> TraceContext {
     let trace_id = u128::from_be_bytes(context.trace_id().to_bytes());
     let span_id = u64::from_be_bytes(context.span_id().to_bytes());
@@ -47,8 +47,8 @@ fn trace_context(context: &SpanContext) -> TraceContext {
 
 /// Returns the context of the current span ([`InSpan`]), if it is recorded.
 ///
-/// For code behind an interface without a trace argument, in the caller's task. Elsewhere, pass the parent
-/// explicitly.
+/// Use it in the caller's task, behind an interface that has no argument for the trace. Elsewhere, pass the
+/// parent explicitly.
 #[must_use]
 pub fn current() -> Option<TraceContext> {
     crate::state::tracer()?;
@@ -69,7 +69,7 @@ pub trait InSpan: Future + Sized {
         self.in_trace(span.log_ids())
     }
 
-    /// Like [`in_span`](Self::in_span), with only the span's context.
+    /// Makes log lines carry ids like [`in_span`](Self::in_span), but needs only the span's context.
     fn in_trace(self, context: Option<&TraceContext>) -> Either<Self, WithContext<Self>> {
         match log_context(context.filter(|context| context.is_sampled())) {
             Some(context) => Either::Right(self.with_context(context)),

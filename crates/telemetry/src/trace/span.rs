@@ -9,7 +9,7 @@ use shoal_protocol::TraceContext;
 
 use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
 
-/// Further attributes and events are only counted.
+/// Maximum attributes and events of a span. Further ones are only counted.
 pub(super) const MOST: usize = 128;
 
 /// A step of a call. It ends when it is dropped, for example with a cancelled task.
@@ -61,14 +61,14 @@ impl Span {
         }
     }
 
-    /// Returns the context for children and other processes. It is absent when traces are off and there is no
-    /// parent.
+    /// Returns the span's context, for children and other processes. `None` when traces are off and there is
+    /// no parent.
     #[must_use]
     pub fn context(&self) -> Option<&TraceContext> {
         self.context.as_ref()
     }
 
-    /// Whether the span is recorded. Ask before computing costly values.
+    /// Returns whether the span is recorded. Ask before computing costly values.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.running.is_some()
@@ -95,7 +95,8 @@ impl Span {
         }
     }
 
-    /// Marks the step as failed. `kind` must be one of few: a JSON-RPC code, `tool_error`, or a short name.
+    /// Marks the step as failed. `kind` must be one of a small set: a JSON-RPC code, `tool_error`, or a short
+    /// name.
     pub fn record_error(&mut self, kind: &str) {
         self.record_error_with(kind, "");
     }

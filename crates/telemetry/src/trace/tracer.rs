@@ -83,7 +83,8 @@ impl Tracer {
         Span::recorded(context, running)
     }
 
-    /// Returns the parent's position, so that a later recorded span has a known parent.
+    /// Returns the context of a span that is not recorded. It keeps the parent's span id, so that a later
+    /// recorded span has a known parent.
     fn unsampled(&self, trace_id: u128, parent: Option<&TraceContext>) -> TraceContext {
         match parent {
             Some(parent) => parent.decided(false),
@@ -92,7 +93,7 @@ impl Tracer {
     }
 
     pub(super) fn end(&self, context: &TraceContext, running: &SpanData) {
-        // The clock may be set back.
+        // Not before the start, because the clock may have been set back.
         let ended = SystemTime::now().max(running.started);
         if self.spans.admit() {
             self.spans.add(&otlp::encode(context, running, ended));

@@ -105,7 +105,7 @@ fn dead_over_http() {
     });
 }
 
-/// The collector may delay an export for five minutes, but not the shutdown.
+/// The collector may delay an export for five minutes, but it must not delay the shutdown.
 fn silent(protocol: Protocol) {
     let endpoint = listen(|stream| {
         std::thread::park();

@@ -74,7 +74,7 @@ impl Collector {
     }
 
     pub(crate) fn secure(protocol: Protocol, identity: Identity) -> Self {
-        // With several providers in the build there is no default.
+        // Chosen here, because a build with several providers has no default.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let tls = ServerTlsConfig::new().identity(identity);
         let server = Server::builder().tls_config(tls);

@@ -73,7 +73,7 @@ fn that_is_broken() {
     });
 }
 
-/// The headers' secrets are only for the configured collector.
+/// The secrets in the headers must reach only the configured collector.
 #[test]
 fn that_sends_elsewhere() {
     alone("liars::that_sends_elsewhere", || {
@@ -123,7 +123,7 @@ fn that_never_ends_its_answer() {
         });
         let guard = start(endpoint, Protocol::Http, Duration::from_secs(300));
         make_spans();
-        // The answer is cut off by its length, before its time.
+        // The length of the answer cuts it off before its time does.
         shut_down(guard, LONG);
         check_account(0);
     });

@@ -202,7 +202,7 @@ fn of_many_kinds_are_limited_by_their_place() {
     let lines = lines(&output);
     let said = find(&lines, "lines that repeat were left out");
     assert_eq!(said.len(), 1);
-    // 1024 messages are distinguished; of all others 2 pass.
+    // The limit distinguishes 1024 messages. Of all others, 2 pass.
     assert_eq!(said[0]["suppressed"], 3_000 - 1_024 - 2);
 }
 

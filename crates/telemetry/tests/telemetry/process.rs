@@ -9,8 +9,8 @@ use shoal_telemetry::logging::{Format, Logging};
 
 const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
 
-/// Runs `body` in a new process that calls this test, named `name`, again, and returns its output.
-/// Inside that process there is none.
+/// Runs `body` in a new process, which calls the test `name` again. Returns the output of that process, or
+/// `None` inside of it.
 pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
     alone_with(name, &[], body)
 }
@@ -64,7 +64,7 @@ pub(crate) fn json() -> Logging {
     }
 }
 
-/// Much longer than a shutdown that ends by itself.
+/// A timeout much longer than a shutdown that ends by itself.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn threads() -> usize {

@@ -69,7 +69,7 @@ fn ignore_the_client() {
                 family(Some(&parent("01")), "any", ["no-1", "no-2"]);
                 let passed_on = family(Some(&parent("00")), "kept", ["yes-1", "yes-2"]);
                 assert!(passed_on.starts_with(&TRACE[..35]) && passed_on.ends_with("-01"));
-                // Shoal's own decision applies at every hop, even if the tool is not known there.
+                // Shoal's own decision applies at every hop, even if a process does not know the tool.
                 let own = TraceContext::parse_trusted(&format!("{TRACE}-01"), None);
                 family(own.as_ref(), "", ["hop-1", "hop-2"]);
             },
@@ -91,7 +91,7 @@ fn a_share_of_all() {
             },
         );
         assert_eq!(names.len(), recorded);
-        // 22 standard deviations to either side.
+        // The bounds are 22 standard deviations away on either side.
         assert!((500..1_500).contains(&recorded), "{recorded}");
     });
 }

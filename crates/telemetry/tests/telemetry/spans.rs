@@ -166,7 +166,7 @@ fn do_not_carry_more_than_they_may() {
         }
         span.end();
         guard.shutdown(LONG);
-        // Characters stay whole.
+        // The limit cuts between characters.
         let limit = attributes::LONGEST_TEXT - 1;
         let span = collector.span(&long[..limit]);
         assert_eq!(texts(&span.attributes)["mcp.resource.uri"].len(), limit);

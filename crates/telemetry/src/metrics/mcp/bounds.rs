@@ -1,4 +1,4 @@
-//! The values that are recorded by name. All others are `_OTHER`.
+//! The values that are recorded by name. All other values become `_OTHER`.
 
 use crate::metrics::OTHER;
 

@@ -30,11 +30,11 @@ labels! {
 /// How an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// With a JSON-RPC error of this code.
+    /// A JSON-RPC error of this code.
     Code(i64),
-    /// With a tool's result that has `isError`.
+    /// A tool's result that has `isError`.
     Tool,
-    /// Without an answer, for a short reason such as `cancelled` or `connection_lost`.
+    /// No answer, for a short reason such as `cancelled` or `connection_lost`.
     Other(&'static str),
 }
 

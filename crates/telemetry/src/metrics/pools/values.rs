@@ -8,13 +8,13 @@ use crate::metrics::labels::{OUTCOME, REASON, STATE, labels};
 labels! {
     /// The state of a worker.
     WorkerState: STATE {
-        /// Accepts calls.
+        /// The worker accepts calls.
         Ready = "ready",
-        /// The backend is not ready yet.
+        /// The worker's backend is not ready yet.
         Starting = "starting",
-        /// Finishes its calls and accepts no more.
+        /// The worker finishes its calls and accepts no more.
         Draining = "draining",
-        /// The link is down.
+        /// The link to the worker is down.
         Unreachable = "unreachable",
     }
 }
@@ -22,17 +22,17 @@ labels! {
 labels! {
     /// Whether calls go to a worker.
     CircuitState: STATE {
-        /// Every call.
+        /// All calls go to the worker.
         Closed = "closed",
-        /// Paused for a while.
+        /// No calls go to the worker for a while.
         Open = "open",
-        /// One, as a test.
+        /// One call goes to the worker, as a trial.
         HalfOpen = "half_open",
     }
 }
 
 labels! {
-    /// How a wait ended.
+    /// How a call's wait for a worker ended.
     QueueOutcome: OUTCOME {
         /// The call went to a worker.
         Dispatched = "dispatched",
@@ -46,19 +46,19 @@ labels! {
 }
 
 labels! {
-    /// The counted outcome of a call.
+    /// The outcome of a call, as it is counted.
     CountedOutcome: OUTCOME {
-        /// With a result.
+        /// The call had a result.
         Completed = "completed",
-        /// With a tool's result that is an error.
+        /// The tool's result is an error.
         ToolError = "tool_error",
-        /// With a JSON-RPC error.
+        /// The call ended with a JSON-RPC error.
         Error = "error",
-        /// The client cancelled it.
+        /// The client cancelled the call.
         Cancelled = "cancelled",
-        /// The deadline passed.
+        /// The call's deadline passed.
         Deadline = "deadline",
-        /// The worker is lost, and the outcome is unknown.
+        /// The worker is lost, and the outcome of the call is unknown.
         Lost = "lost",
         /// The call waits for the client's answer.
         Parked = "parked",
@@ -92,19 +92,19 @@ labels! {
         Busy = "busy",
         /// The worker was stopping.
         Draining = "draining",
-        /// The backend failed before it had an effect.
+        /// The backend failed before the call had an effect.
         BackendFailed = "backend_failed",
     }
 }
 
 impl CountedOutcome {
-    /// Returns the counted outcome. Searches the result.
+    /// Returns the counted outcome of a call. Searches the result for `isError`.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Self {
         Self::with(outcome, Failure::of(outcome))
     }
 
-    /// Like [`of`](Self::of), with a known failure.
+    /// Returns the counted outcome like [`of`](Self::of), for a failure that is already known.
     #[must_use]
     pub fn with(outcome: &CallOutcome, failure: Option<Failure>) -> Self {
         match Self::complete(outcome, failure) {
@@ -113,7 +113,7 @@ impl CountedOutcome {
         }
     }
 
-    /// Like [`of`](Self::of), for a result that is known not to ask for input.
+    /// Returns the counted outcome like [`of`](Self::of), for a result that does not ask for input.
     #[must_use]
     pub fn of_complete(outcome: &CallOutcome) -> Self {
         Self::complete(outcome, Failure::of(outcome))
