@@ -25,7 +25,7 @@ pub(crate) async fn log(
         .map_or(!per_request, |least| level as u8 >= least as u8);
     if wanted {
         let message = LoggingMessageNotificationParam::new(level, data.into()).with_logger(logger);
-        // A lost log message does not fail the tool.
+        // Ignores an error, because a lost log message does not fail the tool.
         ctx.peer.notify_logging_message(message).await.ok();
     }
 }

@@ -65,7 +65,7 @@ impl Client {
         client
     }
 
-    /// Clients up to 2025-11-25 use the `initialize` handshake.
+    /// Connects by the `initialize` handshake of clients up to 2025-11-25.
     pub(crate) async fn connect<H: ServerHandler>(self, server: H) -> Session<H> {
         self.connect_as(server, ClientLifecycleMode::Initialize)
             .await
@@ -91,7 +91,7 @@ impl Client {
                 .serve_with_lifecycle(client_end, lifecycle)
                 .await
                 .expect("connects");
-            // Without a handshake the server starts with the first request.
+            // The server starts with the first request, because there is no handshake.
             client.list_tools(None).await.expect("lists tools");
             client
         };
@@ -105,7 +105,7 @@ impl Client {
 
     fn note(&self, told: Told) {
         if let Some(sender) = &self.told {
-            // The test may have dropped the receiver.
+            // Ignores an error, because the test may have dropped the receiver.
             sender.send(told).ok();
         }
     }
@@ -216,7 +216,7 @@ impl<H: ServerHandler> Session<H> {
         context
     }
 
-    /// Bypasses the transport, as a host does.
+    /// Calls a tool without the transport, as a host does.
     pub(crate) async fn call_directly(
         &self,
         tool: &'static str,

@@ -89,7 +89,7 @@ pub(super) fn roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-/// If an answer is missing or malformed, the tool asks again, as SEP-2322 recommends.
+/// The client's answers. If an answer is missing or malformed, the tool asks again, as SEP-2322 recommends.
 #[derive(Clone, Copy)]
 pub(super) struct Answers<'a>(Option<&'a InputResponses>);
 

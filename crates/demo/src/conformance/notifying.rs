@@ -20,12 +20,12 @@ const LOGGER: &str = "conformance";
 /// The pause between notifications, so that they arrive separately.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Asks the host to close the call's event stream.
+/// The notification that asks the host to close the call's event stream.
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
 /// When the client should reconnect, in milliseconds.
 const RETRY_MS: u64 = 200;
-/// Long enough for the client to notice the closed stream, and short enough to end soon after it
-/// reconnects.
+/// How long the tool works after the close: long enough for the client to notice the closed stream, and short
+/// enough to end soon after it reconnects.
 const WORK_AFTER_CLOSE: Duration = Duration::from_millis(300);
 
 #[tool_router(router = notifying_tools, vis = "pub(super)")]

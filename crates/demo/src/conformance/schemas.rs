@@ -30,7 +30,7 @@ impl ConformanceServer {
     }
 }
 
-/// A host that rebuilds schemas would lose some of these keywords (SEP-1613, SEP-2106).
+/// Writes a schema with keywords that a host would lose if it rebuilt schemas (SEP-1613, SEP-2106).
 fn every_keyword() -> JsonObject {
     object(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -136,7 +136,7 @@ impl ConformanceServer {
     }
 }
 
-/// Clients of 2025-11-25 may call a tool as a task only with this.
+/// Marks a tool's tasks as optional. Clients of 2025-11-25 may call a tool as a task only with this mark.
 fn optional() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }

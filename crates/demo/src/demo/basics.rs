@@ -51,7 +51,7 @@ impl DemoServer {
         text
     }
 
-    // The same work, but not declared safe to repeat.
+    // The same work as `echo`, but not declared safe to repeat.
     /// Returns its argument, but asks not to be called twice.
     #[tool(annotations(
         read_only_hint = false,
@@ -81,7 +81,7 @@ impl DemoServer {
         Parameters(AddArguments { a, b }): Parameters<AddArguments>,
     ) -> Result<Json<Sum>, String> {
         let sum = a + b;
-        // JSON has no infinity.
+        // JSON cannot represent infinity.
         if sum.is_finite() {
             Ok(Json(Sum { sum }))
         } else {

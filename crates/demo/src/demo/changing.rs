@@ -58,7 +58,7 @@ impl DemoServer {
             .counter
             .fetch_add(by, Ordering::AcqRel)
             .wrapping_add(by);
-        // The counter has changed even if the notification fails.
+        // Ignores an error, because the counter has changed even if the notification fails.
         ctx.peer
             .notify_resource_updated(ResourceUpdatedNotificationParam::new(COUNTER))
             .await

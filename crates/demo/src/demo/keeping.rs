@@ -44,7 +44,7 @@ impl DemoServer {
         Ok(format!("remembered {key}"))
     }
 
-    // Concurrent calls of one session could overwrite one another's count.
+    // Not safe for concurrent calls of one session, which could overwrite one another's count.
     /// Counts the calls of this tool in this session, and returns how many there have been.
     #[tool(annotations(
         read_only_hint = false,
