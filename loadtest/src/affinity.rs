@@ -1,15 +1,15 @@
-//! Pins the servers and the generator to cores, before they start threads and processes, which
+//! Pins the servers and the generator to cores. Must run before they start threads and processes, which
 //! inherit the affinity.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cores {
     pub(crate) server: usize,
     pub(crate) generator: usize,
-    /// The core of the servers' peers, such as the collector.
+    /// The core of the programs beside the server, such as the collector.
     pub(crate) collector: usize,
 }
 
-/// Cores that this process may use, or `None` if it has only one.
+/// Chooses two cores that this process may use. `None` if it has only one core.
 #[cfg(target_os = "linux")]
 pub(crate) fn pair() -> Option<Cores> {
     use nix::sched::{CpuSet, sched_getaffinity};

@@ -1,5 +1,5 @@
-//! One HTTP/1.1 connection for one exchange at a time. The caller polls it, so an answer costs one
-//! wake-up, and a drop closes the socket at once.
+//! One HTTP/1.1 connection for one exchange at a time. The caller polls the connection, so an answer costs
+//! one wake-up. Dropping it closes the socket at once.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -25,7 +25,7 @@ const NARROW_BYTES: u32 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goodbye {
     Finish,
-    /// RST, like a client that vanished. Also avoids `TIME_WAIT`.
+    /// Closes with RST, like a client that vanished. This also avoids `TIME_WAIT`.
     Reset,
 }
 
@@ -33,7 +33,7 @@ type Wire = Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>;
 
 pub(crate) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` after the connection has ended, because hyper must not poll it again.
+    /// The connection's task. `None` after the connection has ended, because hyper must not poll it again.
     wire: Option<Wire>,
 }
 
@@ -42,7 +42,7 @@ impl Connection {
         Self::open_from(None, target, goodbye).await
     }
 
-    /// Like [`open`](Self::open), from the address `source`, because one address has only about
+    /// Connects like [`open`](Self::open), but from the address `source`, because one address has only about
     /// 28,000 ports for one server.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
@@ -126,7 +126,7 @@ impl Connection {
     }
 }
 
-/// An answer being read. A JSON body counts as one event without an ID.
+/// An answer whose body is being read. A JSON body counts as one event without an ID.
 pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     connection: Connection,
@@ -138,7 +138,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The next event, or `None` at the end of the body. Cancellation safe.
+    /// Returns the next event, or `None` at the end of the body. Cancellation safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Failure> {
         loop {
             if let Some(event) = self.parser.pop() {
@@ -174,7 +174,7 @@ impl Reply {
         }
     }
 
-    /// The next bytes, including comments, for callers that wait for signs of life. Cancellation
+    /// Returns the next bytes, including comments, for callers that wait for signs of life. Cancellation
     /// safe.
     pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
@@ -194,7 +194,7 @@ impl Reply {
         self.streamed
     }
 
-    /// The connection, if the body was read to its end.
+    /// Returns the connection for further exchanges, if the body was read to its end.
     pub(crate) fn into_connection(self) -> Option<Connection> {
         self.ended.then_some(self.connection)
     }

@@ -19,7 +19,7 @@ use crate::servers::cluster::member::Member;
 use crate::{drive, table};
 
 const CROWD: usize = 1000;
-/// Comment interval of silent streams: short enough to be measured.
+/// How often the server writes a comment on a silent stream: often enough to be measured.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
 /// `loadtest cost`.
@@ -92,7 +92,7 @@ impl Look {
     }
 }
 
-/// Measures, and returns the costs as TOML. Wrong answers are errors.
+/// Measures the costs, and returns them as TOML. Fails if an answer is wrong.
 pub(crate) async fn run(
     cost: &Cost,
     cores: Option<Cores>,
@@ -214,7 +214,7 @@ fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
     }
 }
 
-/// Fits the costs of a second and of each counted item, by role, and Redis' commands.
+/// Fits, for each role and for Redis' commands, the cost of a second and of each counted item.
 fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
     let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
     let fitted = |of: &dyn Fn(&Sample) -> f64| {

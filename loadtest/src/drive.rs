@@ -35,8 +35,8 @@ pub(crate) struct Plan {
     pub(crate) sessions: usize,
     pub(crate) warmup: Duration,
     pub(crate) duration: Duration,
-    /// Extends the measurement until this many calls are answered, by at most [`LONGEST_WAIT`], for
-    /// slow servers. 0 keeps to the times.
+    /// Extends the measurement for slow servers until this many calls are answered, by at most
+    /// [`LONGEST_WAIT`]. With 0, the times stay.
     pub(crate) least_calls: u64,
     pub(crate) call: Call,
     pub(crate) pids: Vec<u32>,
@@ -51,7 +51,7 @@ pub(crate) struct Call {
     /// Text that the tool puts before its answer.
     pub(crate) answer_prefix: String,
     pub(crate) progress: Option<Progress>,
-    /// Expects calls to become tasks: only in the modern era, with a slow tool.
+    /// Expects calls to become tasks, which needs the modern era and a slow tool.
     pub(crate) as_task: bool,
 }
 
@@ -126,7 +126,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads the usage now; `None` if the processes are unknown.
+    /// Reads the usage of the server's processes. `None` if the processes are unknown.
     fn take(plan: &Plan) -> anyhow::Result<Option<Self>> {
         if plan.pids.is_empty() {
             return Ok(None);

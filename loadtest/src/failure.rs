@@ -1,4 +1,4 @@
-//! Why an exchange with the server under test failed.
+//! Tells why an exchange with the server under test failed.
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Failure {

@@ -130,7 +130,7 @@ async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Compa
     })
 }
 
-/// The order of `cases` in a round. Rounds start with different cases, because the first one runs
+/// Returns the order of the cases in a round. Rounds start with different cases, because the first case runs
 /// on an idle machine.
 fn order(round: usize, cases: usize) -> impl Iterator<Item = usize> {
     let first = round * cases / 2 + round / 2;

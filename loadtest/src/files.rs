@@ -8,7 +8,8 @@ use std::io;
 pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    // Raising the hard limit needs privileges, which may not suffice.
+    // Tries to raise the hard limit too, and then only the soft limit, because raising the hard one needs
+    // privileges.
     for (soft, hard) in [(wanted, wanted.max(hard)), (wanted.min(hard), hard)] {
         if setrlimit(Resource::RLIMIT_NOFILE, soft, hard).is_ok() {
             return Ok(soft);

@@ -12,7 +12,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Counts a finding of kind `what`; the first keeps its example.
+    /// Counts a finding of kind `what`. Keeps the example of the first one.
     pub(crate) fn add(&self, what: &str, example: impl std::fmt::Display) {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         match kinds.get_mut(what) {
@@ -23,7 +23,7 @@ impl Findings {
         }
     }
 
-    /// Counts a failed exchange; `what` is the attempted operation.
+    /// Counts a failed exchange as a finding. `what` is the operation that failed.
     pub(crate) fn failed(&self, what: &str, failure: &Failure) {
         let kind = match failure {
             Failure::Wrong(_) => "wrong answer",

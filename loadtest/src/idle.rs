@@ -26,18 +26,18 @@ use result::{BareResult, Measured, Sample};
 use server::Server;
 use summary::Summary;
 
-/// Streams that come and go before measuring, so that one-time allocations do not count.
+/// Streams that come and go before measuring, so that the result excludes one-time allocations.
 const WARM_UP: usize = 200;
 const WARM_UP_SETTLE: Duration = Duration::from_secs(2);
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
-/// The server may refuse streams this long after its start.
+/// How long after its start the server may refuse streams.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const READY_EVERY: Duration = Duration::from_millis(500);
 const WARM_UP_CALLS: Duration = Duration::from_secs(2);
 const WARM_UP_RATE: u32 = 200;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 const SAY_EVERY: usize = 10;
-/// Open files besides the callers' connections.
+/// Open files that this process needs besides the callers' connections.
 const OTHER_FILES: u64 = 200;
 
 pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
@@ -53,7 +53,7 @@ pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
         arguments.rate == 0 || arguments.callers > 0,
         "--rate needs at least one of --callers"
     );
-    // Before servers are started, because they inherit the limit.
+    // Raised before servers are started, because they inherit the limit.
     crate::files::raise_limit((arguments.streams + arguments.callers) as u64 + OTHER_FILES)
         .context("could not read the limit of open files")?;
     let json = arguments.json.clone();
@@ -179,7 +179,7 @@ async fn warm_up(
         if Instant::now() > deadline {
             return Err(error.context("streams fail before anything is measured"));
         }
-        // New processes need time to find each other.
+        // New processes need time to find each other, so this tries again after a pause.
         tokio::time::sleep(READY_EVERY).await;
     }
     if arguments.rate > 0 {

@@ -1,4 +1,4 @@
-//! Many clients that listen to a constantly changing resource: each must soon learn of the last
+//! Many clients that listen to a resource that changes constantly. Each client must soon learn of the last
 //! change.
 
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ impl Listeners {
             logs: self.logs.clone(),
             ..Shape::smallest(&vec![
                 ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                // So that late changes are not refused.
+                // A long queue, so that late changes are not refused.
                 ("SHOAL_POOLS__DEMO__QUEUE", "100000".to_owned()),
             ])
         }
@@ -119,7 +119,7 @@ pub(crate) async fn run(options: &Listeners, progress: impl Fn(&str)) -> anyhow:
     let before = measure(&pids)?.rss_kib;
     changes.come(options.rate, options.duration - third).await;
     let after = measure(&pids)?.rss_kib;
-    // Alone, so that its time is known.
+    // The last change comes alone, so that its time is known.
     let began = Instant::now();
     changes.change().await;
     let done = Instant::now();
@@ -213,7 +213,7 @@ async fn listen(target: Target, findings: Arc<Findings>) -> Result<Heard, Failur
     let state = Arc::new(Mutex::new((0, Instant::now())));
     let heard = Arc::clone(&state);
     let reader = tokio::spawn(async move {
-        // The stream needs its connection.
+        // Keeps the client, because the stream needs its connection.
         let _client = client;
         match read(reply, &heard).await {
             Ok(()) => findings.add("a stream ended", "the server ended it"),

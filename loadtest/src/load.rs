@@ -41,7 +41,7 @@ use crate::target::Target;
 
 const OPENING: usize = 128;
 
-/// Time for the last calls beyond the call timeout.
+/// How long the last calls may take beyond the call timeout.
 const GRACE: Duration = Duration::from_secs(90);
 
 /// Runs `options`, and calls `progress` every second. Later failures are part of the outcome.
@@ -52,7 +52,7 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
         targets.push(Target::resolve(url).await?);
     }
     let servers = Servers::of(&options.pids)?;
-    // Only the times of the stages depend on when all sessions are open.
+    // Counts the stages before all sessions are open. Only the times of the stages depend on when that is.
     let shape = options.shape();
     let stage_count = shape.stages(Instant::now()).all.len();
     let common = Arc::new(Common {

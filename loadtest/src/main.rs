@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns whether all checks succeeded.
+/// Runs a command. Returns whether all checks succeeded.
 fn execute(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Run(arguments) => run(arguments),
@@ -123,7 +123,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
     }
 }
 
-/// Prints and writes a scenario's outcome; returns whether all checks succeeded.
+/// Prints and writes a scenario's outcome. Returns whether all checks succeeded.
 fn conclude(outcome: &outcome::Outcome, json: Option<&std::path::Path>) -> anyhow::Result<bool> {
     say(outcome);
     if let Some(path) = json {
@@ -174,7 +174,7 @@ fn load(arguments: &load::Load) -> anyhow::Result<bool> {
 fn table(table: cli::Table) -> anyhow::Result<bool> {
     let arguments = table.turns;
     ensure!(arguments.rounds > 0, "at least one round is needed");
-    // Before this process is limited to one core.
+    // Installed before this process is limited to one core.
     let peers = table::installed(&table.peers, table.peers_dir, progress)?;
     let cores = pinned()?;
     let options = table::Options {
@@ -237,7 +237,7 @@ fn resume(arguments: cli::Resume) -> anyhow::Result<bool> {
     Ok(report.is_clean())
 }
 
-/// `None` means one thread per core.
+/// Creates a runtime with this many threads. `None` means one thread per core.
 fn runtime(threads: Option<usize>) -> anyhow::Result<Runtime> {
     let runtime = match threads {
         Some(1) => Builder::new_current_thread().enable_all().build(),

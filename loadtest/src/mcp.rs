@@ -16,7 +16,7 @@ use crate::target::Target;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// Required of clients in both eras.
+/// The `Accept` header, which both eras require of clients.
 const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -6,7 +6,7 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Readers refuse other versions.
+/// The version of the format. Readers refuse other versions.
 pub(crate) const FORMAT: &str = "shoal-loadtest/1";
 
 const QUANTILES: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0];
@@ -31,10 +31,10 @@ pub(crate) struct Outcome {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Figure {
-    /// A unique name: `edge: resident memory a stream`.
+    /// The figure's unique name, for example `edge: resident memory a stream`.
     pub(crate) name: String,
     pub(crate) value: f64,
-    /// `µs`, `KiB`, `1/s`; empty for a plain number.
+    /// The figure's unit: `µs`, `KiB`, `1/s`. Empty for a plain number.
     pub(crate) unit: String,
     pub(crate) better: Better,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Figure {
 pub(crate) enum Better {
     Lower,
     Higher,
-    /// The figure only describes the run.
+    /// No direction is better, because the figure only describes the run.
     Neither,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Series {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) at_s: f64,
-    /// For example `session node killed`.
+    /// What happened, for example `session node killed`.
     pub(crate) what: String,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Violation {
 pub(crate) struct Verdict {
     /// The requirement with the figure: `p99 of a pause 1.9 s: at most 2.3 s`.
     pub(crate) what: String,
-    /// `None` if the run could not decide.
+    /// Whether the requirement was met. `None` if the run could not decide.
     pub(crate) held: Option<bool>,
 }
 
@@ -146,7 +146,7 @@ impl Outcome {
         });
     }
 
-    /// Whether there are no violations or failed verdicts.
+    /// Returns whether there are no violations and no failed verdicts.
     pub(crate) fn is_correct(&self) -> bool {
         self.violations.is_empty()
     }

@@ -1,4 +1,4 @@
-//! More calls than the workers can run: measures the goodput, and how soon other calls are refused.
+//! Sends more calls than the workers can run. Measures the goodput, and how soon other calls are refused.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ const GOODPUT: f64 = 0.9;
 
 const SHED_WITHIN: Duration = Duration::from_millis(50);
 
-/// Longer than any call may wait.
+/// The timeout of a call, longer than any call may wait.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to do.
@@ -83,7 +83,7 @@ struct Tally {
     done: Vec<Duration>,
     refused: Vec<Duration>,
     without_retry_after: u64,
-    /// Answers within the measured time, whenever their calls came.
+    /// Answers that came within the measured time, whenever their calls came.
     answered_in_time: u64,
 }
 
@@ -185,7 +185,7 @@ impl Crowd {
                     tally.refused.push(took);
                 }
             }
-            // Refused while queued, so the refusal comes in a stream.
+            // The refusal comes in a stream, because the call was already queued.
             Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
                 if counts {
                     tally.refused.push(took);

@@ -1,4 +1,4 @@
-//! Large bodies: the cost of a byte compared with the floor, and the memory of many at once.
+//! Large bodies: what a byte costs compared with the floor, and how much memory many bodies need at once.
 
 mod cost;
 mod crowd;
@@ -12,7 +12,7 @@ use clap::Args;
 use crate::cli::duration;
 use crate::outcome::{Better, Outcome, Verdict};
 
-/// Maximum ratio to the floor's cost of a byte.
+/// Maximum cost of a byte, as a ratio to the floor's.
 const BAR: f64 = 1.5;
 
 const LARGE: usize = 1 << 20;
@@ -91,7 +91,7 @@ pub(crate) async fn run(options: &Payload, progress: impl Fn(&str)) -> anyhow::R
     Ok(outcome)
 }
 
-/// Adds the ratio of `case`, with a verdict for large sizes.
+/// Adds the ratio of `case` to the outcome, with a verdict for large sizes.
 fn judge(outcome: &mut Outcome, case: &str, size: usize, ratio: f64) {
     outcome.figure(
         format!("{case}, {size} B: CPU a byte over the floor's"),

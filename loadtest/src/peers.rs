@@ -24,7 +24,7 @@ pub(crate) enum Registry {
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     registry: Registry,
-    /// Peers with the same files may share a directory.
+    /// The directory of the peer's files. Peers with the same files may share it.
     directory: &'static str,
     files: &'static [(&'static str, &'static str)],
     pub(crate) variants: &'static [Variant],
@@ -35,7 +35,7 @@ pub(crate) struct Variant {
     pub(crate) row: &'static str,
     pub(crate) mode: Mode,
     arguments: &'static [&'static str],
-    /// A gateway gets the URL of the server behind it as its last argument.
+    /// Whether the peer is a gateway, which gets the URL of the server behind it as its last argument.
     pub(crate) is_gateway: bool,
 }
 
@@ -54,7 +54,7 @@ impl Peer {
             Registry::Npm => {
                 let mut node = Command::new("node");
                 node.arg(home.join("server.js"));
-                // Usual in production, and some packages check it.
+                // Set as usual in production, and because some packages check it.
                 node.env("NODE_ENV", "production");
                 node
             }
@@ -70,7 +70,7 @@ impl Peer {
     }
 }
 
-/// The peers of these names, or `all`.
+/// Finds the peers of these names, or all peers for `all`.
 pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     for name in names {
         let is_known = name == "all" || PEERS.iter().any(|peer| peer.name == name);
@@ -88,7 +88,7 @@ pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     Ok(PEERS.iter().filter(is_named).collect())
 }
 
-/// Next to this program, outside of the sources.
+/// Returns the default directory: next to this program, outside of the sources.
 pub(crate) fn default_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.with_file_name("peers"))

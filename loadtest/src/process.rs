@@ -8,7 +8,7 @@ use anyhow::Context;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Includes reaped children, so that a child that ends between two readings counts.
+    /// CPU time, including that of reaped children, so that a child that ends between two readings counts.
     pub(crate) cpu: Duration,
     pub(crate) rss_kib: u64,
     pub(crate) processes: usize,
@@ -41,7 +41,7 @@ pub(crate) fn machine_cpu() -> anyhow::Result<Duration> {
     Ok(Duration::from_secs(ticks) / ticks_per_second())
 }
 
-/// The busy ticks of a `/proc/stat` text: user, nice, system, irq and softirq.
+/// Sums the busy ticks of a `/proc/stat` text: user, nice, system, irq and softirq.
 fn parse_machine(stat: &str) -> Option<u64> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?;
     let fields: Vec<u64> = fields

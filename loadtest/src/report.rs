@@ -22,17 +22,17 @@ pub(crate) struct RunReport {
     /// Calls answered in the measured time.
     pub(crate) calls: u64,
     pub(crate) calls_per_s: f64,
-    /// From sending a request to the end of its answer.
+    /// The time from sending a request to the end of its answer.
     pub(crate) latency: Latency,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) redis: Option<RedisUsage>,
     pub(crate) server: Option<ServerUsage>,
-    /// Cores used by others, if the server's processes are known. Well above 0, the figures are
-    /// unreliable.
+    /// Cores that other programs used, if the server's processes are known. If this is well above 0, the
+    /// figures are unreliable.
     pub(crate) other_cores: Option<f64>,
-    /// Includes the warm-up.
+    /// Wrong answers, including those of the warm-up.
     pub(crate) wrong: u64,
-    /// Includes the warm-up.
+    /// Failed calls, including those of the warm-up.
     pub(crate) failed: u64,
     pub(crate) examples: Vec<String>,
 }
@@ -143,7 +143,7 @@ impl fmt::Display for RunReport {
     }
 }
 
-/// Warns if other work on the machine distorts the measurement.
+/// Warns that other work on the machine distorts the measurement, if it does.
 pub(crate) fn write_disturbance(
     out: &mut fmt::Formatter<'_>,
     other_cores: impl Iterator<Item = f64>,
@@ -177,7 +177,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 impl RunReport {
-    /// A sample with `cpu_us` per call, and 1 elsewhere.
+    /// Creates a report with `cpu_us` per call, and 1 in every other field.
     pub(crate) fn made_up(cpu_us: f64) -> Self {
         Self {
             redis: None,

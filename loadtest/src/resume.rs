@@ -34,7 +34,7 @@ const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
 const SAMPLES_PER_LINE: usize = 5;
 
-/// The sum of the timeouts of the last call beyond its job.
+/// How long after its job the last call may take, the sum of its timeouts.
 const END_GRACE: Duration = Duration::from_secs(75);
 
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     pub(crate) urls: Vec<String>,
     pub(crate) clients: usize,
     pub(crate) duration: Duration,
-    /// Determines every random decision.
+    /// The seed of every random decision.
     pub(crate) seed: u64,
     pub(crate) max_steps: usize,
     pub(crate) max_interval: Duration,
@@ -114,7 +114,7 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
                 break;
             }
             _ = tick.tick() => {
-                // Load fades after `until`, so later samples would flatter the last third.
+                // Sampled only under load, because later samples would flatter the last third.
                 if !options.pids.is_empty() && Instant::now() < until {
                     let usage = process::measure(&options.pids)?;
                     samples.add(began.elapsed().as_secs_f64(), usage.rss_kib);
@@ -142,7 +142,7 @@ fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
     format!("{:>4} s: {snapshot}{memory}", elapsed.as_secs())
 }
 
-/// Requires the tool; returns whether the server has the counter.
+/// Checks that the server has the tool. Returns whether it has the counter too.
 async fn probe(target: &Target) -> anyhow::Result<bool> {
     let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish)
         .await

@@ -19,7 +19,7 @@ const PATH: &str = "/mcp";
 
 const LISTENING: &str = "listening on ";
 
-/// Serves `router` until the process ends; prints the address first.
+/// Serves `router` until the process ends. Prints the address first.
 #[allow(
     clippy::print_stdout,
     reason = "whoever started the server reads its address from here"
@@ -29,7 +29,7 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("could not listen on {listen}"))?;
     println!("{LISTENING}http://{}{PATH}", listener.local_addr()?);
-    // Otherwise an answer in several writes waits for the client's delayed acknowledgement.
+    // Without this option, an answer in several writes waits for the client's delayed acknowledgement.
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });
@@ -38,7 +38,8 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .context("could not serve")
 }
 
-/// With `input`, serves only until standard input ends, as the starter's death does.
+/// Serves `router` until the process ends. With `input`, also ends when standard input ends, which happens
+/// when the starter dies.
 pub(crate) async fn serve_while(
     input: bool,
     serving: impl Future<Output = anyhow::Result<()>>,
@@ -47,7 +48,7 @@ pub(crate) async fn serve_while(
         return serving.await;
     }
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    // A thread of its own, because a read cannot be cancelled.
+    // Runs on a thread of its own, because a read cannot be cancelled.
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         drop(ended);

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Simulate) -> String {
     }
 }
 
-/// Ratio of the maximum to the mean; 0 without counts.
+/// Returns the ratio of the largest count to the mean. 0 without counts.
 fn skew_of(counts: &[u64]) -> f64 {
     let sum: u64 = counts.iter().sum();
     let most = counts.iter().max().copied().unwrap_or_default();

@@ -23,7 +23,7 @@ use crate::target::Target;
 use churn::{Churn, Counts};
 use samples::{Held, Samples};
 
-/// Time for all state to go, beyond the configured times.
+/// How long state may take to go, beyond the configured times.
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What to do.
@@ -93,7 +93,7 @@ pub(crate) async fn run(options: &Soak, progress: impl Fn(&str)) -> anyhow::Resu
         tokio::select! {
             ended = &mut running => break ended?,
             _ = readings.tick() => {
-                // Blocks this thread's clients for some milliseconds.
+                // Reading blocks this thread's clients for some milliseconds.
                 let held = samples.take(&cluster, began.elapsed().as_secs_f64())?;
                 progress(&format!(
                     "{:.0} s: {} sessions opened, {} held, {} streams, {} keys, {:.1} MiB, {} findings",
@@ -136,7 +136,7 @@ fn begin(options: &Soak, seed: u64) -> Outcome {
     outcome
 }
 
-/// A cluster with short retention.
+/// Describes a cluster that keeps state only for a short time.
 fn shape(options: &Soak) -> Shape {
     let idle = format!("{}ms", options.idle.as_millis());
     Shape {
@@ -149,8 +149,8 @@ fn shape(options: &Soak) -> Shape {
             ("SHOAL_SESSION__PASSIVATE_AFTER", "5s".to_owned()),
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_STREAMS__RETENTION", "10s".to_owned()),
-            // The bounded memory against repeated executions must be full before the first third is
-            // over.
+            // Short times, because the memory against repeated executions must be full before the first third
+            // of the run is over.
             ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
             ("SHOAL_POOLS__DEMO__CALL_MEMORY", "30s".to_owned()),
             ("SHOAL_POOLS__DEMO__RESULT_RETENTION", "10s".to_owned()),

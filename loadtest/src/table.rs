@@ -25,7 +25,7 @@ use turn::Turn;
 
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// Without it, Shoal's rows are left out.
+    /// The Shoal binary. Without it, Shoal's rows are left out.
     pub(crate) shoal: Option<PathBuf>,
     pub(crate) sessions: usize,
     pub(crate) warmup: Duration,
@@ -52,7 +52,7 @@ impl Table {
     }
 }
 
-/// Only peers from registries may fail to start.
+/// Measures all cases. Only a peer from a registry may fail to start.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Table> {
     let outcome = Outcome::begin(
         "table",
@@ -114,7 +114,7 @@ impl fmt::Display for Table {
         redis::write(out, &self.rows)?;
         report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
         for row in &self.rows {
-            // The run waits for calls in flight, so measured times vary.
+            // Measured times vary, because the run waits for calls in flight.
             if row.seconds > self.outcome.seconds * 1.1 + 0.1 {
                 writeln!(
                     out,

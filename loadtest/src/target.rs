@@ -15,7 +15,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Resolves `url`. Refuses other machines, because a typing error would attack a foreign
+    /// Resolves `url` to an address. Refuses other machines, because a typing error could attack a foreign
     /// server.
     pub(crate) async fn resolve(url: &str) -> anyhow::Result<Self> {
         let uri = Uri::from_str(url).with_context(|| format!("not a URL: {url}"))?;
@@ -68,7 +68,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_on_this_machine_is_refused() {
-        // Addresses reserved for documentation.
+        // These addresses are reserved for documentation.
         for url in [
             "http://192.0.2.1/mcp",
             "http://[2001:db8::1]/mcp",

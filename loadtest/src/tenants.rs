@@ -260,7 +260,8 @@ impl Scene {
         })
     }
 
-    /// Runs the good tenant beside the hostile one; also returns the servers' CPU time per second.
+    /// Runs the good tenant beside the hostile one for a while. Also returns the servers' CPU time per
+    /// second.
     async fn phase(
         &self,
         options: &Tenants,
@@ -269,7 +270,7 @@ impl Scene {
         time: Duration,
     ) -> anyhow::Result<(Worked, Hostile, f64)> {
         let hostile = Hostile::begin(&self.hostile, options.connections, options.pace, deed)?;
-        // All hostile connections have started.
+        // After this pause, all hostile connections have started.
         sleep(options.pace).await;
         let pids = self.cluster.pids();
         let before = process::measure(&pids)?;

@@ -14,8 +14,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Makes the call and verifies each step, once and in order. `token` must be unique for the
-    /// client.
+    /// Makes a call and verifies that each progress report comes once and in order. `token` must be unique
+    /// for the client.
     pub(super) async fn call(
         &self,
         client: &mut Client,

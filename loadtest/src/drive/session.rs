@@ -31,8 +31,7 @@ pub(super) struct Session {
     calls: u64,
 }
 
-/// Opens all sessions of `plan`, or fails: with fewer sessions the numbers would not match the
-/// plan.
+/// Opens all sessions of `plan`. Fails if one cannot be opened, because the numbers would not match the plan.
 pub(super) async fn open_all(
     plan: &Plan,
     target: &Target,
@@ -134,7 +133,7 @@ impl Session {
 
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// A text that is unique in this run, as far as `bytes` permits.
+/// Writes a text that is unique in this run, as far as `bytes` permits.
 pub(crate) fn text(session: usize, call: u64, bytes: usize) -> String {
     let mut text = format!("{call:x}.{session:x}.");
     text.truncate(bytes);

@@ -54,7 +54,7 @@ impl Tally {
         self.phase.load(Ordering::Relaxed) == phase as u8
     }
 
-    /// Counts a verified answer; without `latency`, the call began before measuring.
+    /// Counts a verified answer. Without `latency`, the call began before measuring.
     pub(super) fn answered(&self, latency: Option<Duration>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(latency) = latency {

@@ -12,7 +12,8 @@ use crate::failure::Failure;
 use crate::mcp::answer::{check_text, quote};
 use crate::mcp::client::Client;
 
-/// Poll interval that servers ask for: several times the tool's 20 ms, so that one poll suffices.
+/// The poll interval in milliseconds that servers ask for: several times the tool's 20 ms, so that one poll
+/// suffices.
 pub(crate) const POLL_INTERVAL_MS: u64 = 100;
 
 const ATTEMPTS: usize = 20;
@@ -92,7 +93,7 @@ async fn begin(
     )))
 }
 
-/// The task of a call, or `None` if the call was answered with the expected text.
+/// Reads which task a call became. `None` if the call was answered with the expected text instead.
 fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let kind: Kind<'_> = parse(result)?;
     match kind.result_type.as_ref() {
@@ -101,7 +102,7 @@ fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     }
 }
 
-/// The next poll, or `None` if the task has ended with the expected text.
+/// Reads a task's status. Returns when to poll next, or `None` if the task has ended with the expected text.
 fn ended(result: &str, id: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let task: Task<'_> = parse(result)?;
     match (task.status.as_str(), task.result) {

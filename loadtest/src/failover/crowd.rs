@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 struct Shared {
     back: Mutex<Vec<Instant>>,
-    /// Streams notified of a change after their return.
+    /// Streams that have reported a change after their return.
     told: AtomicUsize,
     broken: AtomicU64,
     refused: AtomicU64,
@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Returns {
     pub(super) moments: Vec<Instant>,
-    /// Attempts that failed to connect, or lost the connection.
+    /// Attempts to reconnect that failed, or that lost the connection.
     pub(super) broken: u64,
     pub(super) refused: u64,
 }
@@ -53,8 +53,8 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Opens `size` subscribed sessions with streams at `first`, and waits for their event IDs.
-    /// They reconnect to `others`.
+    /// Opens `size` subscribed sessions with streams at `first`, and waits until each stream has an event ID.
+    /// When the streams break, they reconnect to `others`.
     pub(super) async fn open(
         size: usize,
         first: &Target,
@@ -108,7 +108,7 @@ impl Crowd {
         }
     }
 
-    /// Waits until the returned streams were notified of a change; returns their number.
+    /// Waits until the returned streams have reported a change. Returns how many have.
     pub(super) async fn until_told(&self, deadline: Instant) -> usize {
         loop {
             let told = self.shared.told.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Kills an edge with open streams: all must return without loss, and others must not suffer.
+//! Kills an edge with open streams. All streams must return without loss, and other clients must not suffer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,7 +48,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let victim = cluster.first_mut(Role::Edge).context("no edge")?;
     let name = victim.name.clone();
     let mut changer = Client::open(&others[0], Mode::Legacy, Goodbye::Finish).await?;
-    // Taken before the kill, because the first clients notice before `kill` returns.
+    // Taken before the kill, because the first clients notice the kill before `kill` returns.
     let killed = Instant::now();
     victim.kill()?;
     progress(&format!("{name} is killed"));
@@ -131,8 +131,8 @@ async fn change(client: &mut Client) -> Result<(), Failure> {
         .await
 }
 
-/// Compares the others' calls before the kill with those during the return of the streams. The
-/// phase in between counts separately: broken connections then keep this machine busy.
+/// Compares other clients' calls before the kill with those during the return of the streams. Counts the
+/// phase in between separately, because broken connections then keep this machine busy.
 fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]: [Instant; 3]) {
     let due = |from: Instant, until: Instant| {
         let within = steady

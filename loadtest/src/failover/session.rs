@@ -21,7 +21,7 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// Maximum pause: clients need not wait for the lease of a dead process.
+/// Maximum pause of a call. Clients need not wait until the lease of a dead process ends.
 const PAUSE: Duration = Duration::from_millis(300);
 
 const OPENING: usize = 50;
@@ -78,7 +78,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let steady = steady.stop().await;
     outcome.seconds = began.elapsed().as_secs_f64();
 
-    // All calls have ended, so the worker's count is final.
+    // Read after all calls have ended, so that the worker's count is final.
     let worker = cluster.of(Role::Worker).next().context("no worker")?;
     let executed = worker.metric(EXECUTIONS, &["\"long_job\""])? as u64;
     if executed > options.calls as u64 {
@@ -143,7 +143,7 @@ async fn open(count: usize, targets: &Arc<[Target]>) -> anyhow::Result<Vec<Clien
     opened.context("could not open a session")
 }
 
-/// Starts each client's call, spread over one interval.
+/// Starts one call for each client, spread over one interval.
 fn start(
     clients: Vec<Client>,
     job: Job,
@@ -195,7 +195,7 @@ impl Seen<'_> {
             .filter_map(|one| self.wait(one))
             .collect();
         waits.sort();
-        // The killed node's calls waited longest; its share of the sessions tells how many these
+        // The calls of the killed node waited longest. Its share of the sessions tells how many calls these
         // are.
         let share = self.held as f64 / (options.calls + options.steady).max(1) as f64;
         let hit = ((waits.len() as f64 * share).round() as usize).min(waits.len());
@@ -242,8 +242,8 @@ impl Seen<'_> {
         });
     }
 
-    /// Time from the kill, or from the due time if later, to a call's next message. `None` if the
-    /// call was not in flight.
+    /// Measures the time from the kill, or from the message's due time if later, to a call's next message.
+    /// `None` if the call was not in flight.
     fn wait(&self, journey: &Journey) -> Option<Duration> {
         let (before, after) = journey
             .messages

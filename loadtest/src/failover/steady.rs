@@ -1,4 +1,4 @@
-//! Clients that call at a fixed rate. Some count up, which reveals lost and repeated executions.
+//! Clients that call at a fixed rate. Some call a counter, which reveals lost and repeated executions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,8 +23,8 @@ const COUNTS: u64 = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
-    /// Latency counts from the due time, because a stalled server would otherwise get fewer calls
-    /// and look better.
+    /// When the call was due. Latency counts from here, because a stalled server would otherwise get fewer
+    /// calls and look better.
     pub(super) due: Instant,
     pub(super) answered: Instant,
 }
@@ -121,11 +121,12 @@ impl Caller {
         all
     }
 
-    /// Makes one call, and repeats it if it is refused, because it was then not executed.
+    /// Makes one call. Repeats the call if the server refuses it, because the server has then not executed
+    /// it.
     async fn call(&mut self, made: u64) -> Result<(), Failure> {
         loop {
             let answered = if made.is_multiple_of(COUNTS) {
-                // Right only if each earlier call was executed exactly once.
+                // The counter's answer is right only if each earlier call was executed exactly once.
                 let text = (self.counted + 1).to_string();
                 call(&mut self.client, "count_up", "{}", &text).await
             } else {

@@ -18,13 +18,14 @@ pub(super) enum Deployment {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The reference of all ratios.
+    /// No features. All ratios refer to this case.
     Off,
-    /// Normal telemetry, judged by CPU time against [`Part::Off`].
+    /// Usual telemetry. Its CPU time is compared with [`Part::Off`].
     Sampled,
-    /// All security features, judged by CPU time against [`Part::Off`].
+    /// All security features. Their CPU time is compared with [`Part::Off`].
     Secured,
-    /// A collector that is down, judged by latency and throughput against [`Part::Sampled`].
+    /// Telemetry with a collector that is down. Its latency and throughput are compared with
+    /// [`Part::Sampled`].
     Outage,
     Shown,
 }
@@ -32,14 +33,14 @@ pub(super) enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Authentication {
     Off,
-    /// This many tokens, of which one is used.
+    /// Authentication with this many tokens, of which clients use one.
     Tokens(usize),
     Jwt,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Traces {
-    /// Fraction of traces that is kept.
+    /// The fraction of traces that the server records.
     pub(super) ratio: f64,
     pub(super) collector: Conduct,
 }
@@ -65,7 +66,8 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// All settings of the server, so that the caller's OpenTelemetry variables have no effect.
+    /// Returns all settings of the server, including those that stop the caller's OpenTelemetry variables
+    /// from having an effect.
     pub(super) fn environment(
         &self,
         endpoint: Option<&str>,

@@ -15,7 +15,7 @@ pub(super) const TENANT: &str = "loadtest";
 
 const LIFETIME: u64 = 86_400;
 
-/// The token of every request. A drop stops its authorization server.
+/// The token of every request. Dropping it stops the token's authorization server.
 pub(super) struct Credentials {
     token: String,
     settings: Environment,

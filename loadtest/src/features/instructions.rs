@@ -1,6 +1,5 @@
-//! Counts the instructions of a call with callgrind, which repeat to within about 1% on a busy
-//! machine. The kernel's are not included. One client calls at a time, so each call wakes the
-//! server.
+//! Counts the instructions of a call with callgrind, without those of the kernel. The counts repeat to within
+//! about 1% on a busy machine. One client calls at a time, so each call wakes the server.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -23,12 +22,12 @@ use crate::servers::collector::Collector;
 use crate::servers::spawned::Spawned;
 use crate::target::Target;
 
-/// Calls before counting, so that one-time work is excluded.
+/// Calls before the count begins, so that it excludes one-time work.
 const WARM_UP: u64 = 300;
 
 const CALLS: u64 = 1000;
 
-/// Time in which the last spans are sent.
+/// How long to wait until the server has sent its last spans.
 const EXPORT: Duration = Duration::from_secs(5);
 
 const TEXT_BYTES: usize = 32;
@@ -46,7 +45,7 @@ struct Counted {
     #[serde(skip)]
     part: Part,
     instructions_per_call: u64,
-    /// Difference to the case without features.
+    /// Instructions in addition to those of the case without features.
     more: Option<i64>,
     times_off: Option<f64>,
 }
@@ -128,13 +127,13 @@ fn counted(profile: &str) -> Option<u64> {
     total?.trim().parse().ok().filter(|total| *total > 0)
 }
 
-/// Resets the callgrind counters of process `pid`, or dumps them.
+/// Makes callgrind reset or dump its counters of process `pid`.
 async fn control(command: &str, pid: u32) -> anyhow::Result<()> {
     let mut control = Command::new("callgrind_control");
     control
         .args([command, &pid.to_string()])
         .stdout(Stdio::null());
-    // Blocks until the server has done so.
+    // Blocks until the server has carried out the command.
     let ran = tokio::task::spawn_blocking(move || control.output()).await?;
     let ran = ran.context("could not start callgrind_control, which comes with valgrind")?;
     ensure!(
@@ -158,7 +157,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // A failure leaves files in the system's temporary directory.
+        // Ignores an error, which leaves files in the system's temporary directory.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

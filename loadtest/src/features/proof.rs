@@ -1,4 +1,4 @@
-//! Proves that a case's features are on, and the others off.
+//! Proves that a case's features work, and that the others are off.
 
 use anyhow::{Context, bail, ensure};
 use http::HeaderValue;
@@ -16,7 +16,8 @@ use crate::target::Target;
 
 const WRONG_ARGUMENTS: &str = r#""name":"echo","arguments":{"text":7}"#;
 
-/// Shoal's error; without validation the tool refuses in other words.
+/// The text with which Shoal refuses wrong arguments. Without validation, the tool refuses them in other
+/// words.
 const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
 
 /// Checks the server at `url`; `admin` is the admin port of a single process.

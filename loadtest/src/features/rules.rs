@@ -15,8 +15,8 @@ const OTHERS: [&str; 7] = [
     "write_log",
 ];
 
-/// Ten rules, a realistic number. A condition on the claims, or without `claims` on the tool,
-/// allows the call.
+/// Writes ten rules, a realistic number. The call is allowed by a condition on the claims or, without
+/// `claims`, on the tool.
 pub(super) fn rules(claims: bool) -> String {
     let condition = if claims {
         format!("has(claims.tenant) && claims.tenant == '{TENANT}'")

@@ -18,7 +18,7 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// Shorter than usual for Prometheus, so that short rounds include a reading.
+/// How often Prometheus' page is read: more often than usual, so that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub(super) struct Turn {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spans {
     pub(super) received: u64,
-    /// Known only for one process with metrics.
+    /// Spans that the server lost. Known only for one process with metrics.
     pub(super) lost: Option<u64>,
 }
 

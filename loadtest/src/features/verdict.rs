@@ -1,4 +1,4 @@
-//! Judges the rows by the promised limits.
+//! Compares the rows with the promised limits.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::case::Part;
 use super::row::{Measured, Row, percent};
 
-/// Maximum ratio of CPU time with telemetry or security to that without.
+/// Maximum CPU time with telemetry or security, as a ratio to the CPU time without.
 const MOST_TIMES_OFF: f64 = 1.15;
 
 /// Significance level of the sign test.
 const MOST_CHANCE: f64 = 0.05;
 
-/// With a greater spread, rounds cannot show an absence of change.
+/// Maximum spread. With a greater spread, rounds cannot show that nothing changed.
 const MOST_NOISE: f64 = 0.25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -73,7 +73,8 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-/// Undecided if rounds lie on both sides of the limit, unless a sign test is significant.
+/// Judges a ratio of CPU time. Undecided if rounds lie on both sides of the limit, unless a sign test is
+/// significant.
 fn cost(times_off: &Measured) -> (Finding, Verdict) {
     let rounds = || times_off.rounds.iter().copied();
     let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();
@@ -93,10 +94,10 @@ fn cost(times_off: &Measured) -> (Finding, Verdict) {
     (finding, verdict)
 }
 
-/// The probability of a split this uneven or more.
+/// Computes the probability of a split of rounds that is this uneven or more.
 fn by_chance(many: usize, few: usize) -> f64 {
     let rounds = many + few;
-    // Binomial coefficients, starting with zero rounds.
+    // Counts ways to choose `chosen` of all rounds (binomial coefficients), starting with none.
     let mut ways = 1.0;
     let mut all = 0.0;
     for chosen in 0..=few {
@@ -112,7 +113,7 @@ fn outage(row: &Row, healthy: &Row) -> (Finding, Verdict) {
     let is_worse =
         calls_per_s.times_healthy < 1.0 - calls_per_s.noise || p99.times_healthy > 1.0 + p99.noise;
     let verdict = match calls_per_s.noise.max(p99.noise) {
-        // The change is worse than any noise explains.
+        // A change beyond any noise needs no test.
         _ if is_worse => Verdict::NotHeld,
         noise if noise > MOST_NOISE => Verdict::TooNoisy,
         _ => Verdict::Held,

@@ -36,7 +36,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Opens `callers` sessions over `urls` with `rate` calls per second in total.
+    /// Opens `callers` sessions over `urls`. Together they make `rate` calls per second.
     pub(super) async fn start(
         urls: &[String],
         mode: Mode,
@@ -98,7 +98,7 @@ struct Caller {
 }
 
 impl Caller {
-    /// Calls every `every` from `first` on. Latency counts from the due time, because a slow answer
+    /// Makes a call every `every`, from `first` on. Latency counts from the due time, because a slow answer
     /// delays later calls.
     async fn run(mut self, first: Instant, every: Duration, mut stopped: watch::Receiver<bool>) {
         let mut due = first;
@@ -109,7 +109,8 @@ impl Caller {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = sleep_until(due) => {}
             }
-            // Timers are up to a millisecond late, which is not the server's fault.
+            // A call that waited for its timer begins now, because timers are up to a millisecond late, which
+            // is not the server's fault.
             let began = if waited { Instant::now() } else { due };
             let outcome = timeout(CALL_TIMEOUT, self.call(call)).await;
             let outcome = outcome

@@ -14,7 +14,7 @@ const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedProcess {
-    /// Processes that share streams differ only in a trailing number.
+    /// The process's name. Names of processes that share streams differ only in a trailing number.
     pub(crate) name: String,
     pub(crate) pid: u32,
 }

@@ -38,7 +38,7 @@ impl Server {
         }
     }
 
-    /// Bare axum, in as many processes as `streams` need.
+    /// Starts bare axum, in as many processes as `streams` need.
     pub(super) fn floor(streams: usize) -> anyhow::Result<Self> {
         let started = (0..streams.div_ceil(SHARE).max(1))
             .map(|_| Spawned::own(&["serve-floor"], None))

@@ -34,9 +34,9 @@ pub(super) struct Summary {
     pub(super) refused: u64,
     /// Streams that ended before they were released.
     pub(super) dropped: u64,
-    /// Keep-alives and other data.
+    /// Signs of life: keep-alives and other data.
     pub(super) signs: u64,
-    /// Signs of life that came later than due, plus a tolerance.
+    /// Signs of life that came after they were due and the tolerance was over.
     pub(super) late: u64,
     /// Keep-alives missing when the next one was due.
     pub(super) missed: u64,
@@ -96,7 +96,8 @@ impl Summary {
     }
 }
 
-/// A histogram of nanoseconds with fixed bounds: a growing one cannot saturate.
+/// Creates a histogram of nanoseconds with fixed bounds. It records too large values as the maximum, which a
+/// growing histogram cannot do.
 pub(super) fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid")
 }

@@ -12,9 +12,9 @@ const EDGE_KIB: f64 = 18.6;
 const EDGE_AIM_KIB: f64 = 12.0;
 const SESSION_KIB: f64 = 1.5;
 const REDIS_KIB: f64 = 1.0;
-/// Resident memory that counts as zero.
+/// Resident memory up to which a stream counts as costing nothing.
 const NOTHING_KIB: f64 = 0.1;
-/// With fewer streams, the allocator's pages dominate.
+/// Minimum streams for a verdict. With fewer, the allocator's pages dominate.
 const ENOUGH: usize = 2_000;
 const CROWD: usize = 20_000;
 const CROWD_HOLD: Duration = Duration::from_secs(300);

@@ -25,7 +25,7 @@ pub(crate) struct Echo {
 
 pub(super) struct Caller {
     pub(super) client: Client,
-    /// Unique among the sessions of the run.
+    /// The session's number, unique in the run.
     number: usize,
     calls: u64,
     counted: u64,

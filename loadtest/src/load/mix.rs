@@ -14,17 +14,17 @@ pub(crate) enum Kind {
     Echo,
     /// Echoes a text of this many bytes.
     Payload(usize),
-    /// `long_job`: this many progress notifications, once and in order, then the result.
+    /// Calls `long_job`: this many progress notifications, once and in order, then the result.
     Progress(usize),
-    /// `book_table`: the server asks, and the result must contain the answer.
+    /// Calls `book_table`: the server asks, and the result must contain the answer.
     Elicitation,
-    /// The echo as a task of 2025-11-25: created, polled until it is done, its result fetched.
+    /// Calls the echo as a task of 2025-11-25: created, polled until it is done, its result fetched.
     Task,
-    /// `echo_once`: must not repeat, so the server journals it.
+    /// Calls `echo_once`, which must not be repeated, so the server journals it.
     Journaled,
-    /// `count_up`: reveals lost and repeated calls.
+    /// Calls `count_up`, which reveals lost and repeated calls.
     Count,
-    /// `increment_counter`: changes the resource that listeners watch.
+    /// Calls `increment_counter`, which changes the resource that listeners watch.
     Update,
 }
 

@@ -1,4 +1,4 @@
-//! The schedule of the open loop. The next free session takes the oldest due call; while all are
+//! The schedule of the open loop. The next free session takes the oldest due call. While all sessions are
 //! busy, calls wait, and their latency counts from the due time.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::stage::Stages;
 
-/// Finer than the runtime's timers.
+/// The pacer's interval, finer than the runtime's timers.
 const TICK: Duration = Duration::from_micros(100);
 
 #[derive(Debug)]
@@ -68,8 +68,8 @@ impl Pacer {
         pacer
     }
 
-    /// Waits for a due call and returns its due time; `None` at the end, when waiting calls stay
-    /// unsent. Cancellation safe.
+    /// Waits for a due call and returns its due time. Returns `None` at the end, when calls that still wait
+    /// stay unsent. Cancellation safe.
     pub(super) async fn next(&self) -> Option<Instant> {
         self.permits.acquire().await.ok()?.forget();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);

@@ -22,7 +22,7 @@ struct Capabilities {
     tasks: Option<serde_json::Value>,
 }
 
-/// Requires the tools of the mix and of `more`.
+/// Checks that the server has the tools of the mix and of `more`.
 pub(super) async fn check(common: &Common, more: &[Kind]) -> anyhow::Result<()> {
     for kind in common.mix.kinds() {
         if let Some(why) = kind.impossible_in(common.mode) {

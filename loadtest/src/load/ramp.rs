@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// `64`, or `10..100`.
+/// A number (`64`), or a range of numbers (`10..100`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ramp {
     from: f64,
@@ -19,7 +19,7 @@ impl Ramp {
         self.from.max(self.to)
     }
 
-    /// The number in step `step`: from the start value in the first to the end value in the last.
+    /// Returns the number in step `step`: the start value in the first step, the end value in the last.
     pub(crate) fn at(self, step: usize, steps: usize) -> f64 {
         if steps < 2 {
             return self.from;

@@ -56,10 +56,10 @@ impl Common {
 pub(super) struct Session {
     pub(super) number: usize,
     pub(super) common: Arc<Common>,
-    /// `None` before joining, and after a failure until the next call.
+    /// The session's client. `None` before the session joins, and after a failure until the next call.
     pub(super) caller: Option<Caller>,
     pub(super) stages: Arc<Stages>,
-    /// `None` in a closed loop.
+    /// The schedule of calls. `None` in a closed loop.
     pub(super) pacer: Option<Arc<Pacer>>,
 }
 
@@ -94,7 +94,7 @@ impl Session {
         }
     }
 
-    /// Waits until the session may call; returns the due time, or `None` at the end.
+    /// Waits until the session may call. Returns the call's due time, or `None` at the end of the run.
     async fn turn(&self) -> Option<Instant> {
         let now = Instant::now();
         let joins = self.stages.joins(self.number, now)?;

@@ -45,7 +45,7 @@ impl SlowReader {
             mut watch,
         } = started
             .unwrap_or_else(|_| Err(Failure::Transport(format!("no answer ({})", mode.name()))))?;
-        // Every other client does not read before the end.
+        // Every second client reads nothing before the end.
         let mut whole = Ok(());
         if self.number.is_multiple_of(2) {
             sleep_until(self.until.into()).await;

@@ -18,7 +18,7 @@ pub(super) struct Run<'a> {
     pub(super) unsent: u64,
     pub(super) churn_unsent: u64,
     pub(super) updates: u64,
-    /// Before and after the first sessions were opened.
+    /// Memory before and after the first sessions were opened.
     pub(super) memory: Option<(Usage, Usage)>,
     pub(super) opened: usize,
 }

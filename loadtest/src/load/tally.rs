@@ -11,7 +11,7 @@ use crate::outcome::Violation;
 
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// Shorter delays come from the system's timers.
+/// The delay from which a call counts as sent late. Shorter delays come from the system's timers.
 pub(super) const LATE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -50,13 +50,13 @@ impl Timing {
 #[derive(Debug)]
 pub(super) struct Counts {
     pub(super) kinds: Vec<Timing>,
-    /// By stage; the first is the warm-up.
+    /// Times by stage, of which the first is the warm-up.
     pub(super) stages: Vec<Timing>,
-    /// From due to sent, after the warm-up.
+    /// Times from when calls were due until they were sent, after the warm-up.
     pub(super) lag: Histogram<u64>,
-    /// From due to answered, in the current window.
+    /// Times from when calls were due until they were answered, in the current window.
     window: Histogram<u64>,
-    /// Opening sessions during the run, including `initialize`.
+    /// Times to open a session during the run, including `initialize`.
     pub(super) opened: Histogram<u64>,
     pub(super) calls: u64,
     pub(super) in_flight: u64,
@@ -96,7 +96,7 @@ impl Tally {
     /// Records a call that was sent this long after it was due.
     pub(super) fn sent(&self, waited: Duration, sessions: usize) {
         let mut counts = self.counts();
-        // A free session would have sent the call in time if the generator had enough CPU.
+        // With so many free sessions, the call is late only because the generator lacks CPU time.
         let others = sessions.saturating_sub(1) as u64;
         if waited > LATE && counts.in_flight * 2 < others {
             counts.late += 1;
@@ -104,7 +104,7 @@ impl Tally {
         counts.in_flight += 1;
     }
 
-    /// Records the end of a call; latency counts unless it `failed`.
+    /// Records the end of a call. Its latency counts unless the call `failed`.
     pub(super) fn ended(&self, kind: usize, stage: usize, times: Times, failed: bool) {
         let mut counts = self.counts();
         counts.in_flight = counts.in_flight.saturating_sub(1);
@@ -135,7 +135,7 @@ impl Tally {
         }
     }
 
-    /// Records a failure; returns whether it was a temporary refusal.
+    /// Records a failure. Returns whether it was only a temporary refusal.
     pub(super) fn failed(&self, what: &str, failure: &Failure) -> bool {
         let kind = match failure {
             Failure::Status {

@@ -13,7 +13,7 @@ pub(super) struct Servers(Vec<u32>);
 pub(super) struct Usage {
     pub(super) cpu: Duration,
     pub(super) others: Duration,
-    /// One entry for each process with its descendants.
+    /// Resident memory, one entry for each process with its descendants.
     pub(super) rss_kib: Vec<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Servers {
         &self.0
     }
 
-    /// Reads now; `None` if a process is unknown or has ended.
+    /// Reads the current usage. `None` if a process is unknown or has ended.
     pub(super) fn read(&self) -> Option<Usage> {
         if self.0.is_empty() {
             return None;

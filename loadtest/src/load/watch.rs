@@ -12,7 +12,7 @@ use crate::outcome::Series;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Minimum seconds of a meaningful sample.
+/// Minimum length of a sample that is kept, in seconds.
 const LEAST_S: f64 = 0.05;
 
 const SERIES: [(&str, &str); 6] = [
@@ -34,7 +34,7 @@ pub(super) struct Watch<'a, P> {
 
 pub(super) struct Seen {
     pub(super) series: Vec<Series>,
-    /// Readings at the end of the warm-up and of the run.
+    /// Readings of the usage at the end of the warm-up and at the end of the run.
     pub(super) measured: (Reading, Reading),
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Seen {
 pub(super) struct Reading {
     pub(super) at: Instant,
     pub(super) calls: u64,
-    /// `None` if a process is unknown or has ended.
+    /// The usage of the processes. `None` if a process is unknown or has ended.
     pub(super) usage: Option<Usage>,
 }
 

@@ -11,10 +11,10 @@ const QUOTE_CHARS: usize = 240;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message<'a> {
-    /// In responses and in requests of the server.
+    /// The id, in responses and in requests of the server.
     #[serde(borrow, default)]
     pub(crate) id: Option<&'a RawValue>,
-    /// In requests and notifications.
+    /// The method, in requests and notifications.
     #[serde(borrow, default)]
     pub(crate) method: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -35,7 +35,7 @@ impl<'a> Message<'a> {
         self.method.is_none()
     }
 
-    /// The result of the response to `id`. Errors and other responses fail.
+    /// Returns the result of the response to `id`. Fails on an error or another response.
     pub(crate) fn result_of(&self, id: u64) -> Result<&'a str, Failure> {
         let answered = self.id.map_or("no id", RawValue::get);
         if answered.parse() != Ok(id) {
@@ -68,7 +68,7 @@ struct Content<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// Requires a complete, successful tool result of exactly one text block.
+/// Requires that a tool result is complete and successful, and has `expected` as its only text block.
 pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     if text_of(result)? == expected {
         return Ok(());
@@ -80,7 +80,8 @@ pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     )))
 }
 
-/// The text of a complete, successful tool result of exactly one text block.
+/// Returns the text of a tool result. Requires that the result is complete and successful, and has exactly
+/// one text block.
 pub(crate) fn text_of(result: &str) -> Result<Cow<'_, str>, Failure> {
     let wrong = |what: &str| Failure::Wrong(format!("{what}: {}", quote(result)));
     let parsed: ToolResult<'_> =

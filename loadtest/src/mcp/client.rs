@@ -15,11 +15,11 @@ const LISTEN_TO: &str = r#""notifications":{"toolsListChanged":true}"#;
 
 pub(crate) struct Client {
     target: Target,
-    /// `None` for a modern client.
+    /// The legacy session. `None` for a modern client.
     session: Option<legacy::Session>,
-    /// `None` after an exchange failed or was abandoned.
+    /// The connection for exchanges. `None` after an exchange failed or was abandoned.
     connection: Option<Connection>,
-    /// Sends answers while an exchange is open; opened on demand.
+    /// A second connection, which sends answers while an exchange is open. Opened on demand.
     side: Option<Connection>,
     goodbye: Goodbye,
     capabilities: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects, without capabilities; initialises in the legacy era.
+    /// Connects a client without capabilities. In the legacy era, initialises the session.
     pub(crate) async fn open(
         target: &Target,
         mode: Mode,
@@ -37,7 +37,7 @@ impl Client {
         Self::open_with(None, target, mode, goodbye, "{}").await
     }
 
-    /// Like [`Client::open`], with `capabilities`, a JSON object.
+    /// Connects like [`Client::open`], with `capabilities`, a JSON object.
     pub(crate) async fn open_able(
         target: &Target,
         mode: Mode,
@@ -47,7 +47,7 @@ impl Client {
         Self::open_with(None, target, mode, goodbye, capabilities).await
     }
 
-    /// Like [`Client::open`], from the client address `source`.
+    /// Connects like [`Client::open`], from the client address `source`.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
         target: &Target,
@@ -96,7 +96,8 @@ impl Client {
         self.next_id
     }
 
-    /// Sends a request; the caller reads the answer. `params` is the inside of a JSON object.
+    /// Sends a request. The caller of this function reads the answer. `params` is the inside of a JSON
+    /// object.
     pub(crate) async fn start(
         &mut self,
         id: u64,
@@ -107,7 +108,7 @@ impl Client {
         self.start_with(id, method, name, params, "").await
     }
 
-    /// Like [`Client::start`], with `meta`, the inside of a JSON object, in `_meta`.
+    /// Sends a request like [`Client::start`], with `meta`, the inside of a JSON object, in `_meta`.
     pub(crate) async fn start_with(
         &mut self,
         id: u64,
@@ -142,7 +143,7 @@ impl Client {
             .await
     }
 
-    /// Like [`request`](Self::request), but passes other messages to `watch`.
+    /// Makes a request like [`request`](Self::request), but passes messages before the response to `watch`.
     pub(crate) async fn request_watched<T>(
         &mut self,
         method: &'static str,

@@ -15,14 +15,14 @@ pub(crate) struct Event {
     pub(crate) retry_ms: Option<u64>,
 }
 
-/// Turns chunks, cut anywhere, into [`Event`]s.
+/// Turns chunks of a body, cut anywhere, into [`Event`]s.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     /// A line whose end has not arrived yet.
     partial: Vec<u8>,
     block: Block,
     ready: VecDeque<Event>,
-    /// The last chunk ended in CR, so an LF at the start of the next one belongs to it.
+    /// Whether the last chunk ended in CR, so that an LF at the start of the next chunk belongs to that CR.
     swallow_line_feed: bool,
     past_first_line: bool,
 }

@@ -12,18 +12,18 @@ pub(crate) const ROLES: [&str; 4] = ["redis", "session", "edge", "worker"];
 pub(crate) enum Counted {
     Legacy,
     Modern,
-    /// A journaled call of a legacy session, without its events.
+    /// A call of a legacy session that is journaled, without its events.
     Journaled,
     /// An event of a journaled call before its answer.
     Event,
-    /// Includes the connection.
+    /// The opening of a session, including its connection.
     Open,
-    /// Includes the connection.
+    /// The opening of a stream, including its connection.
     Stream,
     KeepAlive,
 }
 
-/// In the order of the fitted coefficients.
+/// All counted items, in the order of the fitted coefficients.
 pub(crate) const COUNTED: [Counted; 7] = [
     Counted::Legacy,
     Counted::Modern,
@@ -34,7 +34,7 @@ pub(crate) const COUNTED: [Counted; 7] = [
     Counted::KeepAlive,
 ];
 
-/// In µs of CPU time, or in commands of Redis.
+/// Costs of each item, in µs of CPU time or in commands of Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Each {
@@ -66,13 +66,13 @@ pub(crate) struct Costs {
     #[serde(default)]
     pub(crate) provenance: String,
     pub(crate) cpu_us: BTreeMap<String, Each>,
-    /// Includes commands in scripts.
+    /// Commands of Redis, including those in scripts.
     pub(crate) redis_commands: Each,
     pub(crate) memory_kib: Memory,
 }
 
 impl Each {
-    /// Takes coefficients of the second, then of [`COUNTED`].
+    /// Builds costs from fitted coefficients: that of a second, then those of [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
         let of = |what| {
             let at = COUNTED.iter().position(|counted| *counted == what);
@@ -95,7 +95,7 @@ impl Each {
 }
 
 impl Costs {
-    /// Takes the coefficients of [`ROLES`] in order, and of Redis' commands.
+    /// Builds costs from fitted coefficients: those of [`ROLES`] in order, then those of Redis' commands.
     pub(crate) fn of_fit(roles: &[Vec<f64>], commands: &[f64], memory_kib: Memory) -> Self {
         let each = ROLES.iter().zip(roles);
         Self {

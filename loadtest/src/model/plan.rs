@@ -71,7 +71,7 @@ pub(crate) struct Plan {
     pub(crate) edges: Nodes,
     pub(crate) session_nodes: Nodes,
     pub(crate) workers: Nodes,
-    /// Shards of one thread each.
+    /// Shards of Redis, each with one thread.
     pub(crate) shards: Nodes,
     pub(crate) redis_commands: f64,
     pub(crate) mesh: Mesh,
@@ -82,7 +82,7 @@ pub(crate) struct Mesh {
     /// gRPC links between edges, session nodes and workers.
     pub(crate) links: f64,
     pub(crate) links_of_one: f64,
-    /// Renewals of leases and announcements per second.
+    /// Renewals of leases and announcements of nodes, per second.
     pub(crate) beats: f64,
     /// Entries of the list of nodes that Redis sends per second.
     pub(crate) listed: f64,
@@ -118,7 +118,7 @@ impl Load {
 }
 
 impl Each {
-    /// Without the cost of the second itself.
+    /// Multiplies counts by costs and sums them, without the cost of the second itself.
     fn times(&self, cost: &Self) -> f64 {
         self.legacy * cost.legacy
             + self.modern * cost.modern
@@ -150,7 +150,7 @@ pub(crate) fn plan(load: &Load, costs: &Costs) -> Plan {
             .into_iter()
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .expect("there are three");
-        // At least two, so that one can fail.
+        // Needs at least two nodes, so that one can fail.
         let count = most.ceil().max(2.0);
         Nodes {
             count,

@@ -13,7 +13,7 @@ use crate::report::median;
 use crate::servers::cluster::Cluster;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// The first is the reference of the others.
+/// The measured cases. The first is the reference of the others.
 const CASES: [(&str, Mode); 5] = [
     ("floor", Mode::Legacy),
     ("shoal legacy", Mode::Legacy),
@@ -77,7 +77,7 @@ pub(super) async fn measure(
                 Better::Lower,
             );
             if *case != "floor" {
-                // In the same round, so that a slow minute affects both.
+                // Compares costs of the same round, so that a slow minute affects both.
                 let ratios = cost.iter().zip(floor).map(|(cost, floor)| cost / floor);
                 super::judge(outcome, case, size, median(ratios));
             }

@@ -11,13 +11,13 @@ use super::{Peer, Registry};
 const STEP_TIMEOUT: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Marks a complete installation of these files.
+/// The file that marks a complete installation. It contains the peer's files.
 const STAMP: &str = "installed";
 
 /// Installs `peer` unless it is installed. Blocks.
 pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Result<(), String> {
     let home = peer.home(peers);
-    // All files, because a changed source needs a new build.
+    // Covers all files, because a changed source needs a new build.
     let stamp: String = peer.files.iter().map(|(_, text)| *text).collect();
     if fs::read_to_string(home.join(STAMP)).is_ok_and(|installed| installed == stamp) {
         return Ok(());
@@ -32,7 +32,7 @@ pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Res
         .map_err(|cause| format!("could not write to {}: {cause}", home.display()))
 }
 
-/// Starts afresh, because leftovers may not match the files.
+/// Writes the peer's files to an empty directory, because leftovers may not match the files.
 fn write_files(peer: &Peer, home: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(home) {
         Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause),

@@ -15,7 +15,7 @@ const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 pub(crate) struct Comparison {
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Row>,
-    /// The name, and each result's value.
+    /// Parameters that differ: the name, and the value in each result.
     pub(super) differing: Vec<(String, Vec<String>)>,
     violations: Vec<usize>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Comparison {
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// `None` if a result lacks the value.
+    /// The value in each result. `None` if a result lacks it.
     pub(super) values: Vec<Option<String>>,
     pub(super) against_first: Vec<Option<Against>>,
 }
@@ -39,7 +39,7 @@ pub(super) enum Judgement {
     Better,
     Worse,
     Same,
-    /// Neither direction is better.
+    /// No direction is better.
     None,
 }
 
@@ -175,7 +175,7 @@ fn against(first: f64, value: f64, better: Better) -> Against {
     let ratio = if value == first { 1.0 } else { value / first };
     let judgement = match better {
         Better::Neither => Judgement::None,
-        // Also covers a first value of 0.
+        // This case also covers a first value of 0.
         _ if (value - first).abs() <= first.abs() * SAME => Judgement::Same,
         Better::Lower if value < first => Judgement::Better,
         Better::Higher if value > first => Judgement::Better,

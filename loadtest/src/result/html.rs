@@ -17,7 +17,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// The first column names the rows; the others are numbers.
+/// Writes a table. The first column names the rows, and the others are numbers.
 pub(super) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
     let caption = escape(caption);
     let mut html = format!(

@@ -1,6 +1,6 @@
 //! Formats numbers for people.
 
-/// About three significant digits, with separated thousands.
+/// Formats a number with about three significant digits and separated thousands.
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -36,7 +36,7 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// The name of a quantile: `p99.9`, `max`.
+/// Returns the name of a quantile: `p99.9`, `max`.
 pub(super) fn quantile(at: f64) -> String {
     match at {
         0.0 => "min".to_owned(),

@@ -150,7 +150,7 @@ fn judged(outcome: &Outcome) -> String {
 
 fn figures(outcome: &Outcome) -> String {
     let mut html = String::from("<ul class=\"cards\">");
-    // Readers look for figures that can be better or worse.
+    // Puts figures that can be better or worse first, because readers look for them.
     let (judged, described): (Vec<_>, Vec<_>) = outcome
         .figures
         .iter()

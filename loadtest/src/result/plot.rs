@@ -14,10 +14,10 @@ const BELOW: f64 = 40.0;
 const ABOVE: f64 = 18.0;
 const RIGHT: f64 = 16.0;
 
-/// Further lines reuse the styles.
+/// The number of different line styles. Further lines reuse them.
 pub(super) const KINDS: usize = 6;
 
-/// Up to this number, points are marked.
+/// Maximum points of a line whose points are marked.
 const FEW: usize = 40;
 
 pub(super) struct Line {

@@ -3,17 +3,17 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
     Linear(f64, f64),
-    /// Both above 0.
+    /// A logarithmic scale between two values above 0.
     Log(f64, f64),
-    /// Quantiles from 0 to 1: each nine has the same width.
+    /// A scale for quantiles from 0 to 1, on which each nine has the same width.
     Tail,
 }
 
-/// Position of quantile 1, in nines.
+/// The position of quantile 1, in nines.
 const LAST_NINE: f64 = 4.6;
 
 impl Scale {
-    /// From 0 to a round number above all of `values`.
+    /// Creates a linear scale from 0 to a round number above all of `values`.
     pub(super) fn linear(values: impl Iterator<Item = f64>) -> Self {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         if most <= 0.0 {
@@ -50,7 +50,7 @@ impl Scale {
         Self::Log(least, if most > least { most } else { least * 10.0 })
     }
 
-    /// From 0 at the beginning to 1 at the end, clamped.
+    /// Returns the position of a value, from 0 at the beginning to 1 at the end, clamped.
     pub(super) fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear(from, to) => (value - from) / (to - from),
@@ -71,7 +71,7 @@ impl Scale {
                     .collect()
             }
             Self::Log(from, to) => {
-                // A few decades have room for more ticks than their beginnings.
+                // If there are few decades, there is room for more ticks than one for each decade.
                 let digits: &[f64] = if to / from < 2e3 {
                     &[1.0, 2.0, 5.0]
                 } else {
@@ -93,7 +93,7 @@ impl Scale {
     }
 }
 
-/// A round distance that divides `length` into four to eight.
+/// Returns a round distance that divides `length` into four to eight parts.
 fn step(length: f64) -> f64 {
     let decade = 10_f64.powf((length / 4.0).log10().floor());
     let steps = [5.0, 2.0, 1.0].map(|digit| digit * decade);

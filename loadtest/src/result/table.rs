@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::outcome::{Better, Outcome, Violation};
 
-/// Each column's member, label, unit and better direction.
+/// The columns of the table: each one's member, label, unit and better direction.
 const COLUMNS: [(&str, &str, &str, Better); 6] = [
     (
         "times_floor",
@@ -25,7 +25,7 @@ pub(super) fn outcome(value: &Value) -> Option<Outcome> {
     let sessions = value.get("sessions")?.as_u64()?;
     let title = format!("medians of {rounds} rounds at {sessions} sessions");
     let mut outcome = Outcome::begin("table", title);
-    // The table does not record its time.
+    // Unknown, because the table does not record its time.
     outcome.started_unix_s = 0;
     outcome.seconds = value.get("seconds").and_then(Value::as_f64).unwrap_or(0.0);
     for row in rows {

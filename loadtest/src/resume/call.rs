@@ -17,17 +17,17 @@ use crate::mcp::sse::Event;
 
 const CALL_GRACE: Duration = Duration::from_secs(30);
 
-/// Reads on after the response, to detect superfluous messages.
+/// How long to read on after the response, to detect superfluous messages.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Time after the job by which a call has certainly ended.
 const PAST_THE_END: Duration = Duration::from_millis(500);
 
-/// Default pause after the server ended the stream early.
+/// The pause after the server ended the stream early, if the server names none.
 const SERVER_END_PAUSE: Duration = Duration::from_millis(50);
 
 enum Ended {
-    /// With the response, and if `whole`, with the end of the body.
+    /// The response came. If `whole`, the end of the body came too.
     Answered {
         whole: bool,
     },
@@ -134,7 +134,7 @@ impl<'a> Call<'a> {
         self.began + self.job.length() + CALL_GRACE
     }
 
-    /// Reads until the answer; returns the POST's connection if it did not break.
+    /// Reads until the answer, over resumed streams if needed. Returns the first stream if it did not break.
     async fn see_through(&mut self, mut reply: Reply) -> Option<Reply> {
         let mut resumes = 0;
         loop {
@@ -157,7 +157,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads one connection until it ends. Keeps it until the first ID, which is needed to resume.
+    /// Reads one connection until it ends. Does not drop it before the first ID, which is needed to resume.
     async fn read(&mut self, reply: &mut Reply, cut: Cut) -> Ended {
         let opened = Instant::now();
         let mut events = 0;
@@ -212,7 +212,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Drops the connection, at once or after a while without reading.
+    /// Drops the connection, either at once or after a while without reading.
     fn leave(&mut self, reply: Reply) {
         let half_open = self.chance.half_open();
         self.session.tally.count(|counts| {
@@ -237,7 +237,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// `None`, with a finding, if that is impossible.
+    /// Resumes the stream. If that is impossible, reports a finding and returns `None`.
     async fn resume(&mut self) -> Option<Reply> {
         let Some(last_id) = self.last_id.clone() else {
             self.check.find(

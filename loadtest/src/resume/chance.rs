@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::connection::Goodbye;
 
-/// After this many resumes, a client stays until the end.
+/// Maximum resumes of a call. Afterwards, the client stays until the end.
 const MOST_RESUMES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// `longest` limits the jobs.
+    /// Creates the decisions of a client. `longest` limits its jobs.
     pub(crate) fn new(seed: u64, client: usize, longest: Job) -> Self {
         // `seed_from_u64` mixes neighbouring seeds into unrelated sequences.
         let dice = StdRng::seed_from_u64(seed.wrapping_mul(1 << 20).wrapping_add(client as u64));
@@ -66,7 +66,7 @@ impl Chance {
         }
     }
 
-    /// Some sessions last for the whole run.
+    /// Decides how many calls a session makes. Some sessions last for the whole run.
     pub(crate) fn session_calls(&mut self) -> usize {
         if self.dice.random_bool(0.5) {
             usize::MAX
@@ -99,7 +99,8 @@ impl Chance {
         }
     }
 
-    /// How long a dropped connection stays open, unread, like a silently failed path.
+    /// Decides whether, and how long, a dropped connection stays open and unread, like a silently failed
+    /// path.
     pub(crate) fn half_open(&mut self) -> Option<Duration> {
         let half_open = self.dice.random_bool(0.2);
         half_open.then(|| self.up_to(Duration::from_millis(1500)))

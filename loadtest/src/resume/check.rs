@@ -14,7 +14,7 @@ use crate::mcp::answer::{Message, check_text, quote};
 pub(crate) struct CallCheck {
     request_id: u64,
     token: String,
-    /// The text of the result; `None` if unknown beforehand.
+    /// The expected text of the result. `None` if it is not known beforehand.
     text: Option<String>,
     reported: Vec<bool>,
     highest: usize,
@@ -30,7 +30,7 @@ struct Progress {
 }
 
 impl CallCheck {
-    /// Expects `steps` progress notifications, then the response.
+    /// Creates a check that expects `steps` progress notifications, then the response.
     pub(crate) fn new(request_id: u64, token: String, steps: usize, text: Option<String>) -> Self {
         Self {
             request_id,
@@ -59,7 +59,7 @@ impl CallCheck {
                     _ => self.find(Violation::Stray, quote(data)),
                 }
             }
-            // The server may send log messages and the like.
+            // Allowed, because the server may send log messages and the like.
             Some(_) => {}
         }
     }
@@ -73,7 +73,7 @@ impl CallCheck {
         self.findings.push(Finding::new(violation, detail));
     }
 
-    /// Reports missing messages as lost.
+    /// Ends the check. Reports missing messages as lost.
     pub(crate) fn finish(mut self) -> Vec<Finding> {
         let steps = self.reported.len();
         let missing: Vec<usize> = (1..=steps)
@@ -129,10 +129,10 @@ impl CallCheck {
     }
 }
 
-/// The event IDs on all streams of a session.
+/// The event IDs seen on all streams of a session.
 #[derive(Debug, Default)]
 pub(crate) struct SeenIds {
-    /// Hashes save memory; collisions within a session are negligible.
+    /// Hashes of the IDs, which save memory. Collisions within a session are negligible.
     hashes: HashSet<u64>,
 }
 

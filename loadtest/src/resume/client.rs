@@ -24,12 +24,12 @@ pub(super) struct Life {
     pub(super) targets: Arc<[Target]>,
     pub(super) tally: Arc<Tally>,
     pub(super) chance: Chance,
-    /// No call begins after this.
+    /// When the run ends. No call begins afterwards.
     pub(super) until: Instant,
     pub(super) has_counter: bool,
 }
 
-/// Reports a client that is cut off by the end of the run.
+/// Reports a client that the end of the run cuts off.
 pub(super) struct Unfinished {
     number: usize,
     tally: Arc<Tally>,

@@ -8,11 +8,11 @@ use crate::report::median;
 
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
-    /// Seconds since the start, and KiB.
+    /// Samples: seconds since the start, and KiB.
     points: Vec<(f64, f64)>,
 }
 
-/// Summarises the samples. Servers warm up, so there is also a slope without the first third.
+/// A summary of the samples. Servers warm up, so it also has a slope without the first third.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Memory {
     pub(crate) samples: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Memory {
     pub(crate) middle_third_kib: f64,
     pub(crate) last_third_kib: f64,
     pub(crate) peak_kib: f64,
-    /// In KiB per minute, over the whole run.
+    /// The slope over the whole run, in KiB per minute.
     pub(crate) slope_kib_per_min: f64,
     pub(crate) settled_slope_kib_per_min: f64,
 }
@@ -55,7 +55,7 @@ impl Samples {
     }
 }
 
-/// The least-squares slope; 0 if undetermined.
+/// Computes the least-squares slope of the points. 0 if they do not determine it.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;

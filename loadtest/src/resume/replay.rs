@@ -1,4 +1,4 @@
-//! Requests a finished stream again; it must be unchanged.
+//! Requests a finished stream again, which must be unchanged.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) async fn replay(
         }
     };
     session.tally.count(|counts| counts.replays += 1);
-    // An empty event primes a stream.
+    // Skips empty events, which only prime a stream.
     let empty = digest("");
     for expected in record[from + 1..].iter().filter(|(_, data)| *data != empty) {
         let came = next(&mut reply, deadline).await;
@@ -48,7 +48,7 @@ pub(super) async fn replay(
     }
 }
 
-/// `None` if no event with data comes in time.
+/// Returns the next event with data. `None` if no such event comes in time.
 async fn next(reply: &mut Reply, deadline: Instant) -> Option<(String, u64)> {
     loop {
         let event = timeout_at(deadline, reply.next()).await.ok()?.ok()??;

@@ -23,7 +23,7 @@ const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(5);
 pub(super) struct Session {
     pub(super) client: usize,
     pub(super) wire: legacy::Session,
-    /// Every endpoint must know the session.
+    /// The server's endpoints, each of which must know the session.
     pub(super) targets: Arc<[Target]>,
     pub(super) tally: Arc<Tally>,
     ids: Arc<Mutex<SeenIds>>,
@@ -45,7 +45,7 @@ impl Session {
         }
     }
 
-    /// Returns `false` if the ID was seen before in this session.
+    /// Records the ID of an event. Returns `false` if the ID was seen before in this session.
     pub(super) fn note(&self, event: &Event) -> bool {
         self.tally.count(|counts| counts.events += 1);
         let Some(id) = &event.id else {

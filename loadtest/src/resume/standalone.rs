@@ -75,7 +75,7 @@ impl Listener {
             }
             let pause = match self.chance.pause() {
                 Pause::For(time) => time,
-                // This stream has no end to wait for.
+                // This stream has no end, so the client listens for a while instead.
                 Pause::PastTheEnd => self.chance.listening_time(),
             };
             tokio::time::sleep(pause).await;

@@ -30,7 +30,7 @@ pub(crate) struct Counts {
     pub(crate) listens: u64,
     pub(crate) updates: u64,
     pub(crate) increments: u64,
-    /// Given up, because the server was away or refused.
+    /// Sessions that clients gave up, because the server was away or refused.
     pub(crate) broken_sessions: u64,
 }
 

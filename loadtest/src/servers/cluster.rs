@@ -23,11 +23,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub(crate) struct Shape {
     pub(crate) edges: usize,
     pub(crate) sessions: usize,
-    /// Processes that are edge and session node.
+    /// Number of processes that are both edge and session node.
     pub(crate) combined: usize,
     pub(crate) workers: usize,
     pub(crate) environment: Environment,
-    /// Without it the logs are lost.
+    /// The directory of the logs. Without it, the logs are lost.
     pub(crate) logs: Option<PathBuf>,
 }
 
@@ -55,7 +55,7 @@ impl Shape {
 
 pub(crate) struct Cluster {
     pub(crate) url: String,
-    /// Session nodes, then edges, then workers.
+    /// The processes: session nodes, then edges, then workers.
     pub(crate) members: Vec<Member>,
     pub(crate) redis: Redis,
     redis_process: Child,
@@ -71,7 +71,7 @@ impl Cluster {
         Self::start_as(shoal, core, &Shape::smallest(environment))
     }
 
-    /// Starts a cluster, and waits until every process knows the others: earlier sessions would all
+    /// Starts a cluster, and waits until every process knows the others, because earlier sessions would all
     /// go to the first nodes. Blocks.
     pub(crate) fn start_as(
         shoal: &Path,
@@ -85,7 +85,7 @@ impl Cluster {
         command
             .args(["--port", &port.to_string(), "--save", ""])
             .args(["--appendonly", "no"])
-            // As docs/redis.md recommends.
+            // Set as docs/redis.md recommends.
             .args(["--hash-max-listpack-value", "1024"])
             .args(["--hash-max-listpack-entries", "32"])
             .stdout(Stdio::null());
@@ -159,7 +159,7 @@ impl Cluster {
         self.members.iter_mut().find(|one| one.role == role)
     }
 
-    /// Redis is the last.
+    /// Returns the process ids of the members, and of Redis as the last.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let members = self.members.iter().map(Member::pid);
         members.chain([self.redis_process.id()]).collect()
@@ -223,7 +223,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         // Redis ends last, because the others depend on it.
         self.members.clear();
-        // It may have ended already. Otherwise it must not outlive the measurement.
+        // Redis may have ended already. If not, it must not outlive the measurement.
         let _ = self.redis_process.kill();
         let _ = self.redis_process.wait();
     }

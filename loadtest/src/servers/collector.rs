@@ -24,7 +24,7 @@ use crate::affinity;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conduct {
     Answers,
-    /// Refuses connections, like a dead process.
+    /// The collector refuses connections, like a dead process.
     Refuses,
     Hangs,
 }
@@ -38,9 +38,9 @@ pub(crate) struct Collector {
 }
 
 enum Running {
-    /// Reserves the port without listening on it.
+    /// Holds the port without listening on it.
     Refusing { _taken: TcpSocket },
-    /// The thread ends when the sender is dropped.
+    /// Serves on a thread, which ends when the sender is dropped.
     Thread {
         stop: Option<oneshot::Sender<()>>,
         thread: Option<JoinHandle<()>>,
@@ -92,7 +92,7 @@ fn listening(
     let thread = std::thread::Builder::new().name("collector".to_owned());
     let thread = thread.spawn(move || {
         if let Some(core) = core {
-            // Without a core, it only disturbs the measurement slightly.
+            // Ignores an error: without its own core, the collector disturbs the measurement only slightly.
             let _ = affinity::pin(core);
         }
         runtime.block_on(async {
@@ -128,7 +128,7 @@ impl Drop for Collector {
         if let Running::Thread { stop, thread } = &mut self.running {
             drop(stop.take());
             if let Some(thread) = thread.take() {
-                // A panic has already been reported.
+                // Ignores a panic, which has already been reported.
                 let _ = thread.join();
             }
         }

@@ -94,7 +94,7 @@ pub(crate) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
     .await
 }
 
-/// The least cost of an open stream.
+/// Serves an open stream at the least cost.
 async fn silence() -> impl IntoResponse {
     let events = pending::<Result<Event, Infallible>>();
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))

@@ -18,7 +18,7 @@ use serde::Deserialize;
 pub(crate) struct Options {
     /// Keeps legacy sessions. Otherwise every request stands alone.
     pub(crate) stateful: bool,
-    /// Needs `stateful` off.
+    /// Answers with JSON where possible. Needs `stateful` to be off.
     pub(crate) json: bool,
 }
 
@@ -81,7 +81,7 @@ impl Tools {
     ) -> String {
         for step in 1..=arguments.steps {
             if arguments.interval_ms == 0 {
-                // A timer would round this up to a millisecond.
+                // Yields instead of sleeping, because a timer would round this up to a millisecond.
                 tokio::task::yield_now().await;
             } else {
                 tokio::time::sleep(Duration::from_millis(arguments.interval_ms)).await;

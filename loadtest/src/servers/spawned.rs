@@ -13,10 +13,10 @@ use crate::affinity;
 
 pub(super) const ADMIN: &str = "shoal: admin on http://";
 
-/// Interpreters load their packages first, and the machine may be busy.
+/// How long a server may take to start. Interpreters load their packages first, and the machine may be busy.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Added to the variables of this process.
+/// Variables of a server, in addition to those of this process.
 pub(crate) type Environment = Vec<(&'static str, String)>;
 
 pub(crate) struct Spawned {
@@ -26,7 +26,8 @@ pub(crate) struct Spawned {
 }
 
 impl Spawned {
-    /// Starts a server of this program, which ends with this process, even if that is killed.
+    /// Starts a server that this program contains. The server ends with this process, even if this process is
+    /// killed.
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
@@ -50,7 +51,7 @@ impl Spawned {
         };
         let output = server.child.stdout.take().context("no output to read")?;
         let (sender, first) = mpsc::channel();
-        // A thread of its own, because a read cannot be cancelled.
+        // Runs on a thread of its own, because a read cannot be cancelled.
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(output).read_line(&mut line);
@@ -76,7 +77,7 @@ impl Spawned {
         Self::shoal_by(Command::new(program), core, environment)
     }
 
-    /// `command` lacks only Shoal's arguments, for example a profiler.
+    /// Starts Shoal by `command`, for example a profiler, which lacks only Shoal's arguments.
     pub(crate) fn shoal_by(
         mut command: Command,
         core: Option<usize>,
@@ -110,7 +111,7 @@ impl Spawned {
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // It may have ended already, but must not stay a zombie.
+        // The server may have ended already, but must not stay a zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -126,7 +127,7 @@ pub(super) fn announced(shoal: &mut Child, last: &str) -> anyhow::Result<Vec<Str
     Ok(lines)
 }
 
-/// The named Shoal binary, or the one next to this program.
+/// Returns the path of the named Shoal binary, or of the binary next to this program.
 pub(crate) fn shoal_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let found = named
         .map(Path::to_path_buf)

@@ -1,4 +1,4 @@
-//! A session node dies, and all requests for its sessions search for the next owners, with the
+//! Simulates the death of a session node. All requests for its sessions search for the next owners, with the
 //! nodes' real pauses and rendezvous hashing, and a single-threaded Redis.
 
 use std::cmp::Reverse;
@@ -21,7 +21,7 @@ pub(super) struct Death {
     pub(super) edges: usize,
     pub(super) nodes: usize,
     pub(super) lapse: Duration,
-    /// CPU time of Redis; of the node only for a claim.
+    /// CPU time of each operation: of Redis, and for a claim of the node too.
     pub(super) lookup: Duration,
     pub(super) claim: Duration,
     pub(super) wake: Duration,
@@ -29,7 +29,7 @@ pub(super) struct Death {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// Time from the lapse of the lease.
+    /// When half of the sessions had a new owner, after the end of the lease.
     pub(super) half: Duration,
     pub(super) most: Duration,
     pub(super) all: Duration,
@@ -40,7 +40,7 @@ pub(super) struct Taken {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The event is void if the number is outdated.
+    /// A request looks up its owner. The event is void if its number is outdated.
     Look(usize, u32),
     Answer(usize),
     Gone(usize),
@@ -52,7 +52,7 @@ struct Town<'a, R> {
     steps: BinaryHeap<Reverse<(Duration, u64, Step)>>,
     number: u64,
     pauses: Vec<Pauses>,
-    /// Number of each session's current lookup.
+    /// The number of each session's current lookup.
     due: Vec<u32>,
     waiting: Vec<bool>,
     asking: Vec<usize>,
@@ -132,7 +132,7 @@ impl<R: Rng> Town<'_, R> {
         self.plan(done + TRIP, Step::Answer(session));
     }
 
-    /// When Redis finishes an operation after all earlier ones.
+    /// Runs an operation on Redis after all earlier ones. Returns when it ends.
     fn redis(&mut self, now: Duration, takes: Duration) -> Duration {
         let begins = now.max(self.redis_free);
         self.redis_free = begins + takes;
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn all_sessions_have_an_owner_soon_after_the_lapse_and_a_seed_decides() {
         let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
-        // Each list of nodes, read every 0.1 s, wakes requests and spreads them over 0.1 s.
+        // Nodes read the list of nodes every 0.1 s. Each list wakes requests and spreads them over 0.1 s.
         assert!(taken.all < Duration::from_millis(600), "{taken:?}");
         assert!(taken.lookups >= 2 * DEATH.sessions, "{taken:?}");
         assert_eq!(taken, take_over(DEATH, &mut StdRng::seed_from_u64(7)));

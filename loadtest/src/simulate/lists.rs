@@ -10,7 +10,7 @@ pub(super) struct Changes {
     pub(super) listening: u64,
     pub(super) changes: u64,
     pub(super) every: Duration,
-    /// Time to notify one session.
+    /// Time that it takes to notify one session.
     pub(super) tell: Duration,
 }
 
@@ -18,12 +18,12 @@ pub(super) struct Changes {
 pub(super) struct Told {
     pub(super) rounds: u64,
     pub(super) notifications: u64,
-    /// When the last session knew of the last change.
+    /// When the last session had learned of the last change.
     pub(super) over: Duration,
 }
 
-/// Changes during a round count as one change for the next: `announce.rs` of `shoal-session` waits
-/// for the catalog's newest version.
+/// Simulates rounds of notifications. All changes during a round count as one for the next round, because
+/// `announce.rs` of `shoal-session` waits for the catalog's newest version.
 pub(super) fn tell(changes: Changes) -> Told {
     let when = |change: u64| changes.every * u32::try_from(change).unwrap_or(u32::MAX);
     let round = changes.tell * u32::try_from(changes.listening).unwrap_or(u32::MAX);

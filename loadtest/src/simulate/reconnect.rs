@@ -10,9 +10,9 @@ use super::seconds;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Storm {
     pub(super) streams: usize,
-    /// The balancer draws an edge for each connection.
+    /// Edges that remain. The balancer draws one for each connection.
     pub(super) edges: usize,
-    /// When the first clients return, and the time over which others follow.
+    /// When the first clients return, and the time over which the others follow.
     pub(super) retry: Duration,
     pub(super) spread: Duration,
     pub(super) cost: Duration,
@@ -22,7 +22,7 @@ pub(super) struct Storm {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Survived {
     pub(super) peak: usize,
-    /// Also delays other clients' calls.
+    /// The longest wait at an edge, which delays other clients' calls too.
     pub(super) longest_wait: Duration,
     pub(super) all_back: Duration,
 }
@@ -108,7 +108,7 @@ mod tests {
     fn a_crowd_that_comes_at_once_waits_for_itself() {
         let survived = weather(ALIKE, &mut StdRng::seed_from_u64(7));
         assert_eq!(survived.peak, 5000);
-        // 4999 before the last one, 100 µs each.
+        // The last client waits for 4999 others, 100 µs each.
         assert_eq!(survived.longest_wait, Duration::from_micros(499_900));
         assert_eq!(survived.all_back, Duration::from_millis(1500));
     }

@@ -18,7 +18,7 @@ use crate::mcp::tools::{Job, call, echo, listen, long_job};
 use crate::mcp::{Mode, legacy};
 use crate::target::Target;
 
-/// Further clients are only counted: the machine cannot keep up.
+/// Maximum clients at the same time. Further clients are only counted, because the machine cannot keep up.
 const MOST_CLIENTS: usize = 2_000;
 
 const LIFE: Duration = Duration::from_secs(120);
@@ -89,7 +89,7 @@ impl Life {
         let findings = Arc::clone(&self.findings);
         match timeout(LIFE, self.live()).await {
             Ok(Ok(())) => {}
-            // A clear refusal breaks no promise.
+            // A clear refusal does not break a promise.
             Ok(Err((
                 _,
                 Failure::Status {

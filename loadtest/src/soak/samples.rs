@@ -10,12 +10,12 @@ use crate::process;
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 
-/// Keys of the processes themselves.
+/// The mark of Redis keys that belong to the processes themselves.
 const OF_NODES: &str = "{nodes}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Keys in Redis except those of the processes.
+    /// Keys in Redis, without those of the processes.
     pub(super) keys: usize,
     pub(super) sessions: u64,
     pub(super) streams: u64,

@@ -8,7 +8,7 @@ use crate::report::median;
 
 const BLOCKS: usize = 20;
 
-/// With fewer blocks, the interval would contain all slopes.
+/// Minimum blocks for a verdict. With fewer, the interval would contain all slopes.
 const FEWEST_BLOCKS: usize = 8;
 
 /// The normal quantile of a 95% interval.
@@ -23,7 +23,7 @@ pub(super) struct Slope {
 }
 
 impl Slope {
-    /// The slope of the last two thirds of `points`; `None` if there are too few.
+    /// Computes the slope of the last two thirds of `points`. `None` if there are too few points.
     pub(super) fn settled(points: &[(f64, f64)]) -> Option<Self> {
         let medians = blocks(&points[points.len() / 3..]);
         let count = medians.len();
@@ -53,7 +53,7 @@ impl Slope {
     }
 }
 
-/// The medians of equal runs of points, or few points themselves.
+/// Returns the medians of equally long runs of points. Returns few points unchanged.
 fn blocks(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let length = points.len().div_ceil(BLOCKS).max(1);
     let middle = |block: &[(f64, f64)]| {

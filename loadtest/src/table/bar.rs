@@ -5,11 +5,11 @@ use crate::outcome::Verdict;
 
 #[derive(Debug, Clone, Copy)]
 enum Limit {
-    /// Maximum ratio to the floor of the same work.
+    /// Maximum CPU time, as a ratio to that of the floor with the same work.
     TimesFloor(f64),
     /// Maximum CPU-microseconds of Redis per call.
     Redis(f64),
-    /// Minimum ratio of the cheapest of these rows to the row.
+    /// Minimum ratio of CPU times: the cheapest of these rows to this row.
     TimesFewer(f64, &'static [&'static str]),
 }
 
@@ -37,7 +37,7 @@ const BARS: &[(&str, Limit)] = &[
     ),
     ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
     ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
-    // Harder, because only Shoal keeps a session here.
+    // These comparisons are harder for Shoal, because only Shoal keeps a session here.
     (
         "shoal legacy",
         TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),
@@ -47,7 +47,7 @@ const BARS: &[(&str, Limit)] = &[
     ("cluster modern", TimesFewer(5.0, GATEWAYS_MODERN)),
 ];
 
-/// Skips limits without a measured row or reference.
+/// Judges all rows. Skips limits without a measured row or reference.
 pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
     let row = |name: &str| rows.iter().find(|row| row.case == name);
     let judged = BARS.iter().filter_map(|(case, limit)| {
@@ -79,7 +79,8 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
                         "{case} {cpu_us:.2} µs, {times:.1} × fewer than {}: at least {least} ×",
                         cheapest.case
                     ),
-                    // CPU time of failed calls would count as the price of the others.
+                    // Judged only if no calls failed, because their CPU time would count as the price of the
+                    // others.
                     (is_sound(shoal) && is_sound(cheapest)).then_some(times >= *least),
                 )
             }
@@ -99,8 +100,8 @@ mod tests {
     use crate::table::case::cases;
     use crate::table::row::rows;
 
-    /// The verdicts on rows with these costs. Each has three rounds, so one outlier does not change
-    /// a median.
+    /// Returns the verdicts on rows with these costs. Each row has three rounds, so one outlier does not
+    /// change its median.
     fn judged(cpu_us: &[(&str, f64)]) -> Vec<(String, Option<bool>)> {
         let cases = cases(&PEERS.iter().collect::<Vec<_>>());
         let reports: Vec<_> = cases

@@ -11,7 +11,7 @@ pub(super) enum Server {
     /// An edge, a session node and a worker, with Redis.
     Cluster,
     Combined,
-    /// From a package registry; a gateway stands in front of [`BEHIND_GATEWAYS`].
+    /// A peer from a package registry. A gateway stands in front of [`BEHIND_GATEWAYS`].
     Peer(&'static Peer, &'static Variant),
 }
 
@@ -19,7 +19,7 @@ pub(super) enum Server {
 pub(super) enum Work {
     Echo,
     Job(Progress),
-    /// An echo as a task. Its floor makes two requests, the minimum: the call and a poll.
+    /// An echo as a task. The floor of a task makes two requests, the minimum: the call and a poll.
     Task,
 }
 
@@ -58,13 +58,13 @@ const PACED: Work = Work::Job(Progress {
 const CASES: &[Case] = &[
     echo("floor", FLOOR, Mode::Legacy, "echo"),
     echo("rmcp stateful", PEER_STATEFUL, Mode::Legacy, "echo"),
-    // Shoal always keeps a legacy session.
+    // Comparable with Shoal only in part, because Shoal always keeps a legacy session.
     echo("rmcp stateless JSON", PEER_JSON, Mode::Legacy, "echo"),
     echo("rmcp modern", PEER_STATEFUL, Mode::Modern, "echo"),
     echo("rmcp modern JSON", PEER_JSON, Mode::Modern, "echo"),
     echo("shoal legacy", Server::Shoal, Mode::Legacy, "echo"),
     echo("shoal modern", Server::Shoal, Mode::Modern, "echo"),
-    // Journaled before it runs, because it must not repeat.
+    // Must not be repeated, so the call is journaled before it runs.
     echo(
         "shoal legacy journaled",
         Server::Shoal,
@@ -86,8 +86,8 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_once",
     ),
-    // Longer than a call is held, like most real tools: needs a stream, and in a cluster two steps
-    // in Redis.
+    // Longer than a call is held, as with most real tools. Such a call needs a stream, and in a cluster two
+    // steps in Redis.
     echo(
         "shoal, 20 ms tool",
         Server::Shoal,
@@ -100,7 +100,7 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_slowly",
     ),
-    // The same tool as a call and as a task: the price of declaring tasks.
+    // The same tool as a call and as a task, which shows the price of declaring tasks.
     echo(
         "shoal modern, 20 ms",
         Server::Shoal,
@@ -145,7 +145,7 @@ const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str
     }
 }
 
-/// Takes longer than the time after which a call becomes a task.
+/// Builds the case of a call that becomes a task, because its tool takes longer than `tasks.after`.
 const fn task(name: &'static str, server: Server) -> Case {
     Case {
         name,
@@ -156,7 +156,7 @@ const fn task(name: &'static str, server: Server) -> Case {
     }
 }
 
-/// The legacy era can resume streams.
+/// Builds the case of a call that reports progress, in the legacy era, which can resume streams.
 const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
         name,

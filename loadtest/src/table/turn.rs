@@ -18,10 +18,10 @@ use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
 
-/// A minimum for the figures of slow servers.
+/// Minimum calls per session for the figures of slow servers.
 const LEAST_CALLS_OF_A_SESSION: u64 = 10;
 
-/// Extra time for a peer's turn.
+/// How much longer a peer's turn may take.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) enum Turn {
@@ -159,19 +159,19 @@ fn start_peer(
 }
 
 fn environment(case: &Case) -> Environment {
-    // Other servers have no metrics either.
+    // Turns telemetry off, because other servers have no metrics.
     let mut environment = vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())];
     if case.work == Work::Task {
         environment.extend([
-            // Makes short calls become tasks.
+            // A short time, which makes short calls become tasks.
             ("SHOAL_TASKS__AFTER", "1ms".to_owned()),
             (
                 "SHOAL_TASKS__POLL_INTERVAL",
                 format!("{POLL_INTERVAL_MS}ms"),
             ),
-            // A task counts as a session until it is forgotten, and an hour of tasks would exceed
-            // the limit. With these times a task leaves the memory and is forgotten within a run.
-            // Each step has time for the one before, so the work stays realistic.
+            // Short times, with which a task leaves the memory and is forgotten within a run. A task counts
+            // as a session until it is forgotten, and an hour of tasks would exceed the limit. Each step has
+            // time for the one before, so the work stays realistic.
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_SESSION__PASSIVATE_AFTER", "1s".to_owned()),
             ("SHOAL_TASKS__TTL", "5s".to_owned()),
@@ -184,7 +184,7 @@ async fn has_tool(url: &str, case: &Case) -> anyhow::Result<bool> {
     let target = Target::resolve(url).await?;
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
     let tools = client.tools().await?;
-    // A server without sessions may refuse this.
+    // Ignores an error, because a server without sessions may refuse this.
     client.end().await.ok();
     Ok(tools.iter().any(|tool| tool == case.tool))
 }

@@ -1,4 +1,4 @@
-//! The maximum memory of a process by its effective configuration.
+//! Computes the maximum memory of a process from its effective configuration.
 
 use std::fmt;
 use std::path::Path;
@@ -11,15 +11,15 @@ use crate::servers::cluster::member::Role;
 use crate::servers::spawned::Environment;
 
 const KIB: u64 = 1 << 10;
-/// A body or an event that no limit of bytes counts.
+/// Maximum bytes of a body or an event that no limit of bytes counts.
 const SMALL: u64 = 16 * KIB;
-/// Buffers, tasks and timers of a connection.
+/// Bytes of the buffers, tasks and timers of a connection.
 const CONNECTION: u64 = 32 * KIB;
-/// A session without its stored content.
+/// Bytes of a session without its stored content.
 const SESSION: u64 = 16 * KIB;
-/// Overhead of allocator and threads.
+/// Bytes of overhead by allocator and threads.
 const ALLOCATOR: u64 = 64 << 20;
-/// A text exists as received and as sent.
+/// The number of copies of a text: as received and as sent.
 const TWICE: u64 = 2;
 
 struct Term {
@@ -28,7 +28,7 @@ struct Term {
     bytes: u64,
 }
 
-/// The bound comes in addition to the idle memory.
+/// The maximum memory of a process, in addition to its memory when idle.
 pub(super) struct Bound {
     role: &'static str,
     terms: Vec<Term>,

@@ -1,4 +1,4 @@
-//! The hostile tenant: each of its connections repeats its attempt at the same pace.
+//! The hostile tenant. Each of its connections repeats its attempt at the same pace.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -24,7 +24,7 @@ use crate::target::Target;
 const SETTLED: Duration = Duration::from_millis(100);
 /// The time limit for a large body, which waits briefly for room.
 const SETTLED_BODY: Duration = Duration::from_millis(1500);
-/// The server ends unread data sooner or later.
+/// How long to leave data unread. The server ends such a connection sooner or later.
 const UNREAD: Duration = Duration::from_secs(10);
 const LARGE: usize = 2 << 20;
 const WEBSOCKET_TEXT: usize = 64 << 10;
@@ -38,8 +38,8 @@ pub(super) enum Deed {
     Hold(Item),
 }
 
-/// Runs on a thread of its own, so that it does not delay the good tenant's timer. A drop closes
-/// its connections.
+/// The hostile tenant, on a thread of its own, so that it does not delay the good tenant's timer. Dropping it
+/// closes its connections.
 pub(super) struct Hostile {
     pub(super) tally: Arc<Tally>,
     stop: Option<oneshot::Sender<()>>,
@@ -47,7 +47,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Each connection attempts `deed` once per `pace`.
+    /// Starts the connections, each of which attempts `deed` once per `pace`.
     pub(super) fn begin(
         targets: &[Target],
         connections: usize,
@@ -70,7 +70,7 @@ impl Hostile {
             runtime.block_on(async {
                 let mut running = JoinSet::new();
                 for one in ones {
-                    // Spreads the starts.
+                    // Spreads the starts of the connections over one pace.
                     let share = one.number as f64 / connections as f64;
                     running.spawn(one.go_on(deed, deed.spread(pace).mul_f64(share), pace));
                 }
@@ -95,8 +95,8 @@ impl Drop for Hostile {
 }
 
 impl Deed {
-    /// Large messages are spread over as long as each is held, to measure what they hold instead of
-    /// how fast the machine copies.
+    /// Returns the time between two attempts. Attempts with large messages are spread over as long as each is
+    /// held, to measure what they hold instead of how fast the machine copies.
     fn spread(self, pace: Duration) -> Duration {
         match self {
             Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,
@@ -297,7 +297,7 @@ impl One {
         Ok(())
     }
 
-    /// `None` if refused.
+    /// Opens a WebSocket. Returns `None` if the server refuses it.
     async fn upgraded(&self, narrow: bool) -> Result<Option<Wire>, Failure> {
         let mut wire = Wire::open(&self.target, narrow).await?;
         let said = wire.upgrade().await?;

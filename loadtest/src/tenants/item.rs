@@ -45,11 +45,11 @@ pub(crate) enum Item {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gauge {
-    /// The hostile tenant counts for itself.
+    /// The hostile tenant counts what it holds.
     Own,
     /// A metric of a role's processes, including the good tenant's share.
     Metric(Role, &'static str),
-    /// The workers' queues, as an edge knows them.
+    /// The workers' queues, as an edge sees them.
     Queued,
 }
 
@@ -61,10 +61,10 @@ impl Item {
             .unwrap_or_default()
     }
 
-    /// Settings whose product limits the resource in each process.
+    /// Returns the settings whose product limits the resource in each process.
     pub(super) fn limits(self) -> &'static [&'static str] {
         match self {
-            // Includes the streamed answer to a request.
+            // Requests include those whose answer is streamed.
             Self::Requests | Self::UnreadStreams => &["limits.requests_per_principal"],
             Self::RequestBytes => &["limits.bodies_in_flight_bytes_per_principal"],
             Self::Places => &["pools.demo.concurrency_per_principal"],
@@ -75,7 +75,7 @@ impl Item {
             Self::Streams | Self::Websockets | Self::Listen => &["limits.streams_per_principal"],
             Self::Sessions | Self::Tasks => &["limits.sessions_per_principal"],
             Self::StoredBytes => &["limits.stored_bytes_per_principal"],
-            // In either era, an rmcp tool that asks waits at its worker.
+            // In either era, a call of an rmcp tool that asks waits at its worker.
             Self::Questions | Self::WaitingCalls => &["pools.demo.asking_per_principal"],
             Self::Subscriptions => &[
                 "limits.sessions_per_principal",

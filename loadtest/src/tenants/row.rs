@@ -21,7 +21,7 @@ pub(super) struct Row {
     pub(super) item: String,
     pub(super) held: u64,
     pub(super) setting: String,
-    /// The limit of all processes together.
+    /// The limit on the resource, for all processes together.
     pub(super) limit: u64,
     pub(super) attempts: u64,
     pub(super) refused: String,
@@ -31,7 +31,7 @@ pub(super) struct Row {
     pub(super) calls: u64,
     pub(super) failed: u64,
     pub(super) first_failure: Option<String>,
-    /// Per second, in the baseline and beside the hostile tenant.
+    /// CPU time per second, in the baseline and beside the hostile tenant.
     pub(super) cpu: [f64; 2],
     pub(super) memory: Vec<Memory>,
 }

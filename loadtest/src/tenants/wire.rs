@@ -26,7 +26,7 @@ pub(super) struct Said {
 }
 
 impl Wire {
-    /// `narrow` makes the system buffer little unread data.
+    /// Connects. With `narrow`, the system buffers little unread data.
     pub(super) async fn open(target: &Target, narrow: bool) -> Result<Self, Failure> {
         let failed = |cause| Failure::transport("connect", cause);
         let socket = TcpSocket::new_v4().map_err(failed)?;
@@ -35,7 +35,7 @@ impl Wire {
         }
         let stream = socket.connect(target.address).await.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        // Many orderly closes would use up the ports.
+        // Closes with RST, because many orderly closes would use up the ports.
         stream.set_zero_linger().map_err(failed)?;
         let text = |value: Option<&http::HeaderValue>| {
             let text = value.and_then(|value| value.to_str().ok());
@@ -123,7 +123,7 @@ impl Wire {
         let status = read.get(9..12).and_then(|it| str::from_utf8(it).ok());
         let status = status.and_then(|it| it.parse().ok()).unwrap_or_default();
         if status >= 400 {
-            // The text comes with the head, or soon after.
+            // Reads on, because the text comes with the head or soon after.
             while !read.ends_with(b"}")
                 && timeout(REST, self.more(&mut read))
                     .await

@@ -23,7 +23,7 @@ pub(crate) async fn load(fault: Fault, mode: &str, more: &str) -> (Output, Optio
     load_for("1s", fault, mode, more).await
 }
 
-/// Loads a server with `fault` until `enough`, for longer each time, because a second may hold few
+/// Loads a server that has `fault` until `enough` is true. Each run is longer, because a second may hold few
 /// calls on a busy machine.
 pub(crate) async fn load_until(
     enough: impl Fn(&Output, &Value) -> bool,
@@ -75,7 +75,7 @@ pub(crate) fn figure(result: &Value, name: &str) -> f64 {
         .unwrap()
 }
 
-/// The count and the third quartile of the latency `name`.
+/// Returns the count and the third quartile of the latency `name`.
 pub(crate) fn latency(result: &Value, name: &str) -> (u64, f64) {
     let latencies = result["latencies"].as_array().unwrap();
     let latency = latencies.iter().find(|latency| latency["name"] == name);

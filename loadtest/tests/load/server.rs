@@ -20,7 +20,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 pub(crate) enum Fault {
     None,
     WrongText,
-    /// Every third call is answered with the ID of another.
+    /// The server answers every third call with the ID of another one.
     WrongId,
     LosesStep,
     Reorders,
@@ -94,7 +94,7 @@ async fn answer(State(server): Shared, headers: HeaderMap, body: Bytes) -> Respo
             respond(id, &json!({"tools": tools})).into_response()
         }
         "tools/call" => call(&server, &headers, id, params).await,
-        // A task's ID contains its text.
+        // The text is in the task's ID.
         "tasks/get" => respond(
             id,
             &json!({"taskId": params["taskId"], "status": "completed"}),

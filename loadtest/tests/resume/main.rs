@@ -9,7 +9,7 @@ use std::process::Command;
 
 use server::Fault;
 
-/// Returns the exit code's verdict and the output.
+/// Runs the resuming clients. Returns whether they succeeded, by the exit code, and the output.
 async fn resume(fault: Fault) -> (bool, String) {
     let address: SocketAddr = server::start(fault).await;
     let ran = tokio::task::spawn_blocking(move || {

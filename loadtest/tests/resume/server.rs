@@ -54,7 +54,7 @@ struct Server {
     streams: Arc<Mutex<HashMap<String, Stream>>>,
 }
 
-/// A log that readers follow. The flag says that it is complete.
+/// A log that readers follow, with a flag that says whether it is complete.
 type Stream = watch::Sender<(Vec<String>, bool)>;
 
 impl Server {

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The `shoal` binary named by `TEST_SHOAL_BIN`, or built next to `loadtest`.
+/// Returns the path of the `shoal` binary: the one that `TEST_SHOAL_BIN` names, or the one next to
+/// `loadtest`.
 pub(crate) fn shoal(loadtest: &str) -> PathBuf {
     let named = std::env::var_os("TEST_SHOAL_BIN").map(PathBuf::from);
     let shoal = named.unwrap_or_else(|| Path::new(loadtest).with_file_name("shoal"));

@@ -6,7 +6,7 @@ use crate::features::turn::{Spans, Turn};
 use crate::mcp::Mode;
 use crate::report::RunReport;
 
-/// CPU time per call, calls per second, and p99.
+/// One round: CPU time per call, calls per second, and p99.
 type Round = (f64, f64, f64);
 
 const ROUND: Round = (1.0, 100.0, 100.0);
@@ -21,7 +21,7 @@ fn turn((cpu_us, calls_per_s, p99_us): Round) -> Turn {
     }
 }
 
-/// The verdict on the first case of `part` with the rounds `its`.
+/// Judges the first case of `part`, with the rounds `its` and those of the others.
 fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
     let cases = cases::telemetry(Mode::Legacy, true);
     let case = cases.iter().find(|case| case.part == part).unwrap();
@@ -41,7 +41,7 @@ fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
 fn what_sampling_costs_is_judged_by_cpu_time_alone() {
     for (round, due) in [
         ((1.0, 100.0, 100.0), Verdict::Held),
-        // Slow, because the collector shares the generator's core.
+        // Slow but allowed, because the collector shares the generator's core.
         ((1.149, 50.0, 300.0), Verdict::Held),
         ((1.15, 100.0, 100.0), Verdict::NotHeld),
         ((f64::NAN, 100.0, 100.0), Verdict::NotHeld),

@@ -29,7 +29,7 @@ struct Question {
     params: Option<Box<RawValue>>,
 }
 
-/// `restaurant` must be unique for each call.
+/// Books a table. `restaurant` must be unique for each call.
 pub(super) async fn call(
     client: &mut Client,
     restaurant: &str,

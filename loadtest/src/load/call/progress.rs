@@ -31,7 +31,7 @@ pub(super) async fn call(client: &mut Client, steps: usize) -> Result<(), Failur
     watch.finish()
 }
 
-/// Sends the call; the caller reads the answer.
+/// Sends the call. The caller of this function reads the answer.
 pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<Job, Failure> {
     let id = client.next_id();
     let token = format!("job-{id}");
@@ -73,7 +73,7 @@ impl Watch {
         verdict(&self.check.finish())
     }
 
-    /// Verifies a stream that ended before its response, ignoring missing messages.
+    /// Verifies a stream that was cut before its response, so that missing messages do not count.
     pub(in crate::load) fn finish_cut(self) -> Result<(), Failure> {
         let mut findings = self.check.finish();
         findings.retain(|finding| {

@@ -7,7 +7,7 @@ use crate::result::number::{quantile, short, time_us};
 use crate::result::plot::{KINDS, Line, Plot};
 use crate::result::scale::Scale;
 
-/// Beyond this ratio, latencies have a logarithmic scale.
+/// The ratio of values from which latencies get a logarithmic scale.
 const FAR_APART: f64 = 20.0;
 
 pub(super) fn plots(outcome: &Outcome) -> String {
@@ -29,7 +29,7 @@ pub(super) fn plots(outcome: &Outcome) -> String {
     {
         by_unit.entry(&series.unit).or_default().push(series);
     }
-    // In the order of the scenario instead of the units.
+    // Keeps the order of the scenario, and does not sort by units.
     for series in &outcome.series {
         if let Some(all) = by_unit.remove(series.unit.as_str()) {
             html.push_str(&over_time(&series.unit, &all, outcome));

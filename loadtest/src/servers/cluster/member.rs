@@ -34,19 +34,19 @@ impl Role {
 }
 
 pub(crate) struct Member {
-    /// For example `edge 1`.
+    /// The process's name, for example `edge 1`.
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// Empty for a process that is not an edge.
+    /// The URL of the MCP endpoint. Empty for a process that is not an edge.
     pub(crate) url: String,
     pub(crate) admin: String,
-    /// Empty for a worker.
+    /// The address at which others join this process. Empty for a worker.
     pub(super) joined_at: String,
     child: Child,
 }
 
 impl Member {
-    /// Starts `command` and reads its addresses.
+    /// Starts a process by `command` and reads its addresses.
     pub(super) fn start(
         role: Role,
         number: usize,
@@ -100,7 +100,7 @@ impl Member {
         serde_json::from_str(&text).with_context(|| format!("{} gives no JSON", self.name))
     }
 
-    /// The sum of a metric's series with all of `labels`; 0 without series. Blocks.
+    /// Sums a metric's series that have all of `labels`. 0 if there are none. Blocks.
     pub(crate) fn metric(&self, name: &str, labels: &[&str]) -> anyhow::Result<f64> {
         Ok(sum(&get(&self.admin, "/metrics")?, name, labels))
     }
@@ -114,7 +114,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // It may have ended already, but must not stay a zombie.
+        // The process may have ended already, but must not stay a zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -18,13 +18,13 @@ impl Redis {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Commands since the start, by name (`INFO commandstats`), without this query.
+    /// Returns the number of commands since the start, by name (`INFO commandstats`), without this query.
     pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.ask("INFO commandstats")?;
         Ok(text.lines().filter_map(command_count).collect())
     }
 
-    /// CPU time since the start.
+    /// Returns the CPU time of Redis since its start.
     pub(crate) fn cpu(self) -> anyhow::Result<Duration> {
         cpu(&self.ask("INFO cpu")?).context("Redis did not say what it has taken")
     }
@@ -33,7 +33,7 @@ impl Redis {
         Ok(values(&self.ask(&format!("KEYS {pattern}"))?))
     }
 
-    /// Bytes of the data, and the number of keys.
+    /// Returns the bytes of the data, and the number of keys.
     pub(crate) fn size(self) -> anyhow::Result<(u64, u64)> {
         let memory = self.ask("INFO memory")?;
         let used = memory
@@ -70,7 +70,7 @@ fn cpu(info: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds("used_cpu_sys:")? + seconds("used_cpu_user:")?).ok()
 }
 
-/// The values of an array of texts without line ends.
+/// Parses an array of texts without line ends.
 fn values(answer: &str) -> Vec<String> {
     let mut lines = answer.lines();
     let mut values = Vec::new();

@@ -1,4 +1,4 @@
-//! The floor of a task: the two answers that a client needs. Stateless, because the task ID
+//! The floor of a task: the two answers that a client needs. The server is stateless, because the task ID
 //! contains the text.
 
 use serde::Serialize;
