@@ -24,7 +24,7 @@ enum Kill {
     Edge,
 }
 
-/// What to do.
+/// The arguments of `loadtest failover`.
 #[derive(Debug, Args)]
 pub(crate) struct Failover {
     /// Process to kill (SIGKILL).

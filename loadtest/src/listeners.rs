@@ -39,7 +39,7 @@ const OPENING: usize = 64;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What to do.
+/// The arguments of `loadtest listeners`.
 #[derive(Debug, Args)]
 pub(crate) struct Listeners {
     /// Shoal binary [default: `shoal` next to this program, if it exists].

@@ -82,7 +82,7 @@ pub(crate) struct Series {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) at_s: f64,
-    /// What happened, for example `session node killed`.
+    /// The event, for example `session node killed`.
     pub(crate) what: String,
 }
 

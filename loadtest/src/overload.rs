@@ -29,7 +29,7 @@ const SHED_WITHIN: Duration = Duration::from_millis(50);
 /// The timeout of a call, longer than any call may wait.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What to do.
+/// The arguments of `loadtest overload`.
 #[derive(Debug, Args)]
 pub(crate) struct Overload {
     /// Shoal binary [default: `shoal` next to this program, if it exists].

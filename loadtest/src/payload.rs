@@ -17,7 +17,7 @@ const BAR: f64 = 1.5;
 
 const LARGE: usize = 1 << 20;
 
-/// What to do.
+/// The arguments of `loadtest payload`.
 #[derive(Debug, Args)]
 pub(crate) struct Payload {
     /// Shoal binary [default: `shoal` next to this program, if it exists].

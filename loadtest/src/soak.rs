@@ -26,7 +26,7 @@ use samples::{Held, Samples};
 /// How long state may take to go, beyond the configured times.
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
-/// What to do.
+/// The arguments of `loadtest soak`.
 #[derive(Debug, Args)]
 pub(crate) struct Soak {
     /// Shoal binary [default: `shoal` next to this program, if it exists].

@@ -39,7 +39,7 @@ const WORKERS: usize = 2;
 const WARM_UP: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// What to do.
+/// The arguments of `loadtest tenants`.
 #[derive(Debug, Args)]
 pub(crate) struct Tenants {
     /// Shoal binary [default: `shoal` next to this program, if it exists].

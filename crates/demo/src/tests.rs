@@ -43,7 +43,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client without capabilities.
+    /// Creates a client without capabilities.
     pub(crate) fn plain() -> Self {
         Self {
             capabilities: ClientCapabilities::default(),
@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    /// A client with every capability.
+    /// Creates a client with every capability.
     pub(crate) fn able(elicited: ElicitResult) -> Self {
         let modes = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())

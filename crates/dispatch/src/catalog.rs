@@ -178,7 +178,7 @@ impl Catalog {
         }
     }
 
-    /// Estimates the size without data that the catalog shares with its pools.
+    /// Estimates the catalog's size in bytes, without the data that it shares with its pools.
     pub(crate) fn bytes(&self) -> usize {
         const EACH: usize = 256;
         let tools = self.tools.keys().map(|name| 3 * name.len() + EACH);

@@ -81,7 +81,7 @@ pub(crate) struct Member {
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
-    /// The backend's name of the tool.
+    /// The tool's name at the backend.
     pub(crate) tool: Option<&'a str>,
     pub(crate) key: Option<AffinityKey>,
     /// The call, without which failures are not counted.
@@ -289,7 +289,7 @@ impl View {
         self.picture.unsettled(now, |pool| self.knows(pool))
     }
 
-    /// Whether a server is starting, which may take minutes.
+    /// Returns whether a server is starting, which may take minutes.
     pub(crate) fn starts(&self) -> bool {
         self.pools.values().any(PoolView::starts)
     }

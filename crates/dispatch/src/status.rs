@@ -71,13 +71,13 @@ pub struct WorkerStatus {
     pub node: Option<String>,
     /// Whether the worker says that it takes calls.
     pub ready: bool,
-    /// Whether its connection is open.
+    /// Whether this node's connection to the worker is open.
     pub reachable: bool,
-    /// The state of its circuit.
+    /// The state of the worker's circuit.
     pub circuit: CircuitState,
-    /// Calls running.
+    /// Calls that the worker runs.
     pub running: usize,
-    /// Calls waiting.
+    /// Calls that wait in the worker's queue.
     pub queued: usize,
     /// Calls that can run at once.
     pub capacity: usize,

@@ -74,7 +74,7 @@ impl Access {
     }
 }
 
-/// Whether the page is on the requested host. This proves little for a host that is not listed by
+/// Returns whether the page is on the requested host. This proves little for a host that is not listed by
 /// name, because a rebound page is there too.
 fn is_same_origin(origin: &str, host: &str) -> bool {
     let same = |scheme: &str, port: &str| {

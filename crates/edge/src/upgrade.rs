@@ -13,7 +13,7 @@ pub(crate) fn asks_for_websocket(headers: &HeaderMap) -> bool {
     upgrade.is_some_and(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Both directions of a connection.
+/// A connection that can be read and written.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// Tracks when a client last read from its answer, and can end the writing. Clones share the state.
 ///
-/// An HTTP/1.1 connection has one for all its answers. In HTTP/2, each stream has its own.
+/// All answers of an HTTP/1.1 connection share one [`Writing`]. In HTTP/2, each stream has its own.
 #[derive(Clone, Debug)]
 pub struct Writing(Arc<WritingState>);
 

@@ -78,7 +78,7 @@ pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>
     let openapi = pools.openapi.clone().map(|document| Typed {
         pool: Pools::OPENAPI,
         server: document,
-        // This fails only because of the document.
+        // A start fails only because of the document.
         code: Code::Usage,
     });
     let typed = stdio.into_iter().chain(openapi);

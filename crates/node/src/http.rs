@@ -126,7 +126,7 @@ impl Bound {
         format!("{scheme}://{}", self.address)
     }
 
-    /// The bound address.
+    /// Returns the bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -163,7 +163,7 @@ pub enum Step {
     Forgotten {
         /// The session's id.
         session: String,
-        /// The exchange that reported it.
+        /// The exchange that reported this.
         channel: Channel,
     },
     /// The client sent a request for a call.
@@ -172,14 +172,14 @@ pub enum Step {
         request: u64,
         /// The session's id.
         session: String,
-        /// The call.
+        /// The call that the request belongs to.
         work: Work,
     },
     /// The server refused with an HTTP status.
     Refused {
         /// The refused exchange.
         channel: Channel,
-        /// The status.
+        /// The HTTP status.
         status: u16,
         /// The code of the JSON-RPC error, if any.
         code: Option<i64>,
@@ -197,7 +197,7 @@ pub enum Step {
     },
     /// A message arrived.
     Received {
-        /// The exchange.
+        /// The exchange that the message belongs to.
         channel: Channel,
         /// The event id. A JSON body has none.
         id: Option<String>,
@@ -206,7 +206,7 @@ pub enum Step {
     },
     /// A connection ended before the answer.
     Ended {
-        /// The exchange.
+        /// The exchange whose connection ended.
         channel: Channel,
         /// How the connection ended.
         how: Ended,
@@ -214,7 +214,7 @@ pub enum Step {
         tag: String,
         /// Whether the response headers had arrived.
         answered: bool,
-        /// A description.
+        /// The cause of the end, in words.
         cause: String,
     },
     /// The server accepted the answer to a question.

@@ -24,7 +24,7 @@ pub struct RedisSentinel {
     _watching: Process,
 }
 
-/// What a failover does with the newest writes.
+/// How a failover treats the newest writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newest {
     /// The replica has received the newest writes, so they are kept.

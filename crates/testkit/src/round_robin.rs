@@ -32,7 +32,7 @@ pub const TAG: &str = "testkit-tag";
 pub struct Edge {
     /// The edge's name.
     pub name: String,
-    /// The address of its MCP endpoint.
+    /// The address of the edge's MCP endpoint.
     pub address: SocketAddr,
     /// The admin port to poll for readiness. Without it, the edge counts as ready.
     pub admin: Option<Admin>,

@@ -8,7 +8,7 @@ use shoal_protocol::{RpcError, code};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Measures a call's time, which pauses while a question is open, and limits each question.
+/// Measures a call's time, which pauses while a question is open. Limits the time of each question.
 pub(crate) struct Allowance {
     started: Instant,
     deadline: Instant,

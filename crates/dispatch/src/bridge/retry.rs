@@ -40,7 +40,7 @@ pub(crate) struct WokenCall {
     asked: Vec<String>,
 }
 
-/// Whether a modern call may continue another, judged by its member names alone.
+/// Returns whether a modern call may continue an earlier one, judged by its member names alone.
 pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool {
     let goes_on = |params: &Index<'_>| params.has_any(&["requestState", "inputResponses"]);
     method.may_require_input() && params.is_some_and(goes_on)

@@ -18,7 +18,7 @@ const CLOCK: u64 = 1024;
 /// The limits of a validation. Time covers work that steps do not measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// Accesses to values, approximately.
+    /// Maximum accesses to values, approximately.
     pub(crate) steps: u64,
     /// Bytes of the stack.
     pub(crate) stack: usize,

@@ -118,7 +118,7 @@ impl CompiledPool {
         }
     }
 
-    /// Whether the pool lists tools or declares the capability.
+    /// Returns whether the pool lists tools or declares the capability of tools.
     pub(crate) fn has_tools(&self) -> bool {
         !self.tools.is_empty() || self.source.declares("tools")
     }

@@ -31,8 +31,8 @@ impl ExtensionPool {
         declaring.filter(|it| !it.names.is_empty()).collect()
     }
 
-    /// Whether the method starts or ends like an extension's name. For example, `skills/list`
-    /// matches `io.modelcontextprotocol/skills`.
+    /// Returns whether the method starts or ends like an extension's name. For example, `skills/list` matches
+    /// `io.modelcontextprotocol/skills`.
     fn is_named_by(&self, method: &str) -> bool {
         let begins = |name: &str| {
             let rest = method.strip_prefix(name);

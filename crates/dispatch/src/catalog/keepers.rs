@@ -14,7 +14,7 @@ use crate::config::PoolSettings;
 /// Maximum names in the nodes' agreement. For further names, each node decides by the pools that it has seen.
 const MOST_NAMES: usize = 1_000;
 
-/// The nodes' agreement: the keeping pool by [`key`].
+/// The nodes' agreement on contested names: the pool that keeps each, by [`key`].
 pub(crate) type AgreedNames = BTreeMap<String, String>;
 
 #[derive(Default)]

@@ -53,7 +53,7 @@ impl Pages {
     /// Returns the page of `params.cursor`.
     ///
     /// # Errors
-    /// -32602 if the cursor is not this list's.
+    /// -32602 if the cursor does not belong to this list.
     pub(crate) fn get(&self, era: Era, params: Option<&RawJson>) -> Result<RawJson, RpcError> {
         let pages = match era {
             Era::Legacy => &self.legacy,

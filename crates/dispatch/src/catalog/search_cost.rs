@@ -120,7 +120,7 @@ impl SearchCosts {
     }
 }
 
-/// Whether a pattern is leading look-aheads with a plain rest, which do not backtrack.
+/// Returns whether a pattern is leading look-aheads with a plain rest, which do not backtrack.
 fn reads_once(pattern: &str, linear: &impl Fn(&str) -> bool) -> bool {
     leading_look_aheads(pattern).is_some_and(|parts| parts.into_iter().all(linear))
 }

@@ -67,7 +67,7 @@ impl UriTemplate {
         &self.text
     }
 
-    /// Whether the template can expand to `uri`. The number of steps is at most the product of both
+    /// Returns whether the template can expand to `uri`. The number of steps is at most the product of both
     /// lengths, because the set of reachable positions advances without backtracking.
     pub(crate) fn matches(&self, uri: &str) -> bool {
         let uri = uri.as_bytes();

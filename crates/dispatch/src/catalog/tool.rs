@@ -91,7 +91,8 @@ impl Tool {
     }
 }
 
-/// Adds task support where clients of 2025-11-25 look for it.
+/// Returns the listed form of a tool, with task support where clients of 2025-11-25 look for it. `None` if
+/// the backend's form can be listed.
 fn listed(
     object: &RawObject,
     schema: Option<RawJson>,

@@ -154,7 +154,7 @@ impl Registry {
         self.workers.get(&said.worker).is_some_and(same)
     }
 
-    /// Takes over a worker's announcement. Returns whether the worker became ready, or `None` if it is not
+    /// Applies a worker's announcement. Returns whether the worker became ready, or `None` if it is not
     /// registered or was replaced.
     pub(crate) fn hear(
         &mut self,

@@ -37,7 +37,7 @@ fn expression(depth: usize, leaf: Value) -> Value {
     )
 }
 
-/// A chain of definitions, each of which refers twice to the next.
+/// Builds a chain of definitions, each of which refers twice to the next.
 fn doubling(length: usize, combinator: &str, last: Value) -> Value {
     let mut definitions = serde_json::Map::new();
     for at in 0..length {

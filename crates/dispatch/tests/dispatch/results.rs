@@ -179,7 +179,7 @@ async fn the_server_is_named_as_itself_whatever_the_backend_says() {
     }
 }
 
-/// JSON texts with spellings that serializers do not produce.
+/// Generates JSON texts with spellings that serializers do not produce.
 fn json_text() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         Just("1.0".to_owned()),

@@ -44,7 +44,7 @@ async fn names(setting: &Setting) -> Vec<String> {
         .collect()
 }
 
-/// The pools to remember: the name, the catalog, and whether it replaces the one in the store.
+/// Returns the pools to remember: the name, the catalog, and whether it replaces the one in the store.
 fn remembered(setting: &Setting) -> Vec<(String, PoolCatalog, bool)> {
     let all = setting.dispatch.to_remember().into_iter();
     all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.replaces))

@@ -36,7 +36,7 @@ struct Pending {
     operation: Mutex<Option<Operation>>,
 }
 
-/// What a request is about. For a batch, this is its first request.
+/// The subject of a request. A batch has the subject of its first request.
 struct Subject {
     method: Method,
     params: Option<RawJson>,

@@ -141,7 +141,7 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
     assert!(!text.contains("id: "), "{text}");
 }
 
-/// A task with two questions, of which its client can answer one.
+/// Builds a task with two questions, of which its client can answer one.
 fn asking() -> Value {
     let asked = json!({
         "c.1": {"method": "elicitation/create", "params": {"message": "?"}},

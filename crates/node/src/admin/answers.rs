@@ -140,7 +140,8 @@ pub struct StatusReport {
     pub uptime_seconds: u64,
     /// Whether the node is shutting down.
     pub draining: bool,
-    /// How far clocks certainly differ, for the linked process that differs most; `null` while unknown.
+    /// How much the clock of a linked process differs at least from this process's, in ms. The largest such
+    /// value; `null` while unknown.
     pub clock_skew_ms: Option<u64>,
     /// The nodes, this node's lease, and the session owners; `null` for a single process or a
     /// worker.

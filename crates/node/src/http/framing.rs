@@ -166,7 +166,7 @@ impl Head {
             self.begun = true;
             return;
         }
-        // Only headers with these first letters can matter here.
+        // Only `Content-Length` and `Transfer-Encoding` matter here.
         if !matches!(line.first(), Some(b'c' | b'C' | b't' | b'T')) {
             return;
         }

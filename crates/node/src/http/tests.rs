@@ -116,7 +116,7 @@ impl Drop for Waiting {
     }
 }
 
-/// A body that begins at once and ends when the gate opens.
+/// Builds a body that begins at once and ends when the gate opens.
 fn stream(gate: Gate) -> Body {
     let rest = async { Ok::<_, Infallible>(gate.pass().await) };
     let begun = futures::stream::iter([Ok("begun ")]);

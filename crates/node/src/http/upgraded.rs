@@ -1,4 +1,4 @@
-//! A connection after HTTP.
+//! A connection that has left HTTP for another protocol.
 
 use std::io;
 use std::pin::Pin;

@@ -44,7 +44,7 @@ pub(crate) async fn family() -> Family {
     let block = packed(&head);
     let body = echo.body.as_bytes();
     let request = [frame(HEADERS, END_HEADERS, 1, &block), frame(0, 1, 1, body)].concat();
-    // With this setting, the client lets the server send nothing.
+    // This setting does not allow the server to send any data.
     let no_window = [0, 4, 0, 0, 0, 0];
     family.row(
         "HTTP/2: an answer that is never read",

@@ -27,7 +27,7 @@ const SHOWN: usize = 160;
 /// kind passes in an interval.
 const REFUSAL: &str = "refusal";
 
-/// What counts as the same line: the place in the code, and a hash of the message.
+/// Identifies equal lines: the place in the code, and a hash of the message.
 type Key = (Identifier, u64);
 
 #[derive(Debug)]

@@ -53,7 +53,7 @@ pub struct Attribute {
 /// The possible values of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// One of these values, or `_OTHER` if `open`.
+    /// One of a fixed set of values, or `_OTHER` if `open`.
     OneOf {
         /// The values.
         values: &'static [&'static str],

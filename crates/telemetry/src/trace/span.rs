@@ -101,7 +101,8 @@ impl Span {
         self.record_error_with(kind, "");
     }
 
-    /// Like [`record_error`](Self::record_error), with a message that must not be secret.
+    /// Marks the step as failed like [`record_error`](Self::record_error), with a message that must not be
+    /// secret.
     pub fn record_error_with(&mut self, kind: &str, message: &str) {
         if let Some(running) = &mut self.running {
             running.set(ERROR_TYPE.name(), str::to_value(kind));

@@ -93,7 +93,7 @@ impl Tracer {
     }
 
     pub(super) fn end(&self, context: &TraceContext, running: &SpanData) {
-        // Not before the start, because the clock may have been set back.
+        // A span does not end before its start, even if the clock has been set back.
         let ended = SystemTime::now().max(running.started);
         if self.spans.admit() {
             self.spans.add(&otlp::encode(context, running, ended));

@@ -61,7 +61,7 @@ fn is_set_up_once() {
     });
 }
 
-/// Must not drop a runtime in async code, which would panic.
+/// The test must not drop a runtime in async code, which would panic.
 #[test]
 fn fails_where_somebody_logs_already() {
     alone("off::fails_where_somebody_logs_already", || {

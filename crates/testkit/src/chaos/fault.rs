@@ -110,7 +110,7 @@ enum Trait {
     KeepsOwners,
     /// Excuses missing data, because Redis loses writes that it has acknowledged.
     LosesWrites,
-    /// May be part of a mixed run.
+    /// May be one of the faults of a mixed run.
     Mixes,
 }
 

@@ -39,7 +39,7 @@ pub struct Finding {
     pub violation: Violation,
     /// The client whose history shows it.
     pub client: Option<usize>,
-    /// A description.
+    /// What broke the promise, in words.
     pub detail: String,
 }
 
@@ -74,7 +74,7 @@ pub struct Counts {
     pub left: u64,
     /// Streams resumed.
     pub resumes: u64,
-    /// Reports to clients that their session is gone.
+    /// How often clients were told that their session is gone.
     pub forgotten: u64,
     /// Executions of tools that must not be repeated.
     pub executions: u64,

@@ -11,9 +11,9 @@ pub enum Message {
     Prime,
     /// A progress notification.
     Progress {
-        /// The request it belongs to.
+        /// The request that the progress belongs to.
         token: u64,
-        /// The progress.
+        /// The progress that the server reports.
         value: u64,
     },
     /// `elicitation/create`.
@@ -34,12 +34,12 @@ pub enum Message {
     Task {
         /// The request that created the task.
         request: u64,
-        /// The status.
+        /// The status that the server reports.
         status: String,
     },
     /// A response.
     Response {
-        /// The request it answers.
+        /// The request that the response answers.
         request: u64,
         /// The result or error.
         answer: Answer,
@@ -69,7 +69,7 @@ pub enum Answer {
     },
     /// An error.
     Error {
-        /// The code.
+        /// The JSON-RPC error code.
         code: i64,
         /// The error's text.
         message: String,

@@ -17,7 +17,7 @@ use crate::honest::modern_call;
 
 const AT_ONCE: usize = 150;
 const AT_A_TIME: u32 = 4;
-/// Bytes of a text that is too large for its purpose but fits into a message.
+/// Bytes of an oversized text that still fits into a message.
 const LONG: usize = 3 << 20;
 /// The pause between two attacks, so that the server's bounds are the limit and not the machine's CPU.
 const PAUSE: Duration = Duration::from_millis(20);

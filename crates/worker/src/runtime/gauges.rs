@@ -8,7 +8,7 @@ use shoal_telemetry::metrics::{self, ActorKind, NameKind, Registration, metrics}
 
 use super::WorkerRuntime;
 
-/// Registers the readings until dropped.
+/// The registered readings of a worker's metrics. Dropping the value removes them.
 pub(super) struct Gauges {
     _registrations: [Registration; 7],
 }

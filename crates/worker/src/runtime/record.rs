@@ -361,8 +361,9 @@ impl CallRecord {
         }
     }
 
-    /// Returns whether the record goes once its end is read: the call is repeatable, and it sent only its
-    /// end, was lost or was withdrawn. Otherwise a resent call would find the record instead of running.
+    /// Returns whether the worker drops the record once the call's end is read: the call is repeatable, and
+    /// it sent only its end, was lost or was withdrawn. Otherwise a resent call would find the record instead
+    /// of running.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
         self.repeat == Repeat::Safe && (events.last() == 1 || events.was_lost() || state.withdrawn)

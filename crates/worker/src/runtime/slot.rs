@@ -21,7 +21,7 @@ use super::record::CallRecord;
 #[derive(Default)]
 pub(super) struct ActorSlot {
     state: Mutex<State>,
-    /// Tells the actor to release the call.
+    /// Set to make the actor release the call.
     leave: AtomicBool,
     actor: AtomicWaker,
     /// Notifies when the call has a slot again or has ended.

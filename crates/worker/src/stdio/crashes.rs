@@ -46,7 +46,7 @@ pub(super) enum Admission {
     Apart {
         certain: bool,
     },
-    /// After a pause, because of this number of crashes.
+    /// The call must wait for this pause, because it had this number of crashes.
     Later(Duration, u32),
 }
 

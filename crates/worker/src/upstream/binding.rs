@@ -23,7 +23,7 @@ pub(crate) enum Binding {
     Shared {
         capabilities: RawJson,
         roots: Roots,
-        /// One of the callers of the principal whose calls share the connection.
+        /// Any caller of the principal whose calls share the connection.
         caller: Option<Arc<Caller>>,
     },
     Session {

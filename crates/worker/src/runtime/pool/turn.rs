@@ -63,7 +63,7 @@ impl Target {
     }
 }
 
-/// Tools with recent long turns. Usually empty, which a single flag tells.
+/// Tools with recent long turns. A flag tells cheaply whether there are any.
 #[derive(Default)]
 pub(super) struct LongTurns {
     any: AtomicBool,

@@ -219,7 +219,7 @@ impl Port {
     }
 }
 
-/// An edge that answers every request in two parts.
+/// Builds an edge that answers every request in two parts.
 fn scripted_edge(came: &Arc<Mutex<Vec<Came>>>) -> Router {
     let came = came.clone();
     let serve = move |request: Request<Body>| async move {
