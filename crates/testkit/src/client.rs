@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// A client with one session. Clones share it.
+/// A client with one session. Clones share the session.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,

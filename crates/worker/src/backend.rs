@@ -107,7 +107,8 @@ pub(crate) enum Patience<'a> {
 /// The runtime's side of [`CallContext`].
 #[async_trait]
 pub(crate) trait CallLine: StateDoor {
-    /// Sends like [`CallLine::notify`] if that needs no wait; otherwise returns its arguments.
+    /// Sends a notification like [`CallLine::notify`], but only if that needs no wait. Otherwise returns the
+    /// arguments.
     fn notify_now(
         &self,
         method: Method,

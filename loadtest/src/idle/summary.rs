@@ -32,7 +32,7 @@ impl Said {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Summary {
     pub(super) refused: u64,
-    /// Streams that ended before they were released.
+    /// Streams that ended before this tool released them.
     pub(super) dropped: u64,
     /// Signs of life: keep-alives and other data.
     pub(super) signs: u64,

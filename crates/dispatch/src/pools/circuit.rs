@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// How long failures are remembered, as a multiple of the longest open time.
+/// How long Shoal remembers failures, as a multiple of the longest open time.
 const REMEMBERED: u32 = 2;
 
 /// Counts consecutive failures for each caller and tool: broken connections, unknown outcomes and

@@ -40,7 +40,7 @@ pub(super) struct StreamFrames {
     places: Option<SessionPlaces>,
     /// The requests that get an error at a drain, because their client has no event id to resume from.
     unanswered: Option<HandedOver>,
-    /// Becomes ready when the node ends before the unanswered requests.
+    /// Becomes ready when the node ends before the unanswered requests have ended.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
 }

@@ -118,7 +118,7 @@ fn call(
         log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
         repeat: Repeat::Never,
-        // Without traces, passes on the client's trace context.
+        // Without its own traces, Shoal passes on the client's trace context.
         trace: visit.trace.clone().or_else(|| {
             let parent = meta.traceparent.as_deref()?;
             TraceContext::parse(parent, meta.tracestate.as_deref())

@@ -259,7 +259,7 @@ impl Sessions {
                 .connection
                 .take_if(|connection| !connection.is_alive())
             {
-                // The server forgot a session without a reason, so it is reopened at once.
+                // If the server forgot the session, there is no reason, and the session is reopened at once.
                 if let Some(reason) = connection.link.pending.ended() {
                     tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
                     opened.failed();
