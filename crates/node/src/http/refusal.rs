@@ -18,10 +18,7 @@ pub(super) enum Refusal {
     Malformed,
     TargetTooLong,
     NoTls,
-    HeadTooLarge {
-        headers: usize,
-        bytes: usize,
-    },
+    HeadTooLarge { headers: usize, bytes: usize },
 }
 
 impl Refusal {

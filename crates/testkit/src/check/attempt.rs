@@ -24,7 +24,10 @@ pub(super) enum Unanswered {
     Open,
     /// The client hung up before anything arrived.
     HungUp,
-    Broken { tag: String, at: Duration },
+    Broken {
+        tag: String,
+        at: Duration,
+    },
     /// Refused, with a time to retry.
     Refused,
     /// Refused permanently.
