@@ -22,8 +22,8 @@ histogram_quantile(0.5, sum by (le) (rate(mcp_server_operation_duration_seconds_
 [Telemetry](telemetry.md) shows how you collect metrics. The first name is the one of OpenTelemetry, whose up-down counters are gauges in Prometheus.
 Resource attributes are on `target_info`.
 
-Clients cannot create series, because Shoal records unknown values as `_OTHER`. Beyond `telemetry.metrics.series`, Shoal adds up a metric's series in one with
-`otel_metric_overflow=\"true\"`. Shoal leaves out attributes that do not apply.
+Clients cannot create series, because Shoal records unknown values as `_OTHER`. When a metric has more than `telemetry.metrics.series` series, Shoal counts the
+further ones together in one series with `otel_metric_overflow=\"true\"`. Shoal leaves out attributes that do not apply.
 
 ## Metrics
 ";
@@ -71,7 +71,11 @@ pub(crate) fn markdown() -> String {
     for attribute in shared() {
         line(
             &mut page,
-            format_args!("| `{}` | {} |", attribute.key, values(attribute)),
+            format_args!(
+                "| `{}` | {} |",
+                attribute.key,
+                meanings(attribute).unwrap_or_else(|| values(attribute))
+            ),
         );
     }
     page.push_str(BUCKETS);
@@ -109,7 +113,9 @@ fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
 /// Writes a row: both names and the kind, the meaning, and the attributes. Lists the values of attributes
 /// that differ between metrics.
 fn metric(page: &mut String, of: &Definition) {
-    let attributes: Vec<String> = of.attributes.iter().map(named).collect();
+    let attributes: Vec<String> = (of.attributes.iter())
+        .map(|attribute| named(attribute, of))
+        .collect();
     let attributes = match attributes.as_slice() {
         [] => String::new(),
         all => format!("<br>{}", all.join("<br>")),
@@ -126,11 +132,21 @@ fn metric(page: &mut String, of: &Definition) {
     );
 }
 
-fn named(attribute: &Attribute) -> String {
-    let is_shared = shared().any(|shared| shared == attribute);
-    match is_shared {
-        true => format!("`{}`", attribute.key),
-        false => format!("`{}`: {}", attribute.key, values(attribute)),
+/// The attribute with its values. The page explains equal values of several metrics once, at the first metric.
+fn named(attribute: &Attribute, of: &Definition) -> String {
+    let key = attribute.key;
+    if shared().any(|shared| shared == attribute) {
+        return format!("`{key}`");
+    }
+    let first = definitions().find(|definition| definition.attributes.contains(attribute));
+    match (meanings(attribute), first) {
+        (Some(meanings), Some(first)) if first.name == of.name => {
+            format!("`{key}`:<br>{meanings}")
+        }
+        (Some(_), Some(first)) => {
+            format!("`{key}`: {}, as in `{}`", values(attribute), first.name)
+        }
+        _ => format!("`{key}`: {}", values(attribute)),
     }
 }
 
@@ -170,7 +186,7 @@ fn buckets(page: &mut String) {
 
 fn values(attribute: &Attribute) -> String {
     match attribute.values {
-        Values::OneOf { values, open } => {
+        Values::OneOf { values, open, .. } => {
             let mut texts: Vec<String> = values.iter().map(|it| format!("`{it}`")).collect();
             if open {
                 texts.push("`_OTHER`".to_owned());
@@ -180,4 +196,18 @@ fn values(attribute: &Attribute) -> String {
         Values::Configured(which) => format!("{which}, else `_OTHER`"),
         Values::Code(which) => which.to_owned(),
     }
+}
+
+/// A line for each value with its meaning, if there are meanings.
+fn meanings(attribute: &Attribute) -> Option<String> {
+    let Values::OneOf {
+        values, meanings, ..
+    } = attribute.values
+    else {
+        return None;
+    };
+    let lines: Vec<String> = (values.iter().zip(meanings))
+        .map(|(value, meaning)| format!("– `{value}`: {}", meaning.trim()))
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("<br>"))
 }

@@ -8,22 +8,22 @@ area! {
     ActorMetrics {
         /// Observes how many actors run, by kind.
         pub observe_alive: UpDownCounter(u64) [kind: ActorKind]
-            = "shoal.actor.alive", "{actor}", "Running actors.";
+            = "shoal.actor.alive", "{actor}", "Actors that run in this process.";
         /// Observes how many messages wait in mailboxes, by kind of actor.
         pub observe_mailbox: UpDownCounter(u64) [kind: ActorKind]
-            = "shoal.actor.mailbox", "{message}", "Messages that wait in mailboxes.";
+            = "shoal.actor.mailbox", "{message}", "Messages that wait in the mailboxes of actors.";
         /// Counts an actor that failed.
         pub failed: Counter [kind: ActorKind]
-            = "shoal.actor.failures", "{actor}", "Failed actors.";
+            = "shoal.actor.failures", "{actor}", "Actors that failed.";
     }
 }
 
 labels! {
     /// The kind of an actor.
     ActorKind: KIND {
-        /// A session.
+        /// The actor of a session.
         Session = "session",
-        /// A pool's queue of calls.
+        /// The actor of a pool at a worker.
         Pool = "pool",
     }
 }

@@ -10,7 +10,7 @@ area! {
     AuditMetrics {
         /// Counts a recorded event.
         pub(crate) recorded: Counter [sink: AuditSink]
-            = "shoal.audit.events", "{event}", "Audit events recorded.";
+            = "shoal.audit.events", "{event}", "Audit events that Shoal recorded.";
         /// Counts lost events.
         pub(crate) lost: Sum [sink: AuditSink]
             = "shoal.audit.lost", "{event}",
@@ -21,9 +21,9 @@ area! {
 labels! {
     /// A destination of events.
     AuditSink: SINK {
-        /// The file.
+        /// The file `audit.file`.
         File = "file",
-        /// The collector.
+        /// The OTLP collector.
         Otlp = "otlp",
     }
 }

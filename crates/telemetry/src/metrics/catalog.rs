@@ -9,11 +9,10 @@ area! {
     CatalogMetrics {
         /// Observes how many entries pools offer, by pool and kind.
         pub observe_entries: UpDownCounter(u64) [pool: Pool, kind: EntryKind]
-            = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and templates of a pool.";
+            = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and resource templates of a pool.";
         /// Observes how many names are hidden because another pool offers them.
         pub observe_conflicts: UpDownCounter(u64) []
-            = "shoal.catalog.conflicts", "{entry}",
-            "Names that several pools offer; Shoal hides all but one.";
+            = "shoal.catalog.conflicts", "{entry}", "Names that several pools offer. Shoal hides all but one of each.";
     }
 }
 

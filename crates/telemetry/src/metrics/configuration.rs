@@ -20,11 +20,11 @@ area! {
 labels! {
     /// The outcome of a reload.
     ReloadOutcome: OUTCOME {
-        /// Settings changed, now or for the next start.
+        /// Something changed, at once or for the next start.
         Changed = "changed",
-        /// The settings are the same as before.
+        /// Everything is as before.
         Unchanged = "unchanged",
-        /// The file is invalid, and the old settings stay.
+        /// The file is invalid, and the old settings or rules stay.
         Refused = "refused",
     }
 }

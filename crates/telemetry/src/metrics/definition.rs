@@ -57,6 +57,8 @@ pub enum Values {
     OneOf {
         /// The values.
         values: &'static [&'static str],
+        /// The meaning of each value, or nothing if the values say it all.
+        meanings: &'static [&'static str],
         /// Whether other values are recorded as `_OTHER`.
         open: bool,
     },
@@ -106,10 +108,19 @@ impl Definition {
 
 impl Attribute {
     pub(crate) const fn one_of(key: &'static str, values: &'static [&'static str]) -> Self {
+        Self::explained(key, values, &[])
+    }
+
+    pub(crate) const fn explained(
+        key: &'static str,
+        values: &'static [&'static str],
+        meanings: &'static [&'static str],
+    ) -> Self {
         Self {
             key,
             values: Values::OneOf {
                 values,
+                meanings,
                 open: false,
             },
         }
@@ -118,7 +129,11 @@ impl Attribute {
     pub(crate) const fn one_or_other(key: &'static str, values: &'static [&'static str]) -> Self {
         Self {
             key,
-            values: Values::OneOf { values, open: true },
+            values: Values::OneOf {
+                values,
+                meanings: &[],
+                open: true,
+            },
         }
     }
 

@@ -8,13 +8,13 @@ area! {
     DiscoveryMetrics {
         /// Observes how many pools the controller created.
         pub observe_pools: UpDownCounter(u64) []
-            = "shoal.discovery.pools", "{pool}", "Pools that the controller made of Kubernetes objects.";
+            = "shoal.discovery.pools", "{pool}", "Pools that the controller makes of Kubernetes objects.";
         /// Observes how many objects are refused, by reason.
         pub observe_refused: UpDownCounter(u64) [reason: DiscoveryRefusal]
             = "shoal.discovery.refused", "{object}", "Kubernetes objects that the controller refuses.";
         /// Observes whether this controller holds the Lease.
         pub observe_leader: Gauge(bool) []
-            = "shoal.discovery.leader", "{controller}", "1 if this controller holds the Lease, else 0.";
+            = "shoal.discovery.leader", "{controller}", "1 if this controller holds the Lease, 0 if not.";
         /// Observes when the pools were last found up to date or published, in seconds since the epoch; `None` before the first
         /// time.
         pub observe_last_success: Gauge(Option<u64>) []
@@ -23,18 +23,18 @@ area! {
         /// Counts a comparison of the plan with the published pools.
         pub reconciled: Counter [outcome: ReconcileOutcome]
             = "shoal.discovery.reconciles", "{reconcile}",
-            "The leader's comparisons with published pools.";
+            "Times that the leader compared the Kubernetes objects with the published pools.";
     }
 }
 
 labels! {
     /// The outcome of comparing the pools with the published ones.
     ReconcileOutcome: OUTCOME {
-        /// A change was published.
+        /// The leader published a change.
         Published = "published",
         /// The published pools were current.
         Unchanged = "unchanged",
-        /// A Secret could not be read, or the pools could not be written.
+        /// The leader could not read a Secret, or could not write the pools.
         Failed = "failed",
     }
 }
@@ -44,13 +44,13 @@ labels! {
     DiscoveryRefusal: REASON {
         /// The object's URL leads to a forbidden target.
         TargetNotAllowed = "TargetNotAllowed",
-        /// An annotation is invalid.
+        /// An annotation of the object is invalid.
         InvalidAnnotation = "InvalidAnnotation",
-        /// The configuration, or an older object, has a pool of this name.
+        /// Your configuration, or an older object, has a pool of this name.
         NameTaken = "NameTaken",
-        /// Older objects use up the limit on pools.
+        /// Older objects use up the limit of pools.
         LimitReached = "LimitReached",
-        /// The token is not available.
+        /// The object's token is not available.
         TokenUnavailable = "TokenUnavailable",
         /// The pool's configuration is invalid.
         PoolInvalid = "PoolInvalid",

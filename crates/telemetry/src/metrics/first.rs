@@ -14,6 +14,7 @@ pub(super) fn series(of: &Definition) -> Vec<Vec<KeyValue>> {
         let Values::OneOf {
             values,
             open: false,
+            ..
         } = attribute.values
         else {
             return Vec::new();

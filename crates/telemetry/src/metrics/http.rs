@@ -31,7 +31,7 @@ area! {
     /// The metrics of HTTP and event streams.
     HttpMetrics {
         requests: Histogram(HTTP_SECONDS) [in REQUEST_ATTRIBUTES]
-            = "http.server.request.duration", "s", "HTTP requests, until the answer's headers are sent.";
+            = "http.server.request.duration", "s", "Time of HTTP requests, until Shoal has sent the answer's headers.";
         /// Observes how many requests are in progress.
         pub observe_active: UpDownCounter(u64) []
             = "http.server.active_requests", "{request}", "HTTP requests in progress.";
@@ -41,7 +41,7 @@ area! {
         /// Observes how many bytes of answers wait for their readers.
         pub observe_answers: UpDownCounter(u64) []
             = "shoal.http.answers.size", "By",
-            "Bytes of large answers and stream events that clients have yet to read.";
+            "Bytes of large answers and stream events that clients have not read yet.";
         /// Counts an answer that was given up.
         pub given_up: Counter [reason: GivenUp]
             = "shoal.http.answers.given_up", "{answer}",
@@ -51,11 +51,10 @@ area! {
             = "shoal.http.io", "By", "Bytes of HTTP bodies and event streams.";
         /// Counts events that were written to clients.
         pub events: Sum []
-            = "shoal.http.events", "{event}", "Server-sent events written to clients.";
+            = "shoal.http.events", "{event}", "Server-sent events that Shoal wrote to clients.";
         /// Counts a refused request.
         pub refused: Counter [reason: RefusalReason]
-            = "shoal.http.refused", "{request}",
-            "Requests refused before a session or tool.";
+            = "shoal.http.refused", "{request}", "Requests that Shoal refused before they reached a session or tool.";
     }
 }
 
@@ -64,7 +63,7 @@ labels! {
     Direction: DIRECTION {
         /// Towards this process.
         In = "in",
-        /// Away from it.
+        /// Away from this process.
         Out = "out",
     }
 }
@@ -72,9 +71,9 @@ labels! {
 labels! {
     /// The kind of body.
     Body: KIND {
-        /// A body with a known end.
+        /// A body with a known end, such as a JSON answer.
         Plain = "plain",
-        /// An event stream.
+        /// A stream of server-sent events.
         Sse = "sse",
         /// Messages over WebSocket.
         WebSocket = "websocket",
@@ -84,9 +83,9 @@ labels! {
 labels! {
     /// Why an answer was given up.
     GivenUp: REASON {
-        /// The client stopped reading.
+        /// The client read nothing for `server.write_timeout`.
         Stalled = "stalled",
-        /// The client had stopped reading, and others needed the memory.
+        /// The client read nothing for a second, and other answers needed the memory.
         Crowded = "crowded",
     }
 }
@@ -94,33 +93,33 @@ labels! {
 labels! {
     /// Why a request was refused.
     RefusalReason: REASON {
-        /// The host or the origin of the request is not allowed.
+        /// The request's host or origin may not call.
         Origin = "origin",
-        /// A missing or invalid token.
+        /// The token is missing or invalid.
         Unauthenticated = "unauthenticated",
-        /// A token that does not grant what the request needs.
+        /// The token does not grant what the request needs.
         Forbidden = "forbidden",
-        /// A path or method that is not served.
+        /// Shoal does not serve the path or method.
         NotServed = "not_served",
-        /// Headers that are missing, wrong or too many.
+        /// Headers are missing, wrong or too many.
         Headers = "headers",
-        /// A body that is too large.
+        /// The body is too large.
         BodyTooLarge = "body_too_large",
-        /// A body that did not arrive.
+        /// The body did not arrive completely.
         BodyBroken = "body_broken",
-        /// An invalid JSON-RPC message, or one that violates MCP.
+        /// The body is not a valid JSON-RPC message, or violates MCP.
         Malformed = "malformed",
-        /// A protocol revision that is not supported.
+        /// Shoal does not support the protocol revision.
         Revision = "revision",
         /// The session is unknown or has ended.
         SessionGone = "session_gone",
-        /// The node is at its limit of requests or streams.
+        /// The node has reached a limit.
         Overloaded = "overloaded",
         /// The caller's quota is used up.
         Quota = "quota",
-        /// A required part is unreachable.
+        /// Shoal cannot reach a part that the request needs.
         Unavailable = "unavailable",
-        /// Another reason.
+        /// Any other reason.
         Other = "other",
     }
 }

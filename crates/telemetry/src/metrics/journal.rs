@@ -13,25 +13,24 @@ area! {
             "Journaled calls that run in this node's sessions.";
         /// Counts a hold that ended.
         pub held: Counter [outcome: HoldOutcome]
-            = "shoal.journal.holds", "{call}",
-            "Held calls: dispatched before they were journaled.";
+            = "shoal.journal.holds", "{call}", "Calls that Shoal held: it dispatched them before it journaled them.";
         /// Records how long a journal write took.
         pub begun: Histogram(SHORT_SECONDS) [outcome: BeginOutcome]
-            = "shoal.journal.begin.duration", "s", "Journal writes before dispatch.";
+            = "shoal.journal.begin.duration", "s", "Time of journal writes before a call's dispatch.";
         /// Counts an attempt to reattach to a running call.
         pub attached: Counter [outcome: AttachOutcome]
-            = "shoal.journal.attaches", "{attach}", "Attempts to reattach to a running call.";
+            = "shoal.journal.attaches", "{attach}", "Attempts of a session's owner to reattach to a running call.";
     }
 }
 
 labels! {
     /// How a hold ended.
     HoldOutcome: OUTCOME {
-        /// Answered before the journal write.
+        /// The call ended within the hold, and Shoal stored nothing.
         Answered = "answered",
-        /// The call took too long, produced an event or has a large result, and is journaled.
+        /// The call took longer, sent an event or had a large result, and Shoal journaled it.
         Outlasted = "outlasted",
-        /// The client disconnected.
+        /// The client left during the hold.
         Left = "left",
     }
 }
@@ -39,17 +38,17 @@ labels! {
 labels! {
     /// The outcome of journaling a call.
     BeginOutcome: OUTCOME {
-        /// The call may be dispatched.
+        /// Shoal may dispatch the call.
         Begun = "begun",
-        /// An earlier delivery of the call has journaled it.
+        /// An earlier delivery of the request has journaled the call.
         Repeated = "repeated",
         /// Another node owns the session.
         Stale = "stale",
-        /// A limit is reached.
+        /// The journal entry exceeds a limit of the store.
         Full = "full",
-        /// The store could not be reached, or did not answer in time.
+        /// Shoal could not reach the store, or the store did not answer in time.
         Unavailable = "unavailable",
-        /// Another failure.
+        /// The write failed for another reason.
         Failed = "failed",
     }
 }
@@ -57,15 +56,15 @@ labels! {
 labels! {
     /// The outcome of reattaching to a running call.
     AttachOutcome: OUTCOME {
-        /// The call's events continue.
+        /// This node receives the call's events again.
         Attached = "attached",
-        /// The worker is gone.
+        /// The call's worker is gone.
         WorkerGone = "worker_gone",
         /// The worker does not know the call.
         Unknown = "unknown",
-        /// The outcome is unknown, and the client gets that error.
+        /// Nobody knows how the call ended, and its client gets an error that says so.
         Lost = "lost",
-        /// Another failure.
+        /// The attempt failed for another reason.
         Failed = "failed",
     }
 }

@@ -4,18 +4,21 @@ use std::hash::{Hash, Hasher};
 
 use opentelemetry::{Key, KeyValue};
 
-/// Declares an enum whose values are recorded as texts under a key.
+/// Declares an enum whose values are recorded as texts under a key. The reference page prints the comments of the values.
 macro_rules! labels {
-    ($(#[$meta:meta])* $name:ident: $key:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
+    ($(#[$meta:meta])* $name:ident: $key:ident { $($(#[doc = $meaning:literal])+ $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
-            $($(#[$doc])* $variant,)+
+            $($(#[doc = $meaning])+ $variant,)+
         }
 
         impl $name {
             /// Every value, as recorded.
             pub const VALUES: &'static [&'static str] = &[$($text),+];
+
+            /// The meaning of each value, for the reference page.
+            pub const MEANINGS: &'static [&'static str] = &[$(concat!($($meaning),+)),+];
 
             /// Returns the recorded value.
             #[must_use]
@@ -30,7 +33,7 @@ macro_rules! labels {
             type Given<'a> = Self;
 
             const ATTRIBUTE: $crate::metrics::Attribute =
-                $crate::metrics::Attribute::one_of($key, Self::VALUES);
+                $crate::metrics::Attribute::explained($key, Self::VALUES, Self::MEANINGS);
 
             fn pair(given: Self) -> $crate::metrics::labels::Pair {
                 $crate::metrics::labels::label($key, given.as_str())

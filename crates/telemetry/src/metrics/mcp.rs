@@ -24,19 +24,19 @@ const PROTOCOL: &str = "network.protocol.name";
 
 const FAILURE: Attribute = Attribute::code(
     ERROR,
-    "for failures: the JSON-RPC code, `tool_error`, or a short name, such as `stream_cut` or `stream_closed` \
-     (the client is to reconnect)",
+    "only for failures: the JSON-RPC code, `tool_error`, or a short name, such as `stream_cut` or `stream_closed` \
+     (the client can reconnect)",
 );
 
 const OPERATION_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_or_other(METHOD, METHODS),
-    Attribute::configured(TOOL, "the tools of the catalog (tool calls)"),
-    Attribute::configured(PROMPT, "the prompts of the catalog (`prompts/get`)"),
+    Attribute::configured(TOOL, "in calls of tools: the tools of the catalog"),
+    Attribute::configured(PROMPT, "in `prompts/get`: the prompts of the catalog"),
     Attribute::one_of(GEN_AI_OPERATION, &["execute_tool"]),
     FAILURE,
     Attribute::one_or_other(STATUS, CODE_TEXTS),
     Attribute::one_or_other(REVISION, REVISIONS),
-    Attribute::one_of(TRANSPORT, Transport::VALUES),
+    Attribute::explained(TRANSPORT, Transport::VALUES, Transport::MEANINGS),
     Attribute::one_of(PROTOCOL, &["http"]),
     Attribute::one_of(PROTOCOL_VERSION, HttpVersion::VALUES),
 ];
@@ -44,7 +44,7 @@ const OPERATION_ATTRIBUTES: &[Attribute] = &[
 const SESSION_ATTRIBUTES: &[Attribute] = &[
     FAILURE,
     Attribute::one_or_other(REVISION, REVISIONS),
-    Attribute::one_of(TRANSPORT, Transport::VALUES),
+    Attribute::explained(TRANSPORT, Transport::VALUES, Transport::MEANINGS),
     Attribute::one_of(PROTOCOL, &["http"]),
     Attribute::one_of(PROTOCOL_VERSION, HttpVersion::VALUES),
 ];
@@ -54,12 +54,12 @@ area! {
     McpMetrics {
         server_operation: Histogram(MCP_SECONDS) [in OPERATION_ATTRIBUTES]
             = "mcp.server.operation.duration", "s",
-            "Client requests and notifications, from arrival to result.";
+            "Time of clients' requests and notifications, from arrival to result.";
         server_session: Histogram(MCP_SECONDS) [in SESSION_ATTRIBUTES]
-            = "mcp.server.session.duration", "s", "Sessions, from `initialize` to their end.";
+            = "mcp.server.session.duration", "s", "Life of sessions, from `initialize` to their end.";
         client_operation: Histogram(MCP_SECONDS) [in OPERATION_ATTRIBUTES]
             = "mcp.client.operation.duration", "s",
-            "Shoal's requests to MCP servers behind pools, until the result.";
+            "Time of Shoal's requests to the MCP servers behind pools, until the result.";
     }
 }
 

@@ -17,28 +17,27 @@ area! {
             = "shoal.node.seen", "{node}", "Nodes that this node sees, including itself.";
         /// Observes whether this node wants traffic; `None` after the node has ended.
         pub observe_ready: Gauge(Option<bool>) []
-            = "shoal.node.ready", "{node}", "1 if this node wants traffic, else 0.";
+            = "shoal.node.ready", "{node}", "1 if this node wants traffic, 0 if not.";
         roles: Gauge(u64) [role: Role]
             = "shoal.node.roles", "{node}", "Always 1, for each role of this node.";
         /// Observes the clock difference to peers; `None` while it is unknown.
         pub observe_clock_skew: Gauge(Option<Duration>) []
-            = "shoal.clock.skew", "s",
-            "Lower bound of the largest clock difference to a linked process.";
+            = "shoal.clock.skew", "s", "Largest clock difference to a linked process. The real one may be larger.";
         lease_held: Gauge(bool) []
-            = "shoal.lease.held", "{lease}", "1 if this node may own sessions, else 0.";
+            = "shoal.lease.held", "{lease}", "1 if this node may own sessions, 0 if not.";
         lease_left: Gauge(Duration) []
-            = "shoal.lease.remaining", "s", "Remaining time of this node's lease.";
+            = "shoal.lease.remaining", "s", "Time until this node's lease ends.";
         /// Records how long a lease renewal took.
         pub renewed: Histogram(SHORT_SECONDS) [outcome: LeaseOutcome]
-            = "shoal.lease.renewal.duration", "s", "Lease renewals.";
+            = "shoal.lease.renewal.duration", "s", "Time of the renewals of this node's lease.";
         /// Counts a lease that ended before its renewal.
         pub lapsed: Counter []
             = "shoal.lease.lapses", "{lease}",
-            "Leases that expired; other nodes took the sessions.";
+            "Times that this node's lease expired, so that other nodes could take its sessions.";
         /// Counts a request that was delivered again.
         pub redelivered: Counter []
             = "shoal.route.redelivered", "{request}",
-            "Requests delivered again after a change of owner.";
+            "Requests that Shoal delivered again after their session's owner changed.";
     }
 }
 
@@ -47,7 +46,7 @@ labels! {
     Role: ROLE {
         /// Serves clients over HTTP.
         Edge = "edge",
-        /// Holds sessions.
+        /// Owns legacy sessions.
         Session = "session",
         /// Runs tools.
         Worker = "worker",
@@ -57,13 +56,13 @@ labels! {
 labels! {
     /// The state of a node, seen from this one.
     NodeState: STATE {
-        /// Announced and reachable.
+        /// The node is announced, and this node reaches it.
         Reachable = "reachable",
-        /// Announced but unreachable.
+        /// The node is announced, but this node does not reach it.
         Unreachable = "unreachable",
-        /// Starting, and not ready yet.
+        /// The node starts and is not ready yet.
         Starting = "starting",
-        /// Stopping.
+        /// The node is stopping.
         Draining = "draining",
     }
 }
@@ -71,11 +70,11 @@ labels! {
 labels! {
     /// The outcome of a renewal.
     LeaseOutcome: OUTCOME {
-        /// The lease was extended.
+        /// The store extended the lease.
         Renewed = "renewed",
         /// The lease had ended before the renewal.
         Lapsed = "lapsed",
-        /// The lease was valid, but another node that could not reach this one has claimed sessions from it.
+        /// The lease had not ended, but a node that could not reach this one has taken a session from it.
         Contested = "contested",
         /// The store did not answer.
         Failed = "failed",

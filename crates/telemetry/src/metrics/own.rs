@@ -11,17 +11,17 @@ area! {
         /// Counts data that did not reach the collector.
         pub(crate) dropped: Sum [signal: Signal, reason: DropReason]
             = "shoal.telemetry.dropped", "{item}",
-            "Spans, log lines and data points lost or rejected by the collector.";
+            "Spans, log lines and data points that were lost or that the collector rejected.";
         /// Counts an export.
         pub(crate) exported: Counter [signal: Signal, outcome: ExportOutcome]
-            = "shoal.telemetry.exports", "{export}", "Exports to the collector.";
+            = "shoal.telemetry.exports", "{export}", "Exports that this process sent to the collector.";
         /// Counts a log line that was left out as a repetition.
         pub(crate) suppressed: Counter []
-            = "shoal.log.suppressed", "{line}", "Repeated log lines left out.";
+            = "shoal.log.suppressed", "{line}", "Repeated log lines that Shoal left out.";
         /// Counts a dropped log line.
         pub(crate) line_dropped: Counter []
             = "shoal.log.dropped", "{line}",
-            "Log lines lost because the reader of standard error stopped.";
+            "Log lines that were lost because the reader of standard error stopped reading.";
     }
 }
 
@@ -40,7 +40,7 @@ labels! {
 labels! {
     /// Why data did not reach the collector.
     DropReason: REASON {
-        /// The queue was full.
+        /// The queue of exports was full.
         QueueFull = "queue_full",
         /// The export failed.
         ExportFailed = "export_failed",
@@ -52,9 +52,9 @@ labels! {
 labels! {
     /// How an export ended.
     ExportOutcome: OUTCOME {
-        /// The collector accepted it.
+        /// The collector accepted the export.
         Accepted = "accepted",
-        /// The collector refused it, or was unreachable.
+        /// The collector refused the export, or was unreachable.
         Failed = "failed",
         /// The collector did not answer in time.
         Timeout = "timeout",

@@ -9,27 +9,29 @@ area! {
     PolicyMetrics {
         /// Counts a decision.
         pub decided: Counter [outcome: PolicyOutcome]
-            = "shoal.policy.decisions", "{request}", "Policy decisions on requests, without filtered lists.";
+            = "shoal.policy.decisions", "{request}",
+            "Decisions of the policy rules on requests. Filtered lists do not count.";
         /// Counts a question to a user before a call.
         pub approved: Counter [outcome: ApprovalOutcome]
-            = "shoal.policy.approvals", "{question}", "Questions to users before a call.";
+            = "shoal.policy.approvals", "{question}", "Questions to users whether a tool may be called.";
         /// Counts a condition that failed to evaluate.
         pub failed: Counter []
-            = "shoal.policy.failures", "{failure}", "Policy conditions that failed to evaluate; they fail closed.";
+            = "shoal.policy.failures", "{failure}",
+            "Policy conditions that Shoal could not evaluate. Such conditions fail closed.";
         /// Counts a read of a changed policy file.
         pub reloaded: Counter [outcome: ReloadOutcome]
-            = "shoal.policy.reloads", "{reload}", "Reads of a changed policy file.";
+            = "shoal.policy.reloads", "{reload}", "Times that Shoal read a changed policy file.";
     }
 }
 
 labels! {
     /// What the rules decided about a request.
     PolicyOutcome: OUTCOME {
-        /// Allowed.
+        /// The rules allow the request.
         Allowed = "allowed",
-        /// Denied.
+        /// The rules deny the request.
         Denied = "denied",
-        /// Allowed if the user agrees.
+        /// The rules allow the request if a person agrees.
         Asked = "asked",
     }
 }
@@ -45,7 +47,7 @@ labels! {
         Cancelled = "cancelled",
         /// No answer came in time.
         TimedOut = "timed_out",
-        /// The client cannot ask the user, or answered with an error.
+        /// The client cannot ask a person, or answered with an error.
         Unable = "unable",
     }
 }

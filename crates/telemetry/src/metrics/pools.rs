@@ -24,41 +24,37 @@ area! {
             = "shoal.pool.queued", "{call}", "Calls that wait for a free worker.";
         /// Observes how many calls wait for a first worker, by pool.
         pub observe_awaiting: UpDownCounter(u64) [pool: Pool]
-            = "shoal.pool.awaiting", "{call}",
-            "Calls that wait for a pool scaled to zero.";
+            = "shoal.pool.awaiting", "{call}", "Calls that wait for a worker of a pool scaled to zero.";
         /// Observes how many calls can run at once, by pool.
         pub observe_capacity: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.capacity", "{call}", "Calls that the pool can run at once.";
         /// Observes the age of the oldest waiting call, by pool.
         pub observe_queue_age: Gauge(Duration) [pool: Pool]
-            = "shoal.pool.queue.age", "s", "Age of the oldest waiting call.";
+            = "shoal.pool.queue.age", "s", "Waiting time of the call that waits longest.";
         /// Observes how many workers this node knows, by pool and state.
         pub observe_workers: UpDownCounter(u64) [pool: Pool, state: WorkerState]
-            = "shoal.pool.workers", "{worker}", "Workers that this node knows.";
+            = "shoal.pool.workers", "{worker}", "Workers of the pool that this node knows.";
         /// Observes how many circuit breakers there are, by pool and state.
         pub observe_circuits: UpDownCounter(u64) [pool: Pool, state: CircuitState]
-            = "shoal.pool.circuits", "{worker}", "Workers, by state of their circuit breaker.";
+            = "shoal.pool.circuits", "{worker}", "Workers of the pool, by the state of their circuit breaker.";
         /// Records how long a call waited for a worker.
         pub waited: Histogram(WAIT_SECONDS) [pool: Pool, outcome: QueueOutcome]
-            = "shoal.pool.queue.duration", "s",
-            "Wait for a free worker.";
+            = "shoal.pool.queue.duration", "s", "Time for which calls waited for a free worker.";
         /// Records how long a call took.
         pub called: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
-            = "shoal.pool.call.duration", "s",
-            "Calls from dispatch to result, all attempts included.";
+            = "shoal.pool.call.duration", "s", "Time of calls from dispatch to result, including all attempts.";
         /// Counts a call that was refused before it started.
         pub shed: Counter [pool: Pool, reason: ShedReason]
-            = "shoal.pool.sheds", "{call}", "Calls refused before they started.";
+            = "shoal.pool.sheds", "{call}", "Calls that Shoal refused before they started.";
         /// Counts a call that was sent again.
         pub retried: Counter [pool: Pool, reason: RetryReason]
-            = "shoal.pool.retries", "{attempt}", "Calls sent to a worker again.";
+            = "shoal.pool.retries", "{attempt}", "Calls that Shoal sent to a worker again.";
         /// Counts a circuit breaker that opened.
         pub circuit_opened: Counter [pool: Pool]
             = "shoal.pool.circuit.opened", "{opening}",
             "Times that a worker's circuit breaker opened.";
         /// Counts an attempt to reattach to a running call at its worker.
         pub attached: Counter [pool: Pool, outcome: AttachOutcome]
-            = "shoal.pool.attaches", "{attempt}",
-            "Attempts to reattach to a running call.";
+            = "shoal.pool.attaches", "{attempt}", "Attempts to reattach to a call that runs at a worker of the pool.";
     }
 }

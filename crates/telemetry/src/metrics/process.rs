@@ -12,7 +12,7 @@ area! {
     /// The metrics of this process.
     ProcessMetrics {
         uptime: Gauge(Duration) []
-            = "process.uptime", "s", "Run time of the process.";
+            = "process.uptime", "s", "Time since the process started.";
         build: Gauge(u64) [version: Version]
             = "shoal.build.info", "{build}", "Always 1, with the running version.";
         memory: UpDownCounter(Option<u64>) []

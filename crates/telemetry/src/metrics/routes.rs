@@ -8,16 +8,14 @@ area! {
     RouteMetrics {
         /// Records how long a request or stream waited for an owner.
         pub waited: Histogram(WAIT_SECONDS) []
-            = "shoal.route.wait.duration", "s",
-            "Wait of requests and streams for a session's new owner.";
+            = "shoal.route.wait.duration", "s", "Time for which requests and streams waited for a session's new owner.";
         /// Counts a stream that continues after its owner or connection changed.
         pub reattached: Counter []
             = "shoal.route.reattached", "{stream}",
             "Streams that continued after their owner or connection changed.";
         /// Counts a stream that cannot continue.
         pub lost_stream: Counter []
-            = "shoal.route.lost_streams", "{stream}",
-            "Streams that ended; their clients must reconnect.";
+            = "shoal.route.lost_streams", "{stream}", "Streams that could not continue. Their clients must reconnect.";
         /// Counts a request that another node relayed.
         pub relayed: Counter []
             = "shoal.route.relayed", "{request}",

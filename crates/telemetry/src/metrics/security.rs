@@ -17,28 +17,29 @@ area! {
             = "shoal.auth.attempts", "{request}", "Requests that needed authentication.";
         /// Counts a request to an authorization server.
         pub asked_server: Counter [kind: AuthServerRequest, outcome: AuthServerOutcome]
-            = "shoal.auth.server.requests", "{request}", "Requests to authorization servers.";
+            = "shoal.auth.server.requests", "{request}", "Requests that Shoal sent to authorization servers.";
         /// Counts a request against a quota.
         pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
-            = "shoal.quota.checks", "{request}", "Requests counted against a quota.";
+            = "shoal.quota.checks", "{request}", "Requests that Shoal counted against a quota.";
         /// Counts a part of a quota that an edge took from the store or returned.
         pub quota_lease: Counter [quota: Quota, outcome: QuotaLeaseOutcome]
-            = "shoal.quota.leases", "{lease}", "Parts of a quota that an edge took from the store or returned.";
+            = "shoal.quota.leases", "{lease}",
+            "Requests of an edge to the store for a part of a quota, and returned parts.";
     }
 }
 
 labels! {
     /// The outcome of authentication.
     AuthOutcome: OUTCOME {
-        /// The caller is known.
+        /// Shoal knows the caller.
         Accepted = "accepted",
         /// The request had no credentials.
         Missing = "missing",
-        /// The credentials were invalid.
+        /// The credentials are invalid.
         Invalid = "invalid",
-        /// The credentials were valid but do not suffice for the request.
+        /// The credentials are valid, but do not suffice for the request.
         Insufficient = "insufficient",
-        /// The authenticator is unavailable.
+        /// Shoal could not check the credentials.
         Unavailable = "unavailable",
     }
 }
@@ -46,11 +47,11 @@ labels! {
 labels! {
     /// A request to an authorization server.
     AuthServerRequest: KIND {
-        /// A request for the server's metadata.
+        /// Shoal fetched the server's metadata.
         Metadata = "metadata",
-        /// A request for the keys with which the server signs.
+        /// Shoal fetched the keys that sign tokens.
         Keys = "keys",
-        /// A request for information about a token.
+        /// Shoal asked about a token.
         Introspection = "introspection",
     }
 }
@@ -60,7 +61,7 @@ labels! {
     AuthServerOutcome: OUTCOME {
         /// The server answered.
         Answered = "answered",
-        /// The server did not answer, or its answer was wrong.
+        /// The server did not answer, or its answer was unusable.
         Failed = "failed",
     }
 }
@@ -71,7 +72,8 @@ pub enum AuthReason {}
 impl Label for AuthReason {
     type Given<'a> = &'static str;
 
-    const ATTRIBUTE: Attribute = Attribute::code(REASON, "the fault of the credentials, or `none`");
+    const ATTRIBUTE: Attribute =
+        Attribute::code(REASON, "what is wrong with the credentials, or `none`");
 
     fn pair(given: &'static str) -> Pair {
         label(REASON, given)
@@ -81,7 +83,7 @@ impl Label for AuthReason {
 labels! {
     /// The decision of a quota.
     QuotaOutcome: OUTCOME {
-        /// The quota has room.
+        /// The quota had room for the request.
         Allowed = "allowed",
         /// The quota is used up.
         Refused = "refused",
@@ -91,13 +93,13 @@ labels! {
 labels! {
     /// How a request to the store for more of a quota ended.
     QuotaLeaseOutcome: OUTCOME {
-        /// The store granted a part.
+        /// The edge took a part of the quota from the store.
         Taken = "taken",
-        /// The quota is used up.
+        /// The quota is used up, so the edge got no part.
         Empty = "empty",
-        /// The store is unreachable, and the edge counts its own share.
+        /// The store is unreachable, so the edge counts within its own share.
         Local = "local",
-        /// The edge returned the unused part.
+        /// The edge returned a part that it did not use.
         Returned = "returned",
     }
 }
@@ -108,7 +110,10 @@ pub enum AuthMethod {}
 impl Label for AuthMethod {
     type Given<'a> = &'static str;
 
-    const ATTRIBUTE: Attribute = Attribute::code(METHOD, "built-in methods");
+    const ATTRIBUTE: Attribute = Attribute::code(
+        METHOD,
+        "how Shoal authenticates, such as `bearer`, `oauth` or `anonymous`",
+    );
 
     fn pair(given: &'static str) -> Pair {
         label(METHOD, given)

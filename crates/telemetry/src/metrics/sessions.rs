@@ -12,33 +12,32 @@ area! {
             = "shoal.session.held", "{session}", "Sessions that this node owns.";
         /// Counts a new session. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records the lifetime.
         pub created: Counter []
-            = "shoal.session.created", "{session}", "Sessions created.";
+            = "shoal.session.created", "{session}", "Sessions that this node created.";
         /// Counts a session that ended.
         pub ended: Counter [reason: EndReason]
-            = "shoal.session.ended", "{session}", "Sessions ended.";
+            = "shoal.session.ended", "{session}", "Sessions that ended on this node.";
         /// Counts an idle session that was passivated.
         pub passivated: Counter []
-            = "shoal.session.passivations", "{session}",
-            "Idle sessions moved from memory to the store.";
+            = "shoal.session.passivations", "{session}", "Idle sessions that this node moved from memory to the store.";
         /// Counts an attempt to become the owner of a session.
         pub claimed: Counter [reason: ClaimReason, outcome: ClaimOutcome]
-            = "shoal.session.claims", "{claim}", "Attempts to become a session's owner.";
+            = "shoal.session.claims", "{claim}", "Attempts of this node to become a session's owner.";
         /// Records how long a take-over took.
         pub taken_over: Histogram(WAIT_SECONDS) [outcome: TakeOver]
             = "shoal.session.takeover.duration", "s",
-            "Takeover of a lost node's session, until its calls resume.";
+            "Time to take over a session of a lost node, until its calls resume.";
         /// Counts a hand-over.
         pub handed_over: Counter [outcome: HandOverOutcome]
-            = "shoal.session.handovers", "{session}", "Sessions handed over while draining.";
+            = "shoal.session.handovers", "{session}", "Sessions that this node handed over while draining.";
     }
 }
 
 labels! {
     /// The state of a session.
     SessionState: STATE {
-        /// The session is in memory. Its actor runs while requests come.
+        /// The session is in memory.
         Active = "active",
-        /// The session is stored until its next message.
+        /// The session is only in the store, until its next message.
         Passive = "passive",
     }
 }
@@ -46,13 +45,13 @@ labels! {
 labels! {
     /// Why a session ended.
     EndReason: REASON {
-        /// The client deleted it.
+        /// The client deleted the session.
         Deleted = "deleted",
-        /// The session was not used for too long.
+        /// Nobody used the session for `session.idle`.
         Expired = "expired",
-        /// An operator ended it.
+        /// An operator ended the session.
         Operator = "operator",
-        /// Another node owns it now.
+        /// Another node owns the session now.
         Lost = "lost",
     }
 }
@@ -62,13 +61,13 @@ labels! {
     ClaimReason: REASON {
         /// The session is new.
         Created = "created",
-        /// A message arrived for a passivated session.
+        /// A message came for a passivated session.
         Woken = "woken",
-        /// The owner's lease has ended, or the owner released the session.
+        /// The owner's lease has ended, or the owner gave the session away.
         TakenOver = "taken_over",
-        /// The owner's lease lasts, but this node has evidence that the owner is gone.
+        /// The owner's lease has not ended, but this node has evidence that the owner is gone.
         Evidence = "evidence",
-        /// This node is draining, and wakes the session only to release it.
+        /// This node drains, and wakes the session only to give it away.
         HandedOver = "handed_over",
     }
 }
@@ -76,7 +75,7 @@ labels! {
 labels! {
     /// How a claim ended.
     ClaimOutcome: OUTCOME {
-        /// This node is the owner.
+        /// This node is now the owner.
         Won = "won",
         /// Another node is the owner.
         Held = "held",
@@ -90,11 +89,11 @@ labels! {
 labels! {
     /// How a take-over ended.
     TakeOver: OUTCOME {
-        /// The session continues here.
+        /// The session continues on this node.
         Done = "done",
         /// Another node was first.
         Lost = "lost",
-        /// It failed, and the next message tries again.
+        /// The takeover failed. The session's next message tries again.
         Failed = "failed",
     }
 }
@@ -104,7 +103,7 @@ labels! {
     HandOverOutcome: OUTCOME {
         /// The session is in the store, for the first node that claims it.
         Released = "released",
-        /// The hand-over failed. The end of the lease frees the session.
+        /// The handover failed. The session is free when the node's lease ends.
         Failed = "failed",
     }
 }

@@ -10,16 +10,16 @@ area! {
         /// Records how long an operation took. `operation` is the port and method, for example
         /// `journal.begin`.
         pub operated: Histogram(SHORT_SECONDS) [operation: StoreOperation, outcome: StoreOutcome]
-            = "shoal.store.operation.duration", "s", "Store operations, all attempts included.";
+            = "shoal.store.operation.duration", "s", "Time of store operations, including all attempts.";
         /// Observes whether the store answers.
         pub observe_connected: Gauge(bool) []
-            = "shoal.store.connected", "{connection}", "1 if the store answers, else 0.";
+            = "shoal.store.connected", "{connection}", "1 if the store answers, 0 if not.";
         /// Observes how many commands wait for their reply.
         pub observe_in_flight: UpDownCounter(u64) []
-            = "shoal.store.in_flight", "{command}", "Commands in flight to the store.";
+            = "shoal.store.in_flight", "{command}", "Commands to the store that wait for their reply.";
         /// Counts a reconnection.
         pub reconnected: Counter []
-            = "shoal.store.reconnects", "{connection}", "Reconnections to the store.";
+            = "shoal.store.reconnects", "{connection}", "Times that Shoal reconnected to the store.";
     }
 }
 
@@ -34,11 +34,11 @@ labels! {
         Forgotten = "forgotten",
         /// The data does not exist.
         NotFound = "not_found",
-        /// Another party holds the data.
+        /// Another node holds the data.
         Held = "held",
-        /// A limit is reached.
+        /// The data exceeds a limit of the store.
         Full = "full",
-        /// The store could not be reached.
+        /// Shoal could not reach the store.
         Unavailable = "unavailable",
         /// The store did not answer in time.
         Timeout = "timeout",

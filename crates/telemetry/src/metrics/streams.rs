@@ -11,43 +11,42 @@ area! {
     StreamMetrics {
         /// Observes how many streams clients listen to, by kind.
         pub observe_open: UpDownCounter(u64) [kind: StreamKind]
-            = "shoal.stream.open", "{stream}", "Open client streams.";
+            = "shoal.stream.open", "{stream}", "Streams to clients that are open.";
         /// Counts a resumed stream.
         pub resumed: Counter [outcome: ResumeOutcome]
             = "shoal.stream.resumes", "{resume}", "Clients that resumed with a `Last-Event-ID`.";
         /// Observes the size of the log in bytes.
         pub observe_log_bytes: UpDownCounter(u64) []
             = "shoal.event_log.size", "By",
-            "Bytes of logged events of this node's active sessions.";
+            "Bytes of the events that this node's active sessions have in the event log.";
         events: Sum []
-            = "shoal.event_log.appended", "{event}", "Events written to the event log.";
+            = "shoal.event_log.appended", "{event}", "Events that Shoal wrote to the event log.";
         /// Counts bytes of written events.
         pub appended_bytes: Sum []
-            = "shoal.event_log.appended.size", "By", "Bytes of these events.";
+            = "shoal.event_log.appended.size", "By", "Bytes of the events that Shoal wrote to the event log.";
         /// Counts a connection that was cut because its client does not read.
         pub cut: Counter []
             = "shoal.stream.cut", "{stream}",
-            "Connections cut for not reading; clients can resume.";
+            "Connections that Shoal cut because the client did not read. Clients can resume.";
         /// Counts messages that went to a listener without the log.
         pub passed: Sum []
             = "shoal.stream.passed", "{message}",
-            "Messages that bypassed the event log, such as list changes.";
+            "Messages that Shoal sent without the event log, such as list changes.";
         append: Histogram(SHORT_SECONDS) [outcome: AppendOutcome]
-            = "shoal.event_log.append.duration", "s",
-            "Writes to the event log.";
+            = "shoal.event_log.append.duration", "s", "Time of writes to the event log.";
     }
 }
 
 labels! {
     /// The content of a stream.
     StreamKind: KIND {
-        /// The messages of one call.
+        /// The stream carries the messages of one call.
         Call = "call",
-        /// The messages of a session, read by GET.
+        /// The stream carries the messages of a session, read by GET.
         Session = "session",
-        /// A modern subscription.
+        /// The stream is a modern `subscriptions/listen`.
         Subscription = "subscription",
-        /// Both directions of a WebSocket.
+        /// The stream is a WebSocket, in both directions.
         WebSocket = "websocket",
     }
 }
@@ -57,13 +56,13 @@ labels! {
     ResumeOutcome: OUTCOME {
         /// The client had missed no events.
         Continued = "continued",
-        /// The client got the missed events from the log.
+        /// The client got its missed events from the event log.
         Replayed = "replayed",
-        /// The log has lost the missed events.
+        /// The event log has lost the missed events.
         HistoryGone = "history_gone",
-        /// The stream had ended, and the client had read its end.
+        /// The stream is over, and the client has read its end.
         Ended = "ended",
-        /// The log could not be read.
+        /// Shoal could not read the event log.
         Failed = "failed",
     }
 }
@@ -71,15 +70,15 @@ labels! {
 labels! {
     /// How an attempt to write to the event log ended.
     AppendOutcome: OUTCOME {
-        /// The events are in the log.
+        /// The events are in the event log.
         Written = "written",
         /// Another node owns the session.
         Stale = "stale",
-        /// A limit is reached.
+        /// The events exceed a limit of the event log.
         Full = "full",
-        /// The store could not be reached, or did not answer in time.
+        /// Shoal could not reach the store, or the store did not answer in time.
         Unavailable = "unavailable",
-        /// Another failure.
+        /// The write failed for another reason.
         Failed = "failed",
     }
 }

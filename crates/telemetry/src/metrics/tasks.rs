@@ -8,13 +8,13 @@ area! {
     TaskMetrics {
         /// Counts a call that was to become a task.
         pub created: Counter [outcome: TaskOutcome]
-            = "shoal.task.created", "{task}", "Calls that were to become tasks.";
+            = "shoal.task.created", "{task}", "Calls that ran longer than `tasks.after` and were to become tasks.";
         /// Counts a task that this node took over from a lost node, without a request for it.
         pub adopted: Counter []
-            = "shoal.task.adopted", "{task}", "Tasks taken over from lost nodes.";
+            = "shoal.task.adopted", "{task}", "Tasks that this node took over from lost nodes.";
         /// Counts a task that ended.
         pub ended: Counter [outcome: TaskStatus]
-            = "shoal.task.ended", "{task}", "Tasks ended.";
+            = "shoal.task.ended", "{task}", "Tasks that ended.";
     }
 }
 
@@ -23,7 +23,7 @@ labels! {
     TaskOutcome: OUTCOME {
         /// The call became a task.
         Created = "created",
-        /// The call continues as a plain call, because of a limit or an unreachable part.
+        /// The call continues without a task, because of a limit or an unreachable part.
         Refused = "refused",
     }
 }
@@ -31,11 +31,11 @@ labels! {
 labels! {
     /// How a task ended.
     TaskStatus: OUTCOME {
-        /// The call ended with a result, which may say that the tool failed.
+        /// The task has a result, which may say that the tool failed.
         Completed = "completed",
-        /// The call ended with an error.
+        /// The task ended with an error.
         Failed = "failed",
-        /// The client cancelled it.
+        /// The client cancelled the task.
         Cancelled = "cancelled",
     }
 }

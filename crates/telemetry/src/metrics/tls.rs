@@ -13,15 +13,15 @@ area! {
             = "shoal.tls.certificate.expiry", "s",
             "Unix time at which this process's certificate expires.";
         lifetime: Gauge(u64) [port: TlsPort]
-            = "shoal.tls.certificate.lifetime", "s", "Total validity of that certificate.";
+            = "shoal.tls.certificate.lifetime", "s",
+            "Time from the start to the end of the validity of this process's certificate.";
         /// Observes how many processes of the cluster this one cannot agree on TLS with; `None` without
         /// TLS between processes.
         pub observe_distrusted: Gauge(Option<u64>) []
-            = "shoal.tls.distrusted", "{peer}",
-            "Dialled processes with which TLS fails.";
+            = "shoal.tls.distrusted", "{peer}", "Processes that this process dialled and with which TLS fails.";
         /// Counts an incoming handshake.
         pub handshake: Counter [port: TlsPort, outcome: HandshakeOutcome]
-            = "shoal.tls.handshakes", "{handshake}", "Incoming TLS handshakes.";
+            = "shoal.tls.handshakes", "{handshake}", "TLS handshakes that other processes, clients or operators began.";
     }
 }
 
@@ -44,7 +44,7 @@ labels! {
         Agreed = "agreed",
         /// The two sides did not agree on versions, ciphers or certificates.
         Failed = "failed",
-        /// The handshake timed out.
+        /// The handshake took too long.
         TooSlow = "too_slow",
         /// The client spoke plain HTTP.
         Plaintext = "plaintext",

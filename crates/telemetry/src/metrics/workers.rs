@@ -10,12 +10,11 @@ area! {
     WorkerMetrics {
         /// Observes how many calls run, by pool.
         pub observe_running: UpDownCounter(u64) [pool: Pool]
-            = "shoal.worker.running", "{call}",
-            "Calls that run in this process.";
+            = "shoal.worker.running", "{call}", "Calls that run at this process's workers.";
         /// Records how long a call took.
         pub ran: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
             = "shoal.worker.call.duration", "s",
-            "Calls at this process's backends, without their wait.";
+            "Time of calls at this process's backends, without the time in the queue.";
         /// Counts a call that a worker refused.
         pub refused: Counter [pool: Pool, reason: ShedReason]
             = "shoal.worker.refused", "{call}", "Calls that this process's workers refused.";
@@ -26,6 +25,6 @@ area! {
         /// Counts an answer of a service that deviates from its OpenAPI document.
         pub unfit_answer: Counter []
             = "shoal.worker.openapi.unfit_answers", "{answer}",
-            "OpenAPI answers that break the tool's `outputSchema`.";
+            "Answers of OpenAPI services that do not match the tool's `outputSchema`.";
     }
 }

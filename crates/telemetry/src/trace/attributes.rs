@@ -260,7 +260,7 @@ macro_rules! keys {
 keys! {
     /// The request or notification.
     MCP_METHOD_NAME: str = "mcp.method.name";
-    /// The call's session.
+    /// The id of the call's session.
     MCP_SESSION_ID: str = "mcp.session.id";
     /// The protocol revision.
     MCP_PROTOCOL_VERSION: str = "mcp.protocol.version";
@@ -290,15 +290,15 @@ keys! {
     CLIENT_PORT: i64 = "client.port";
     /// `GET`, `POST` or `DELETE`.
     HTTP_REQUEST_METHOD: str = "http.request.method";
-    /// The HTTP status.
+    /// The HTTP status of the answer.
     HTTP_RESPONSE_STATUS_CODE: i64 = "http.response.status_code";
-    /// The path's pattern.
+    /// The pattern of the request's path.
     HTTP_ROUTE: str = "http.route";
     /// `redis`.
     DB_SYSTEM_NAME: str = "db.system.name";
     /// The store operation.
     DB_OPERATION_NAME: str = "db.operation.name";
-    /// The other node.
+    /// The name of the other node.
     PEER_NODE: str = "shoal.peer.node";
     /// The span's role: `edge`, `session` or `worker`.
     ROLE: str = "shoal.role";
@@ -308,21 +308,21 @@ keys! {
     POOL: str = "shoal.pool";
     /// The call's worker.
     WORKER: str = "shoal.worker";
-    /// The owner's epoch of the session.
+    /// The session's epoch, which grows with each change of owner.
     EPOCH: i64 = "shoal.epoch";
-    /// Number of the attempt, from 1.
+    /// The number of the attempt, from 1.
     ATTEMPT: i64 = "shoal.attempt";
-    /// Result of a step that did not fail.
+    /// The outcome of a step that did not fail.
     OUTCOME: str = "shoal.outcome";
-    /// Reason for the step.
+    /// The reason for the step.
     REASON: str = "shoal.reason";
-    /// The stream of events.
+    /// The id of the stream of events.
     STREAM_ID: str = "shoal.stream.id";
-    /// Events read or written.
+    /// The number of events read or written.
     EVENTS: i64 = "shoal.events";
-    /// Running calls that a takeover or handover found.
+    /// The number of running calls that a takeover or handover found.
     CALLS: i64 = "shoal.calls";
-    /// True if the request is delivered again.
+    /// True if Shoal delivers the request again.
     IS_REPEATED: bool = "shoal.delivery.repeated";
 }
 

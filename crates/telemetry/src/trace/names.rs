@@ -36,26 +36,26 @@ names! {
     HTTP_SERVER = "{http.request.method} {http.route}", "server", "edge",
         "An HTTP request without an MCP message, such as a listening GET.";
     SESSION_DELIVER = "session deliver", "internal", "session",
-        "A message in the session.";
+        "The session handles one message.";
     SESSION_CALL = "session call", "internal", "session",
-        "A session's call, until its result.";
+        "A call of a session, until its result.";
     SESSION_TAKE_OVER = "session take over", "internal", "session",
-        "Takeover of a lost node's session.";
+        "This node takes over a session of a lost node.";
     SESSION_RESUME_CALL = "session resume call", "internal", "session",
-        "Reattachment to a running call.";
-    STREAM_RESUME = "stream resume", "internal", "session", "A client that resumes a stream.";
+        "The session's new owner reattaches to a running call.";
+    STREAM_RESUME = "stream resume", "internal", "session", "A client resumes a stream.";
     MCP_CLIENT = "{mcp.method.name}", "client", "session",
         "A request to the client, such as `elicitation/create`, until its answer.";
-    JOURNAL_BEGIN = "journal begin", "client", "session", "A journal write before dispatch.";
+    JOURNAL_BEGIN = "journal begin", "client", "session", "A write to the journal before the call's dispatch.";
     EVENT_LOG_APPEND = "event log append", "client", "session", "A write to the event log.";
     STORE = "redis {db.operation.name}", "client", "store-redis",
         "A store operation.";
-    ROUTE = "route session", "internal", "cluster", "Search for a session's owner.";
-    DISPATCH = "dispatch", "internal", "dispatch", "Choice of pool and worker, all attempts included.";
-    ATTEMPT = "dispatch attempt", "client", "dispatch", "One attempt at one worker.";
-    WORKER_RUN = "worker run", "server", "worker", "A call at its worker.";
+    ROUTE = "route session", "internal", "cluster", "Shoal looks up the owner of a session.";
+    DISPATCH = "dispatch", "internal", "dispatch", "A call's way to a pool and worker, including all attempts.";
+    ATTEMPT = "dispatch attempt", "client", "dispatch", "One attempt to run the call at one worker.";
+    WORKER_RUN = "worker run", "server", "worker", "A call runs at its worker.";
     WORKER_ATTACH = "worker attach", "server", "worker",
-        "Another reader takes over a running call's events; the span links to the call.";
+        "Another reader takes over the events of a running call. The span links to the call.";
     WORKER_BACKEND = "{mcp.method.name} {target}", "client", "worker",
         "A request to the MCP server behind a pool.";
 }

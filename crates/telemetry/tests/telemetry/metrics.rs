@@ -106,7 +106,7 @@ fn check_series(text: &str) {
             let attribute = (definition.attributes.iter())
                 .find(|attribute| attribute.key.replace('.', "_") == key)
                 .unwrap_or_else(|| panic!("{name} has no {key}"));
-            if let Values::OneOf { values, open } = attribute.values {
+            if let Values::OneOf { values, open, .. } = attribute.values {
                 let is_known = values.contains(&value) || (open && value == "_OTHER");
                 assert!(is_known, "{name}: {key} is {value}");
             }

@@ -14,7 +14,7 @@ labels! {
         Starting = "starting",
         /// The worker finishes its calls and accepts no more.
         Draining = "draining",
-        /// The link to the worker is down.
+        /// The connection to the worker is down.
         Unreachable = "unreachable",
     }
 }
@@ -22,11 +22,11 @@ labels! {
 labels! {
     /// Whether calls go to a worker.
     CircuitState: STATE {
-        /// All calls go to the worker.
+        /// The worker gets every call.
         Closed = "closed",
-        /// No calls go to the worker for a while.
+        /// The worker gets no calls for a while.
         Open = "open",
-        /// One call goes to the worker, as a trial.
+        /// The worker gets one call as a test.
         HalfOpen = "half_open",
     }
 }
@@ -36,11 +36,11 @@ labels! {
     QueueOutcome: OUTCOME {
         /// The call went to a worker.
         Dispatched = "dispatched",
-        /// The call was refused.
+        /// Shoal refused the call.
         Shed = "shed",
-        /// The client gave up.
+        /// The client cancelled the call.
         Cancelled = "cancelled",
-        /// The deadline passed.
+        /// The call's deadline passed.
         Deadline = "deadline",
     }
 }
@@ -48,9 +48,9 @@ labels! {
 labels! {
     /// The outcome of a call, as it is counted.
     CountedOutcome: OUTCOME {
-        /// The call had a result.
+        /// The call ended with a result.
         Completed = "completed",
-        /// The tool's result is an error.
+        /// The call ended with a result that has `isError`.
         ToolError = "tool_error",
         /// The call ended with a JSON-RPC error.
         Error = "error",
@@ -58,9 +58,9 @@ labels! {
         Cancelled = "cancelled",
         /// The call's deadline passed.
         Deadline = "deadline",
-        /// The worker is lost, and the outcome of the call is unknown.
+        /// The worker is lost, and nobody knows how the call ended.
         Lost = "lost",
-        /// The call waits for the client's answer.
+        /// The call waits for its client's answer.
         Parked = "parked",
     }
 }
@@ -70,13 +70,13 @@ labels! {
     ShedReason: REASON {
         /// The queue is full.
         QueueFull = "queue_full",
-        /// The call reached its maximum wait.
+        /// The call waited for the maximum time, or would have.
         QueueTimeout = "queue_timeout",
         /// The pool has no worker.
         NoWorker = "no_worker",
-        /// The circuit of every worker is open.
+        /// The circuit breaker of every worker is open.
         CircuitOpen = "circuit_open",
-        /// The pool is stopping.
+        /// The pool's workers are stopping.
         Draining = "draining",
     }
 }
@@ -88,11 +88,11 @@ labels! {
         NotStarted = "not_started",
         /// The worker was lost, and the call is safe to repeat.
         WorkerLost = "worker_lost",
-        /// The worker had no capacity.
+        /// The worker had no free place.
         Busy = "busy",
         /// The worker was stopping.
         Draining = "draining",
-        /// The backend failed before the call had an effect.
+        /// The server failed before the call had an effect.
         BackendFailed = "backend_failed",
     }
 }
