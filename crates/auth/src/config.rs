@@ -30,44 +30,44 @@ settings! {
     pub struct Auth {
         /// How Shoal identifies callers.
         pub mode: AuthMode = AuthMode::None,
-        /// Bearer tokens. Two may name one principal, so that you can rotate.
+        /// Bearer tokens. Two tokens may name one principal, so that you can rotate them.
         pub tokens: Vec<Token> = Vec::new(),
-        /// TOML file with more `[[tokens]]`, read again on change. If it is unreadable, the old tokens stay.
+        /// TOML file with more `[[tokens]]`, read again on change. If the file is unreadable, the old tokens stay.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tokens_file: Option<PathBuf> = None,
-        /// Allows `mode = "none"` beyond loopback: all who reach the address can call every tool.
+        /// Allows `mode = "none"` beyond loopback. Everyone who reaches the address can then call every tool.
         pub allow_anonymous: bool = false,
-        /// Your server's URL for OAuth clients. Tokens must name it.
+        /// URL of your server for OAuth clients. Tokens must name it, unless their issuer has its own `audience`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
-        /// Authorization servers for `oauth`.
+        /// Authorization servers for `mode = "oauth"`.
         pub issuers: Vec<Issuer> = Vec::new(),
-        /// Scopes of every request; otherwise Shoal answers `403`.
+        /// Scopes that every request needs. Without them, Shoal answers `403`.
         pub required_scopes: Vec<String> = Vec::new(),
-        /// Scopes told to clients; by default `required_scopes`.
+        /// Scopes that Shoal tells clients; by default `required_scopes`.
         pub scopes_supported: Vec<String> = Vec::new(),
-        /// More scopes for calls of a tool, by its name.
+        /// Further scopes that calls of a tool need, by the tool's name.
         pub tool_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// Scopes that a broader scope implies, by its name.
+        /// Scopes that a broader scope includes, by its name.
         pub implied_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// Tokens bound to a client's key (DPoP).
+        /// Whether tokens may be bound to a client's key (DPoP).
         pub dpop: Dpop = Dpop::Off,
-        /// Maximum bytes of remembered DPoP proofs, about 24 each for three minutes. Principals may use a quarter of
-        /// the rest.
+        /// Maximum bytes of remembered DPoP proofs (about 24 each, for three minutes). Each principal may use up to a
+        /// quarter of the bytes that are still free.
         pub dpop_bytes: usize = 64 << 20,
         /// Tolerated clock difference to authorization servers and clients.
         pub clock_skew: Period = Period::seconds(60),
-        /// How often Shoal fetches keys. Unknown keys cause earlier fetches.
+        /// How often Shoal fetches the issuers' keys. A token with an unknown key causes an early fetch.
         pub keys_refresh: Period = Period::seconds(15 * 60),
-        /// Minimum time between those.
+        /// Minimum time between two early fetches of an issuer's keys.
         pub keys_interval: Period = Period::seconds(30),
-        /// How long keys serve while their issuer is unreachable.
+        /// How long Shoal uses an issuer's old keys while the issuer is unreachable.
         pub keys_stale: Period = Period::seconds(24 * 3600),
         /// Maximum time for an authorization server's answer.
         pub request_timeout: Period = Period::seconds(10),
-        /// Maximum bytes of cached claims.
+        /// Maximum bytes of the cached claims of tokens.
         pub cached_bytes: usize = 32 << 20,
-        /// How long Shoal trusts a verified token. Revoked tokens and keys work as long.
+        /// How long Shoal trusts a verified token. A revoked token or key still works for this time.
         pub cached_for: Period = Period::seconds(60),
         /// Maximum bytes of an access token.
         pub token_bytes: usize = 16 << 10,
@@ -78,12 +78,12 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
-    /// All callers are one principal, only on loopback.
+    /// All callers are one principal, only on loopback or with `allow_anonymous`.
     #[default]
     None,
-    /// Bearer tokens.
+    /// Callers send one of your bearer tokens.
     Tokens,
-    /// Access tokens of `issuers`.
+    /// Callers send access tokens of the `issuers`.
     OAuth,
 }
 
@@ -91,7 +91,7 @@ pub enum AuthMode {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and sha256")]
 pub struct Token {
-    /// Principal. `shoal-console` and `anonymous` are reserved.
+    /// Principal that the token identifies. `shoal-console` and `anonymous` are reserved.
     pub name: String,
     /// Hexadecimal SHA-256 of the token, from `shoal config hash-token`.
     pub sha256: TokenHash,
@@ -101,11 +101,11 @@ pub struct Token {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dpop {
-    /// Shoal refuses them.
+    /// Shoal refuses bound tokens.
     #[default]
     Off,
-    /// They need a proof.
+    /// Bound tokens need a proof.
     Accepted,
-    /// Shoal accepts only them.
+    /// Shoal accepts only bound tokens.
     Required,
 }

@@ -21,33 +21,34 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Kubernetes")]
     pub struct KubernetesConfig {
-        /// Watched namespaces; `["*"]` is all. The controller needs rights in each.
+        /// Namespaces that the controller watches; `["*"]` is all. The controller needs rights in each.
         pub namespaces: Vec<String> = Vec::new(),
-        /// `"service"` (Services with the label `shoal.dev/server: "true"`), `"mcp-lifecycle-operator"` (`MCPServer` of
-        /// `mcp.x-k8s.io`) and `"toolhive"` (`MCPServer` of `toolhive.stacklok.dev`).
+        /// Kinds of objects that become pools: `"service"` (Services with the label `shoal.dev/server: "true"`),
+        /// `"mcp-lifecycle-operator"` (`MCPServer` of `mcp.x-k8s.io`) and `"toolhive"` (`MCPServer` of
+        /// `toolhive.stacklok.dev`).
         pub kinds: Vec<Kind> = Kind::ALL.to_vec(),
         /// DNS domain of the cluster.
         pub cluster_domain: String = "cluster.local".to_owned(),
-        /// Objects may name a Secret with a token (`shoal.dev/token-secret`), if the Secret has the label
+        /// Lets objects name a Secret with a token (`shoal.dev/token-secret`), if the Secret has the label
         /// `shoal.dev/token: "true"`.
         pub tokens: bool = false,
-        /// How often the controller reads them.
+        /// How often the controller reads the tokens.
         pub tokens_every: Period = Period::seconds(60),
         /// Maximum pools; the oldest objects win.
         pub pools: usize = 100,
-        /// Maximum pools per namespace.
+        /// Maximum pools of one namespace.
         pub pools_per_namespace: usize = 50,
-        /// Existing ConfigMap that edges and session nodes mount.
+        /// Existing ConfigMap for the pools, which edges and session nodes mount.
         pub config_map: String = "shoal-discovered".to_owned(),
-        /// Existing Secret that workers mount.
+        /// Existing Secret for the tokens, which workers mount.
         pub secret: String = "shoal-discovered".to_owned(),
-        /// Its directory in workers.
+        /// Directory where workers mount the Secret.
         pub directory: PathBuf = "/run/shoal/discovered".into(),
-        /// Lease of the active controller.
+        /// Name of the Lease that the active controller holds.
         pub lease: String = "shoal-controller".to_owned(),
-        /// How long a dead controller's Lease blocks others, at least 1s.
+        /// How long a dead controller's Lease blocks other controllers, at least 1s.
         pub lease_duration: Period = Period::seconds(15),
-        /// Pause before a missing kind is tried again.
+        /// Pause before the controller tries a missing kind again.
         pub retry: Period = Period::seconds(30),
     }
 }

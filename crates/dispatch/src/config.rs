@@ -122,9 +122,9 @@ settings! {
     pub struct ScaleToZero {
         /// How long a call waits for a worker before Shoal refuses it as safe to send again.
         pub wait: Period = Period::seconds(60),
-        /// Maximum waiting calls at one node.
+        /// Maximum calls that wait for a worker at one node.
         pub calls: usize = 1000,
-        /// The same per principal.
+        /// For each principal: maximum calls that wait for a worker at one node.
         pub calls_per_principal: usize = 100,
     }
 }
@@ -133,12 +133,12 @@ settings! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Affinity {
-    /// The less busy of two workers.
+    /// Each call goes to the less busy of two workers.
     #[default]
     None,
-    /// All calls, for servers with state in their process. Other workers stand by.
+    /// All calls go to one worker, for servers that keep state in their process. Other workers stand by.
     All,
-    /// A legacy session, or a principal's modern calls.
+    /// The calls of a legacy session go to one worker, and so do a principal's modern calls.
     Session,
     /// Those with the same value of the argument of this name; calls without it go anywhere.
     Key(String),
@@ -149,13 +149,13 @@ pub enum Affinity {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Arguments")]
 pub enum ArgumentPolicy {
-    /// The server gets strings for other values, numbers for `enum` strings, and unknown members. Shoal refuses other
-    /// mismatches.
+    /// Shoal lets three mismatches through: a string for another type, a number for an `enum` of strings, an unknown
+    /// member. Shoal refuses all others.
     #[default]
     Pass,
-    /// Shoal parses such strings and drops such members, if all then matches; else `pass`.
+    /// Shoal reads such strings as JSON and removes unknown members, if the arguments then match; if not, as `pass`.
     Coerce,
-    /// Shoal refuses them.
+    /// Shoal refuses every mismatch.
     Strict,
 }
 
@@ -170,10 +170,10 @@ impl ArgumentPolicy {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Durability")]
 pub enum DurabilityPolicy {
-    /// Tools without `readOnlyHint` and `idempotentHint`.
+    /// Tools that have neither `readOnlyHint` nor `idempotentHint`.
     #[default]
     Auto,
-    /// No tools: all are safe to repeat.
+    /// No tools: Shoal treats all as safe to repeat.
     Never,
     /// All tools.
     Always,
@@ -183,9 +183,9 @@ pub enum DurabilityPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
-    /// Any caller.
+    /// Any caller may use the cached copy.
     Public,
-    /// The same principal.
+    /// Only the same principal may use the cached copy.
     Private,
 }
 

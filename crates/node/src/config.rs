@@ -102,17 +102,18 @@ pub struct Settings {
     /// Where Shoal sends requests ([more](backends.md#where-requests-may-go)). Hosts that your configuration does not
     /// name need public addresses.
     pub outbound: OutboundConfig,
-    /// The server's own description and its lists.
+    /// How the server describes itself and its lists.
     pub catalog: Catalog,
-    /// Limits of one node, some also per principal with authentication. Shoal refuses requests beyond them for now.
+    /// Limits of one node. With authentication, some also apply to each principal. Shoal refuses requests beyond them
+    /// until there is room.
     pub limits: NodeLimits,
-    /// Quotas of principals, addresses or all callers ([quotas](quotas.md)). A reload applies them at once.
+    /// Quotas of principals, addresses or all callers ([quotas](quotas.md)). A reload applies changed quotas at once.
     pub quotas: Vec<QuotaConfig>,
     /// Legacy sessions.
     pub session: Session,
     /// SSE streams and their resumption.
     pub streams: Streams,
-    /// [Tasks](tasks.md) of modern clients. They count as sessions in `[limits]`.
+    /// [Tasks](tasks.md) of modern clients. Tasks count as sessions in `[limits]`.
     pub tasks: Tasks,
     /// Time limits, retries and circuit breakers.
     pub calls: Calls,
@@ -124,15 +125,16 @@ pub struct Settings {
     pub discovery: Discovery,
     /// The log on standard error.
     pub logging: Logging,
-    /// Your collector ([telemetry](telemetry.md)). Without it, `/metrics` on the admin port remains.
+    /// Exports to your collector ([telemetry](telemetry.md)). Without a collector, `/metrics` on the admin port
+    /// remains.
     pub telemetry: Telemetry,
-    /// The [audit trail](audit.md). It is off without `file` and `otlp`.
+    /// The [audit trail](audit.md). The trail is off without `file` and `otlp`.
     pub audit: Audit,
     /// SIGHUP reloads the configuration file. Quotas and pools change at once; the rest needs a
     /// [restart](operations.md#changing-the-configuration).
     pub reload: Reload,
-    /// Time limits of shutdown steps. Keep their sum below your supervisor's limit (Kubernetes:
-    /// `terminationGracePeriodSeconds`, 30 s). A second signal ends the process.
+    /// Time limits of the steps of a shutdown. Keep their sum below your supervisor's limit (Kubernetes:
+    /// `terminationGracePeriodSeconds`, 30 s). A second signal ends the process at once.
     pub shutdown: Shutdown,
 }
 

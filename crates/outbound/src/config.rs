@@ -15,12 +15,13 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Outbound")]
     pub struct OutboundConfig {
-        /// Networks that all hosts may have, such as `["10.0.0.0/8", "fd00::/8"]`.
+        /// Networks in which the address of any host may be, such as `["10.0.0.0/8", "fd00::/8"]`.
         pub allow: Vec<String> = Vec::new(),
-        /// Your configured hosts may have private and loopback addresses. Otherwise use `allow`, or an address in place
-        /// of the name.
+        /// Hosts that your configuration names may have private and loopback addresses. If false, list their networks
+        /// in `allow`, or write the address instead of the name.
         pub named_may_be_private: bool = true,
-        /// Uses `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. Shoal then checks only hosts given as addresses.
+        /// Uses the proxies in `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. Shoal then checks only hosts that are
+        /// written as addresses.
         pub proxy_from_environment: bool = false,
     }
 }

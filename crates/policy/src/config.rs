@@ -13,13 +13,13 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct PolicyConfig {
-        /// Rules: deny wins over ask, ask over allow.
+        /// The rules. A deny rule wins over an ask rule, and an ask rule wins over an allow rule.
         pub rules: Vec<Rule> = Vec::new(),
-        /// TOML file with more `[[rules]]`, or `rules = []`, equal on all edges and session nodes. Shoal reads changes;
-        /// if they are unusable, the old rules stay.
+        /// TOML file with more `[[rules]]`, or `rules = []`, equal on all edges and session nodes. Shoal reads it again
+        /// when it changes. If it is unusable, the old rules stay.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
-        /// How often Shoal checks the file.
+        /// How often Shoal checks the policy file for changes.
         pub reread: Period = Period::seconds(5),
     }
 }
@@ -36,21 +36,21 @@ pub struct RulesFile {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and effect")]
 pub struct Rule {
-    /// Name in logs and `shoal policy test`.
+    /// Name of the rule in logs and in `shoal policy test`.
     pub name: String,
-    /// Effect of the rule.
+    /// What the rule does.
     pub effect: Effect,
-    /// CEL condition, such as `claims.department == "finance"`.
+    /// CEL condition that must be true, such as `claims.department == "finance"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Principals.
+    /// Principals to which the rule applies.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub principals: Vec<String>,
-    /// Scopes; the caller needs one.
+    /// Scopes of which the caller must have one.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -64,35 +64,35 @@ pub struct Rule {
         deserialize_with = "not_empty"
     )]
     pub pools: Vec<String>,
-    /// Tools, by the clients' names. A rule with tools, prompts, resources or methods applies only there.
+    /// Tools, by the names that clients see. A rule with tools, prompts, resources or methods applies only to these.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub tools: Vec<String>,
-    /// Prompts, by the clients' names.
+    /// Prompts, by the names that clients see.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub prompts: Vec<String>,
-    /// Resource URIs, and resource templates as written.
+    /// URIs of resources, and resource templates as they are written.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub resources: Vec<String>,
-    /// Extension methods, such as `skills/*`. Only rules with methods can allow them.
+    /// Methods of extensions, such as `skills/*`. Only a rule with methods can allow them.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub methods: Vec<String>,
-    /// Hints that a tool must all have. The rule then applies only to tools.
+    /// The tool must have all of these hints. A rule with hints applies only to tools.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -121,11 +121,11 @@ where
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// Callers may use it.
+    /// Callers may use the tool, prompt, resource or method.
     Allow,
-    /// Shoal hides and refuses it.
+    /// Shoal hides and refuses the tool, prompt, resource or method.
     Deny,
-    /// Shoal asks the user before each call of a tool.
+    /// Shoal asks the user before each call of the tool.
     Ask,
 }
 

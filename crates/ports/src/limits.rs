@@ -11,14 +11,14 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Limits")]
     pub struct NodeLimits {
-        /// Maximum connections; more wait in the operating system. It is lower, with a warning, if the process may open
-        /// fewer files.
+        /// Maximum connections. Further ones wait in the operating system. If the process may open fewer files, the
+        /// limit is lower, and Shoal logs a warning.
         pub connections: usize = 100_000,
-        /// Maximum requests of one HTTP/2 connection.
+        /// Maximum concurrent requests of one HTTP/2 connection.
         pub requests_per_connection: u32 = 256,
-        /// Maximum requests in progress, with streamed answers.
+        /// Maximum requests in progress, including those whose answer is still a running stream.
         pub requests: usize = 16_384,
-        /// The same per principal.
+        /// For each principal: maximum requests in progress.
         pub requests_per_principal: usize = 4_096,
         /// Maximum header fields of a request.
         pub headers: usize = 500,
@@ -26,42 +26,42 @@ settings! {
         pub header_bytes: usize = 32 << 10,
         /// Maximum bytes of a client's message.
         pub body_bytes: usize = 4 << 20,
-        /// Maximum bytes of unanswered client messages over 16 KiB, at least `body_bytes`. Beyond it, messages wait
-        /// briefly, then are refused.
+        /// Maximum total bytes of unanswered client messages, counting those over 16 KiB. Must be at least
+        /// `body_bytes`. Without room, a message waits briefly before Shoal refuses it.
         pub bodies_in_flight_bytes: usize = 64 << 20,
-        /// The same per principal.
+        /// For each principal: maximum total bytes of unanswered client messages over 16 KiB.
         pub bodies_in_flight_bytes_per_principal: usize = 16 << 20,
-        /// Maximum unread bytes of answers and events over 16 KiB. Beyond it, Shoal drops those stalled for a second,
-        /// oldest first, else the new answer.
+        /// Maximum unread bytes of answers and events over 16 KiB. Beyond it, Shoal drops answers that made no progress
+        /// for a second, longest-stalled first. If there are none, Shoal drops the new answer.
         pub answers_waiting_bytes: usize = 256 << 20,
-        /// The same per principal.
+        /// For each principal: maximum unread bytes of answers and events over 16 KiB.
         pub answers_waiting_bytes_per_principal: usize = 64 << 20,
-        /// Maximum nesting of a client's message.
+        /// Maximum nesting depth of a client's message.
         pub nesting: usize = 64,
-        /// Maximum streams: GET, HTTP+SSE, WebSocket, `subscriptions/listen`.
+        /// Maximum open streams: GET, HTTP+SSE, WebSocket, `subscriptions/listen`.
         pub streams: usize = 65_536,
-        /// The same per principal.
+        /// For each principal: maximum open streams.
         pub streams_per_principal: usize = 1_024,
-        /// Maximum resources, or tasks, of a `subscriptions/listen`.
+        /// Maximum resources, or tasks, of one `subscriptions/listen`.
         pub resources_per_listener: usize = 256,
-        /// Changed resources that may wait for a `subscriptions/listen` before Shoal ends it.
+        /// Maximum changed resources that may wait for one `subscriptions/listen`. Beyond it, Shoal ends the stream.
         pub updates_per_listener: usize = 64,
-        /// Maximum legacy sessions, including passivated ones.
+        /// Maximum legacy sessions, including passivated sessions.
         pub sessions_per_node: usize = 100_000,
-        /// The same per principal.
+        /// For each principal: maximum legacy sessions.
         pub sessions_per_principal: usize = 10_000,
-        /// Maximum requests in flight per session.
+        /// Maximum requests in flight of one session.
         pub calls_per_session: usize = 64,
-        /// Waiting changes of a session (log level, subscriptions, batches).
+        /// Maximum changes of a session that may wait: log level, subscriptions, batches.
         pub messages_per_session: usize = 256,
-        /// Maximum resource subscriptions per session.
+        /// Maximum resource subscriptions of one session.
         pub subscriptions_per_session: usize = 1_000,
-        /// Maximum bytes of their URIs.
+        /// Maximum bytes of the URIs that a session subscribes to.
         pub subscription_bytes_per_session: usize = 256 * 1024,
         /// Maximum stored bytes of sessions and tasks: records, resumable events, journaled calls, results. Beyond it,
         /// only running calls continue.
         pub stored_bytes: u64 = 4 << 30,
-        /// The same per principal.
+        /// For each principal: maximum stored bytes of sessions and tasks.
         pub stored_bytes_per_principal: u64 = 256 << 20,
     }
 }

@@ -12,10 +12,10 @@ use crate::{Principal, SessionId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ListScope {
-    /// All callers get the same lists, which Shoal reads with its own credentials.
+    /// All callers share lists, which Shoal reads with its own credentials.
     #[default]
     Shared,
-    /// Each caller gets its own lists, read with its forwarded headers or exchanged token.
+    /// Each caller has own lists, which Shoal reads with the caller's forwarded headers or exchanged token.
     Principal,
 }
 

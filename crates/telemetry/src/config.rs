@@ -19,23 +19,23 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Telemetry {
-        /// Turns this section on; the log is independent. (`OTEL_SDK_DISABLED`)
+        /// Turns telemetry on. The log does not depend on this. (`OTEL_SDK_DISABLED`)
         pub enabled: bool = true,
-        /// OTLP collector, such as `http://collector:4317`; `https://` trusts the system's authorities.
+        /// URL of your OTLP collector, such as `http://collector:4317`. `https://` trusts the system's authorities.
         /// (`OTEL_EXPORTER_OTLP_ENDPOINT`)
         #[serde(skip_serializing_if = "Option::is_none")]
         pub endpoint: Option<String> = None,
-        /// OTLP protocol. (`OTEL_EXPORTER_OTLP_PROTOCOL`)
+        /// OTLP protocol of exports. (`OTEL_EXPORTER_OTLP_PROTOCOL`)
         pub protocol: Protocol = Protocol::Grpc,
-        /// Secret headers, such as `authorization`. (`OTEL_EXPORTER_OTLP_HEADERS`)
+        /// Headers of exports, such as `authorization`. Shoal keeps their values secret. (`OTEL_EXPORTER_OTLP_HEADERS`)
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
         /// Compression of exports. (`OTEL_EXPORTER_OTLP_COMPRESSION`)
         pub compression: Compression = Compression::None,
         /// Maximum time of an export. (`OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds)
         pub timeout: Period = Period::seconds(10),
-        /// Name of the whole deployment. (`OTEL_SERVICE_NAME`)
+        /// Service name of the whole deployment. (`OTEL_SERVICE_NAME`)
         pub service_name: String = "shoal".to_owned(),
-        /// Resource attributes. (`OTEL_RESOURCE_ATTRIBUTES`)
+        /// Resource attributes of all exports. (`OTEL_RESOURCE_ATTRIBUTES`)
         pub resource: BTreeMap<String, String> = BTreeMap::new(),
         /// Spans of calls.
         pub traces: Traces = Traces::default(),
@@ -95,10 +95,10 @@ impl Telemetry {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OtlpCompression")]
 pub enum Compression {
-    /// Uncompressed.
+    /// Exports are not compressed.
     #[default]
     None,
-    /// A tenth of the bytes, twice the processor time.
+    /// Exports have a tenth of the bytes and take twice the processor time.
     Gzip,
 }
 
@@ -110,7 +110,7 @@ pub enum Protocol {
     /// gRPC, usually port 4317.
     #[default]
     Grpc,
-    /// Protobuf over HTTP, usually port 4318; the endpoint lacks `/v1/traces`.
+    /// Protobuf over HTTP, usually port 4318. Write the endpoint without `/v1/traces`.
     Http,
 }
 
@@ -119,15 +119,16 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Traces {
-        /// Makes spans, if there is an endpoint.
+        /// Records spans, if `telemetry.endpoint` is set.
         pub enabled: bool = true,
-        /// Share of traces, 0 to 1, equal on all processes. (`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`)
+        /// Share of traces that Shoal records, 0 to 1. Set it equal on all processes. (`OTEL_TRACES_SAMPLER`,
+        /// `OTEL_TRACES_SAMPLER_ARG`)
         pub ratio: f64 = 0.1,
-        /// The sampling decision in clients' `traceparent`. (`OTEL_TRACES_SAMPLER`)
+        /// Who decides on sampling if a client sends `traceparent`. (`OTEL_TRACES_SAMPLER`)
         pub parent: ParentSampling = ParentSampling::Follow,
-        /// Shares of tools, such as `[{ tool = "pay_*", ratio = 1.0 }]`. The first match counts.
+        /// Shares for single tools, such as `[{ tool = "pay_*", ratio = 1.0 }]`. The first match counts.
         pub tools: Vec<ToolRatio> = Vec::new(),
-        /// Maximum waiting spans. Shoal drops and counts more.
+        /// Maximum spans that wait for export. Shoal drops and counts further spans.
         pub queue: usize = 8_192,
         /// Spans in one export at most.
         #[serde(skip)]
@@ -145,7 +146,7 @@ pub enum ParentSampling {
     /// The client decides.
     #[default]
     Follow,
-    /// `ratio` and `tools` decide.
+    /// Shoal decides by `ratio` and `tools`.
     Ignore,
 }
 
@@ -155,7 +156,7 @@ pub enum ParentSampling {
 pub struct ToolRatio {
     /// Name of the tool.
     pub tool: String,
-    /// Share of its traces, 0 to 1.
+    /// Share of the tool's traces that Shoal records, 0 to 1.
     pub ratio: f64,
 }
 
@@ -166,11 +167,11 @@ settings! {
     pub struct Metrics {
         /// Serves `/metrics` on the admin port.
         pub prometheus: bool = true,
-        /// Sends them to the endpoint.
+        /// Sends metrics to `telemetry.endpoint`.
         pub otlp: bool = false,
-        /// How often Shoal sends them.
+        /// How often Shoal sends metrics to `telemetry.endpoint`.
         pub interval: Period = Period::seconds(15),
-        /// Maximum series per metric.
+        /// Maximum series of one metric. Shoal counts further series together in one.
         pub series: usize = 2_000,
     }
 }
@@ -180,12 +181,12 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Logs {
-        /// Sends them to the endpoint.
+        /// Sends log lines to `telemetry.endpoint`.
         pub otlp: bool = false,
-        /// Equal lines to log per `repeats_per`, on standard error too; one line counts the rest. Refused requests: one
-        /// per kind. 0 is unlimited.
+        /// How many equal lines Shoal logs in `repeats_per`; then one line gives the number of the others. Also applies
+        /// to standard error. For refused requests, Shoal logs one line of each kind. 0 is unlimited.
         pub repeats: u32 = 100,
-        /// Time for `repeats`.
+        /// Time in which Shoal counts equal lines for `repeats`.
         pub repeats_per: Period = Period::seconds(10),
     }
 }

@@ -35,10 +35,10 @@ pub const DEFAULT_FILTER: &str = "info,rmcp=warn,ractor=warn";
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "LogFormat")]
 pub enum Format {
-    /// For people, coloured on terminals.
+    /// For people, with colours on terminals.
     #[default]
     Pretty,
-    /// For collectors, one object per line.
+    /// For collectors, with one JSON object per line.
     Json,
 }
 
@@ -47,9 +47,10 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Logging {
-        /// Format of a log line.
+        /// Format of the log's lines.
         pub format: Format = Format::default(),
-        /// A level (`error`, `warn`, `info`, `debug`, `trace`), or a list such as `info,shoal_edge=debug`.
+        /// Least level of the lines (`error`, `warn`, `info`, `debug`, `trace`), or a list such as
+        /// `info,shoal_edge=debug`.
         pub level: String = DEFAULT_FILTER.to_owned(),
     }
 }

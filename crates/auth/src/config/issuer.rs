@@ -15,40 +15,41 @@ settings! {
         /// Product that issues the tokens.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub issuer_kind: Option<IssuerKind> = None,
-        /// Issuer identifier (`iss`). For several Entra tenants: `common`, `organizations` or `{tenantid}`, with
-        /// `tenants`.
+        /// Issuer identifier (`iss`). For several Entra tenants, write `common`, `organizations` or `{tenantid}`, and
+        /// set `tenants`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub issuer: String = String::new(),
-        /// Accepted tenant ids.
+        /// Accepted Entra tenant ids.
         pub tenants: Vec<String> = Vec::new(),
-        /// Other accepted `iss`; `{tenantid}` is the tenant.
+        /// Other accepted values of `iss`; `{tenantid}` stands for the tenant's id.
         pub aliases: Vec<String> = Vec::new(),
-        /// Audiences, of which tokens must name one; by default `auth.resource`.
+        /// Accepted audiences, of which a token must name one; by default `auth.resource`.
         pub audience: Vec<String> = Vec::new(),
-        /// Audience claims, by default `aud`; the first present counts. `client_id`, `azp`, `cid` and `appid` need
-        /// `clients`; a present `aud` must still name one of `audience` or `clients`.
+        /// Claims that hold the audience, by default `aud`. Shoal takes the first claim that the token has. If you list
+        /// `client_id`, `azp`, `cid` or `appid`, also set `clients`. If the token has `aud`, it must still name one of
+        /// `audience` or `clients`.
         pub audience_claims: Vec<String> = Vec::new(),
-        /// Accepted clients (`client_id`, `azp`, `cid` or `appid`); by default all.
+        /// Clients whose tokens Shoal accepts (`client_id`, `azp`, `cid` or `appid`); by default all.
         pub clients: Vec<String> = Vec::new(),
-        /// URL of the keys; by default from the issuer's metadata.
+        /// URL of the issuer's keys; by default from the issuer's metadata.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub jwks_url: Option<String> = None,
         /// Accepted signature algorithms.
         pub algorithms: Vec<SigningAlgorithm> = vec![SigningAlgorithm::RS256, SigningAlgorithm::ES256],
-        /// Claims of the principal, by default `sub`; the first present counts. From a later one, the principal is
-        /// `CLAIM:VALUE`. A dot leads into an object.
+        /// Claims that name the principal, by default `sub`. Shoal takes the first claim that the token has. If that is
+        /// not the first in this list, the principal is `CLAIM:VALUE`. A dot leads into an object.
         pub principal_claims: Vec<String> = Vec::new(),
-        /// Claims of scopes (text or list), by default `scope` and `scp`; all count. A dot leads into an object, such
-        /// as `realm_access.roles`.
+        /// Claims that hold scopes (text or list), by default `scope` and `scp`. Shoal adds up the scopes of all. A dot
+        /// leads into an object, such as `realm_access.roles`.
         pub scope_claims: Vec<String> = Vec::new(),
-        /// Values of which a claim must have one, such as `{ hd = ["example.com"] }`.
+        /// For each claim, the allowed values, such as `{ hd = ["example.com"] }`. The claim must have one of them.
         pub required_claims: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// PEM file: further authorities.
+        /// PEM file: further trusted authorities.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// Allows plain HTTP to other machines. Attackers on the network can then make tokens.
+        /// Allows plain HTTP to an issuer on another machine. Attackers on the network can then make tokens.
         pub allow_http: bool = false,
-        /// Asks the issuer about tokens, in place of local verification.
+        /// Asks the issuer about tokens instead of checking them locally.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub introspection: Option<Introspection> = None,
     }
@@ -77,19 +78,19 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
     pub struct Introspection {
-        /// URL; by default from the metadata.
+        /// URL of the introspection endpoint; by default from the issuer's metadata.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub endpoint: Option<String> = None,
-        /// Shoal's client id.
+        /// Client id of Shoal at the issuer.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
-        /// File with the secret for `Authorization: Basic`, read each time.
+        /// File with the client secret for `Authorization: Basic`, read for each request.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// Protocol, by default `rfc7662`.
+        /// Protocol of the introspection, by default `rfc7662`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub protocol: Option<Protocol> = None,
-        /// Tokens to ask about, by default `all`. Only one issuer may have `all` or `opaque`.
+        /// Tokens that Shoal asks about, by default `all`. Only one issuer may have `all` or `opaque`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tokens: Option<AskedTokens> = None,
     }
@@ -102,7 +103,7 @@ pub enum Protocol {
     /// OAuth 2.0 Token Introspection.
     #[default]
     Rfc7662,
-    /// Google's token information, without a client.
+    /// Google's token information, which needs no client.
     TokenInfo,
 }
 
@@ -113,9 +114,9 @@ pub enum AskedTokens {
     /// All tokens.
     #[default]
     All,
-    /// JWTs.
+    /// Only JWTs.
     Jwt,
-    /// Other tokens.
+    /// Only tokens that are not JWTs.
     Opaque,
 }
 

@@ -12,16 +12,17 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ToolRules {
-        /// Offered names, all if empty, such as `["read_*"]`. Shoal hides and refuses others.
+        /// Offered names, such as `["read_*"]`; if empty, all. Shoal hides and refuses other names.
         pub allow: Vec<String> = Vec::new(),
-        /// Hidden names, despite `allow`.
+        /// Names that Shoal hides and refuses despite `allow`.
         pub deny: Vec<String> = Vec::new(),
-        /// Clients' names, such as `{ read_file = "read" }`, after `prefix`. `*` has no meaning here and below.
+        /// Names that clients see after `prefix`, by the backend's names: `{ read_file = "read" }`. `*` is an ordinary
+        /// character in this setting, `describe` and `hints`.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
-        /// Own descriptions, by the backend's names.
+        /// Your descriptions, instead of the backend's, by the backend's names.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),
-        /// Own annotations, such as `{ read_file = { read_only = true } }`. Clients see them, and `durability` uses
-        /// them.
+        /// Your annotations, instead of the backend's, such as `{ read_file = { read_only = true } }`. Clients see
+        /// them, and `durability` uses them.
         pub hints: BTreeMap<String, ToolHints> = BTreeMap::new(),
     }
 }
@@ -31,13 +32,14 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct PromptRules {
-        /// Offered names, all if empty, such as `["read_*"]`. Shoal hides and refuses others.
+        /// Offered names, such as `["read_*"]`; if empty, all. Shoal hides and refuses other names.
         pub allow: Vec<String> = Vec::new(),
-        /// Hidden names, despite `allow`.
+        /// Names that Shoal hides and refuses despite `allow`.
         pub deny: Vec<String> = Vec::new(),
-        /// Clients' names, such as `{ read_file = "read" }`, after `prefix`. `*` has no meaning here and below.
+        /// Names that clients see after `prefix`, by the backend's names: `{ read_file = "read" }`. `*` is an ordinary
+        /// character in this setting, `describe` and `hints`.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
-        /// Own descriptions, by the backend's names.
+        /// Your descriptions, instead of the backend's, by the backend's names.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),
     }
 }
@@ -47,10 +49,11 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ResourceRules {
-        /// Offered URIs, all if empty. Templates, as written (`file:///{path}`), cover their resources. Shoal hides and
-        /// refuses others.
+        /// Offered URIs; if empty, all. Templates, as written (`file:///{path}`), cover their resources. Shoal hides
+        /// and refuses other URIs.
         pub allow: Vec<String> = Vec::new(),
-        /// Hidden URIs in [every spelling](backends.md#what-of-a-server-is-offered), despite `allow`.
+        /// URIs that Shoal hides and refuses in [every spelling](backends.md#what-of-a-server-is-offered), despite
+        /// `allow`.
         pub deny: Vec<String> = Vec::new(),
     }
 }
@@ -60,27 +63,27 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct MethodRules {
-        /// Offered names, all if empty, such as `["read_*"]`. Shoal hides and refuses others.
+        /// Offered names, such as `["read_*"]`; if empty, all. Shoal hides and refuses other names.
         pub allow: Vec<String> = Vec::new(),
-        /// Hidden names, despite `allow`.
+        /// Names that Shoal hides and refuses despite `allow`.
         pub deny: Vec<String> = Vec::new(),
     }
 }
 
-/// Annotations of a tool. Unset ones stay.
+/// Annotations of one tool. Hints that you do not set keep the backend's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table of hints")]
 pub struct ToolHints {
-    /// `readOnlyHint`: it changes no data.
+    /// `readOnlyHint`: the tool changes no data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// `destructiveHint`: it may destroy data.
+    /// `destructiveHint`: the tool may destroy data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// `idempotentHint`: repeated calls change no more.
+    /// `idempotentHint`: a repeated call changes nothing more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// `openWorldHint`: it reaches beyond its server.
+    /// `openWorldHint`: the tool reaches beyond its server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }

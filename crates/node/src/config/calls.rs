@@ -13,28 +13,29 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Calls {
-        /// Maximum time of a call, with legacy clients' answers; then its tool must stop. [Tasks](tasks.md#limits)
-        /// pause it while they ask.
+        /// Maximum time of a call, including the time that legacy clients take to answer. Then the tool must stop. The
+        /// time of a [task](tasks.md#limits) pauses while the task asks.
         pub timeout: Period = SessionConfig::default().call_timeout.into(),
-        /// Wait that Shoal tells callers without room.
+        /// After which time Shoal tells refused callers to try again.
         pub retry_after: Period = SessionConfig::default().retry_after.into(),
-        /// Maximum workers to offer a call.
+        /// Maximum workers that Shoal offers a call to.
         pub attempts: usize = Dispatch::default().start_attempts,
-        /// Failures in a row of a caller's calls of one tool that open the worker's circuit breaker for them; 0 is off.
+        /// After this many failures in a row of one caller's calls of one tool, the worker's circuit breaker opens for
+        /// that caller and tool. 0 turns circuit breakers off.
         pub circuit_failures: u32 = Dispatch::default().circuit_failures,
-        /// How long the breaker first stays open. Failed trials double it.
+        /// How long a circuit breaker stays open at first. Each failed trial doubles this time.
         pub circuit_open: Period = Dispatch::default().circuit_open.into(),
-        /// Maximum time that it stays open.
+        /// Maximum time for which a circuit breaker stays open.
         pub circuit_open_max: Period = Dispatch::default().circuit_open_max.into(),
-        /// How long a call waits for a modern client's answers, and its `requestState` is valid.
+        /// How long a call waits for a modern client's answers, and how long its `requestState` is valid.
         pub input_timeout: Period = Dispatch::default().parking_time.into(),
         /// Tolerated clock difference between nodes, for `requestState`.
         pub clock_skew: Period = Dispatch::default().clock_skew.into(),
         /// Maximum calls that wait for modern clients' answers.
         pub waiting: usize = Dispatch::default().max_parked,
-        /// The same per principal.
+        /// For each principal: maximum calls that wait for modern clients' answers.
         pub waiting_per_principal: usize = Dispatch::default().max_parked_per_principal,
-        /// Maximum `InputRequiredResult`s in a row in a legacy call.
+        /// Maximum `InputRequiredResult`s in a row in one call of a legacy client.
         pub input_rounds: u32 = Dispatch::default().max_rounds,
     }
 }

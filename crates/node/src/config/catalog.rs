@@ -13,33 +13,34 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Catalog {
-        /// The reported name and version; by default those of the only pool, or `shoal`.
+        /// Name and version that Shoal reports; by default those of the only pool, or `shoal`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub server_info: Option<ServerInfo> = None,
-        /// Instructions for models, replacing the pools'.
+        /// Instructions for models, instead of the pools' instructions.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub instructions: Option<String> = None,
-        /// Items per page of a list.
+        /// Items on a page of a list.
         pub page_size: usize = Dispatch::default().page_size,
         /// Delay before Shoal announces a changed list, so that all nodes have it.
         pub announce_after: Period = Period::millis(200),
-        /// How long modern clients may cache `server/discover`.
+        /// How long modern clients may cache the answer to `server/discover`.
         pub discover_ttl: Period = Timing::default().discover_ttl.into(),
-        /// How long modern clients may cache lists (less if the backend says so), and Shoal caches a caller's own
-        /// lists.
+        /// How long modern clients may cache lists (less if the backend says so), and how long Shoal caches the lists
+        /// of each caller.
         pub list_ttl: Period = Dispatch::default().list_ttl.into(),
-        /// Sharing of cached lists.
+        /// Who may share cached lists.
         pub list_cache_scope: CacheScope = Dispatch::default().list_cache_scope,
-        /// How long modern clients may cache resources, unless the backend says.
+        /// How long modern clients may cache resources, unless the backend says otherwise.
         pub read_ttl: Period = Dispatch::default().read_ttl.into(),
-        /// Sharing of cached resources, unless the backend says.
+        /// Who may share cached resources, unless the backend says otherwise.
         pub read_cache_scope: CacheScope = Dispatch::default().read_cache_scope,
-        /// Offers pools that the configuration does not name. If false, a new pool waits until the node has read its
-        /// file, policy rules and quotas ([reloads](operations.md#changing-the-configuration)).
+        /// Offers pools that the configuration does not name. If false, a new pool waits until this node has read the
+        /// file that names the pool, the policy rules and the quotas
+        /// ([reloads](operations.md#changing-the-configuration)).
         pub unnamed_pools: bool = Dispatch::default().unnamed_pools,
-        /// Checks arguments against `inputSchema`.
+        /// Checks the arguments of calls against the tool's `inputSchema`.
         pub validate_arguments: bool = Dispatch::default().validate_arguments,
-        /// Maximum steps (about one value each) to check a call's arguments.
+        /// Maximum steps (about one value each) to check a call's arguments. Shoal refuses calls that need more.
         pub validation_steps: u64 = Dispatch::default().validation_steps,
     }
 }
@@ -48,17 +49,17 @@ settings! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and version")]
 pub struct ServerInfo {
-    /// Name for programs.
+    /// Name of the server for programs.
     pub name: String,
-    /// Server version.
+    /// Version of the server.
     pub version: String,
-    /// Name for people.
+    /// Name of the server for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its purpose.
+    /// Purpose of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Page about it.
+    /// URL of a page about the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
 }

@@ -23,14 +23,14 @@ settings! {
         /// PEM file: unencrypted private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
-        /// PEM file: authorities of this cluster.
+        /// PEM file: authorities of this cluster's certificates.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// DNS name that only certificates of this cluster carry. It need not resolve.
+        /// DNS name that only certificates of this cluster carry. The name need not resolve.
         pub name: String = "shoal".to_owned(),
-        /// How often Shoal reads the files. If they are unusable, the old certificate stays.
+        /// How often Shoal reads the TLS files again. If they are unusable, the old certificate stays.
         pub reread: Period = Period::seconds(30),
-        /// Also accepts and dials plaintext, while you turn TLS on or off.
+        /// Also accepts and dials plaintext connections, while you turn TLS on or off.
         pub allow_plaintext: bool = false,
     }
 }

@@ -12,8 +12,9 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Discovery {
-        /// Watched TOML file with at most 2000 more `[pools.<name>]`: only `backend.http` with `url` and `headers_file` (in
-        /// its directory). It may be missing. Pools of your configuration win, and Shoal leaves out unusable ones.
+        /// Watched TOML file with at most 2000 more `[pools.<name>]`: only `backend.http` with `url` and a
+        /// `headers_file` in the same directory. The file may be missing. Your configuration's pools win, and Shoal
+        /// leaves out unusable pools.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
         /// Settings of `shoal controller`.

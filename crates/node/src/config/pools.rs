@@ -23,58 +23,65 @@ settings! {
         /// `{ stdio = { command = "…" } }`, or:
         #[serde(skip_serializing_if = "Backend::is_unset")]
         pub backend: Backend = Backend::default(),
-        /// Maximum concurrent calls per worker.
+        /// Maximum concurrent calls of each worker.
         pub concurrency: usize = Run::default().concurrency,
-        /// Maximum per principal; 0 is unlimited. Without authentication, all callers are one principal.
+        /// Maximum concurrent calls of one principal at each worker; 0 is unlimited. Without authentication, all
+        /// callers are one principal.
         pub concurrency_per_principal: usize = Run::default().concurrency_per_principal,
-        /// Maximum waiting calls. Principals take turns; in a full queue, the one with the most calls makes room.
+        /// Maximum calls that wait for a place. Principals take turns. In a full queue, the principal with the most
+        /// calls makes room.
         pub queue: usize = Run::default().queue,
-        /// Maximum calls that wait for clients' answers. Stdio [processes](stdio-servers.md#how-many-processes) limit them
-        /// too.
+        /// Maximum calls that wait for clients' answers. The number of stdio
+        /// [processes](stdio-servers.md#how-many-processes) limits them too.
         pub asking: usize = Run::default().asking,
-        /// The same per principal.
+        /// For each principal: maximum calls that wait for clients' answers.
         pub asking_per_principal: usize = Run::default().asking_per_principal,
-        /// How long a call may wait for a place or absent server, but for stdio processes until its deadline. Shoal
-        /// refuses calls that would wait over three quarters of it.
+        /// How long a call may wait in the queue or for an absent server. (A call that waits for a stdio process may
+        /// wait until its deadline.) Shoal refuses at once a call whose expected wait is above three quarters of this
+        /// time.
         pub queue_age: Period = Run::default().queue_age.into(),
-        /// Prefix of tool and prompt names against clashes. Shoal shortens tool names over 64 characters.
+        /// Prefix of tool and prompt names, against clashes of pools. Shoal shortens tool names over 64 characters.
         pub prefix: String = String::new(),
-        /// Offered tools, by the backend's names. Edges and session nodes apply these settings.
+        /// Tools that the pool offers, by the backend's names. Edges and session nodes apply these settings.
         pub tools: ToolRules = ToolRules::default(),
-        /// Offered prompts, by the backend's names.
+        /// Prompts that the pool offers, by the backend's names.
         pub prompts: PromptRules = PromptRules::default(),
-        /// Offered resources.
+        /// Resources that the pool offers.
         pub resources: ResourceRules = ResourceRules::default(),
-        /// Offered methods of extensions ([backends](backends.md#extensions)).
+        /// Methods of extensions that the pool offers ([backends](backends.md#extensions)).
         pub methods: MethodRules = MethodRules::default(),
-        /// Tool calls that Shoal journals, to run them once.
+        /// Which tool calls Shoal journals, so that they run once.
         pub durability: Durability = Durability::default(),
-        /// The backend's tools and extension methods that are safe to repeat despite `durability`.
+        /// Tools and extension methods, by the backend's names, that are safe to repeat despite `durability`.
         pub repeatable: Vec<String> = Vec::new(),
-        /// The backend's tools and extension methods that must not run twice, despite all else.
+        /// Tools and extension methods, by the backend's names, that must not run twice, whatever the other settings
+        /// say.
         pub journaled: Vec<String> = Vec::new(),
-        /// Overrides [`streams.hold`](backends.md#the-hold).
+        /// How long Shoal [holds](backends.md#the-hold) this pool's calls; by default `streams.hold`.
         pub hold: Option<Period> = None,
-        /// [Arguments](backends.md#arguments-that-do-not-match) that do not match the schema.
+        /// How Shoal treats [arguments that do not match](backends.md#arguments-that-do-not-match) the tool's schema.
         pub arguments: ArgumentPolicy = ArgumentPolicy::default(),
-        /// Calls that go to one worker while it accepts them; `{ key = "argument" }` groups by an argument.
+        /// Which calls go to the same worker, as long as the worker accepts them; `{ key = "argument" }` groups calls
+        /// by an argument.
         pub affinity: Affinity = Affinity::default(),
         /// How long the pool stays listed without workers.
         pub linger: Period = Dispatched::default().linger.into(),
-        /// A pool without workers while idle, which stays listed ([scaling to zero](scaling.md#scaling-to-zero)).
+        /// A pool may have no workers while nobody calls it, and stays listed
+        /// ([scaling to zero](scaling.md#scaling-to-zero)).
         #[serde(skip_serializing_if = "Option::is_none")]
         pub scale_to_zero: Option<ScaleToZero> = None,
-        /// How long a stopped tool may continue.
+        /// How long a tool may continue after Shoal has told it to stop.
         pub cancel_grace: Period = Run::default().cancel_grace.into(),
-        /// How long workers remember the ids of journaled calls, to run them once.
+        /// How long workers remember the ids of journaled calls, so that no call runs twice.
         pub call_memory: Period = Run::default().call_memory.into(),
-        /// Maximum remembered ids. Workers refuse older journaled calls.
+        /// Maximum ids of journaled calls that a worker remembers. The worker refuses journaled calls from before the
+        /// oldest id.
         pub remembered_calls: usize = Run::default().remembered_calls,
-        /// How long a journaled result is kept for a session that moves.
+        /// How long a worker keeps the result of a journaled call, for a session that moves.
         pub result_retention: Period = Run::default().result_retention.into(),
-        /// Maximum kept results.
+        /// Maximum journaled results that a worker keeps.
         pub retained_results: usize = Run::default().retained_results,
-        /// Maximum bytes of kept results.
+        /// Maximum bytes of the journaled results that a worker keeps.
         pub retained_bytes: usize = Run::default().retained_bytes,
     }
 }

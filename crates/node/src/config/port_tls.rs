@@ -20,17 +20,17 @@ settings! {
         /// PEM file: unencrypted private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
-        /// PEM file: authorities of client certificates, for which the port then asks.
+        /// PEM file: authorities that sign client certificates. If set, the port asks clients for a certificate.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_authority: Option<PathBuf> = None,
-        /// Whether clients must show a certificate. Shoal always refuses invalid ones.
+        /// Whether clients must show a certificate. Shoal always refuses invalid certificates.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_certificate: Option<ClientCertificate> = None,
-        /// How often Shoal reads the files. If they are unusable, the old certificate stays.
+        /// How often Shoal reads the TLS files again. If they are unusable, the old certificate stays.
         pub reread: Period = Period::seconds(30),
-        /// Maximum time for a handshake, with its wait.
+        /// Maximum time of a TLS handshake, including the wait for a free place (`handshakes`).
         pub handshake_timeout: Period = Period::seconds(10),
-        /// Maximum concurrent handshakes; more wait.
+        /// Maximum concurrent TLS handshakes. Further connections wait.
         pub handshakes: usize = 256,
     }
 }
@@ -39,9 +39,9 @@ settings! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientCertificate {
-    /// All must, the default.
+    /// Clients must show a certificate (default).
     Required,
-    /// They may.
+    /// Clients may show a certificate.
     Optional,
 }
 

@@ -15,23 +15,23 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Redis {
-        /// Prefix of all keys, different for each deployment.
+        /// Prefix of all keys in Redis. Each deployment needs a different one.
         pub prefix: String = "shoal".to_owned(),
-        /// Maximum time of a command.
+        /// Maximum time of a Redis command.
         pub response_timeout: Period = Period::seconds(2),
-        /// Maximum time to connect.
+        /// Maximum time to connect to Redis.
         pub connect_timeout: Period = Period::seconds(2),
-        /// Maximum commands in flight.
+        /// Maximum Redis commands in flight.
         pub commands: usize = 4096,
-        /// User, if `node.store` lacks it.
+        /// Redis user, if `node.store` names none.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub user: Option<String> = None,
-        /// Password, if `node.store` lacks it: `{ file = "…" }`, read for each connection, or `{ value = "…" }`.
+        /// Redis password, if `node.store` has none: `{ file = "…" }`, read for each connection, or `{ value = "…" }`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub password: Option<SecretSource> = None,
         /// TLS towards Redis (`rediss://`).
         pub tls: RedisTls = RedisTls::default(),
-        /// Login at the sentinels.
+        /// Login at the Redis sentinels.
         pub sentinel: Sentinel = Sentinel::default(),
     }
 }
@@ -41,7 +41,7 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct RedisTls {
-        /// PEM file: Redis's authorities; by default the system's.
+        /// PEM file: authorities of Redis's certificate; by default the system's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
         /// PEM file: client certificate, then intermediates.
@@ -58,13 +58,13 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Sentinel {
-        /// User name.
+        /// User name at the sentinels.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub user: Option<String> = None,
-        /// Password at the sentinels. If unset, Shoal uses the servers' login.
+        /// Password at the sentinels. If unset, Shoal uses the login of the Redis servers.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub password: Option<SecretSource> = None,
-        /// TLS to the sentinels; by default, as to the servers.
+        /// TLS to the sentinels; by default as to the Redis servers.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tls: Option<bool> = None,
     }

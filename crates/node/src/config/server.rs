@@ -15,56 +15,58 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Server {
-        /// MCP address and port. A port alone means loopback. Port 0 takes a free port, which Shoal prints.
+        /// Address and port for MCP clients. A port alone means loopback; 0 takes a free port, which Shoal prints.
         #[schemars(with = "String", extend("format" = listen_address::FORMAT))]
         #[serde(deserialize_with = "listen_address::read")]
         pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
-        /// Operators' address and port: health, `/status`, `/metrics`, console. Only the console asks for credentials:
-        /// keep clients away.
+        /// Address and port for operators (health, `/status`, `/metrics`, console). Only the console asks for
+        /// credentials, so keep clients away.
         #[schemars(with = "String", extend("format" = listen_address::FORMAT))]
         #[serde(deserialize_with = "listen_address::read")]
         pub admin: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)),
         /// Path of the MCP endpoint.
         pub path: String = "/mcp".to_owned(),
-        /// Also serves HTTP+SSE (2024-11-05) on `/sse` and `/messages`.
+        /// Also serves the HTTP+SSE transport (2024-11-05) on `/sse` and `/messages`.
         pub http_sse: bool = true,
-        /// Answers every POST with JSON, for clients that cannot read streams, without progress, log messages and
-        /// questions.
+        /// Answers every POST with JSON, for clients that cannot read streams. These clients get no progress, log
+        /// messages or questions.
         pub json_response: bool = false,
         /// Also serves WebSocket on the MCP path (draft SEP-1288).
         pub websocket: bool = false,
-        /// Path prefix that your proxy strips, for HTTP+SSE clients.
+        /// Path prefix that your proxy strips, for the path that Shoal sends to HTTP+SSE clients.
         pub public_base: String = String::new(),
-        /// `Host` names that clients may use; `"*"` is any. Loopback names always pass. If empty, all pass unless
-        /// `listen` is on loopback.
+        /// `Host` names that clients may use; `"*"` allows any. Loopback names always pass. If empty, all names pass,
+        /// unless `listen` is on loopback.
         pub allowed_hosts: Vec<String> = Vec::new(),
-        /// Web origins that may call; `"*"` is any. Requests without `Origin` pass.
+        /// Origins of web pages that may call; `"*"` allows any. Requests without an `Origin` header pass.
         pub allowed_origins: Vec<String> = Vec::new(),
-        /// Proxies (addresses, networks) whose `X-Forwarded-For` Shoal trusts for address quotas. Hosts there can claim
-        /// any address.
+        /// Proxies (addresses, networks) whose `X-Forwarded-For` Shoal trusts for address quotas and the audit trail.
+        /// Hosts there can claim any address.
         pub trusted_proxies: Vec<String> = Vec::new(),
-        /// `Host` names for the admin port besides loopback; `"*"` is any. Beyond loopback, IP addresses pass too.
+        /// `Host` names for operators besides loopback names; `"*"` allows any. If `admin` is not on loopback, IP
+        /// addresses pass too.
         pub admin_hosts: Vec<String> = Vec::new(),
-        /// Console token, at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. Without one, the console is open
-        /// only on loopback with empty `admin_hosts`.
+        /// Console token, at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. Without a token, the console is
+        /// open only on loopback with empty `admin_hosts`.
         pub admin_token: Option<SecretSource> = None,
-        /// Operators with tokens, named in logs and audit. The console then asks for a token.
+        /// Operators with their own tokens, named in logs and audit events. With operators, the console asks for a
+        /// token.
         pub operators: Vec<Operator> = Vec::new(),
-        /// Operators may call tools, as principal `shoal-console`; with client tokens, this needs `operators` or
-        /// `admin_token`.
+        /// Operators may call tools in the console, as principal `shoal-console`. If clients need tokens, this needs
+        /// `operators` or `admin_token`.
         pub console_calls: bool = true,
-        /// Time for a request's headers, and a connection's first byte.
+        /// Maximum time for a connection's first byte, and for a request's headers.
         pub header_timeout: Period = Period::seconds(75),
-        /// Idle time of HTTP/1.1 connections. Set it longer than your load balancer's, or requests are lost.
+        /// How long an HTTP/1.1 connection may be idle. Set it longer than your load balancer's, or requests are lost.
         pub idle_timeout: Period = Period::seconds(620),
-        /// Time for a request's body.
+        /// Maximum time for a request's body.
         pub body_timeout: Period = Timing::default().body.into(),
-        /// How long clients may leave data unread. Then Shoal closes the connection (HTTP/2: stream); resumable streams
-        /// can continue.
+        /// How long clients may leave data unread. Then Shoal closes the connection (HTTP/2: the stream). Clients can
+        /// resume resumable streams.
         pub write_timeout: Period = Period::seconds(30),
         /// TLS for clients ([TLS](tls.md)). With `certificate` and `key`, the port serves only TLS.
         pub tls: PortTls = PortTls::default(),
-        /// TLS for operators.
+        /// TLS for operators, on the admin port.
         pub admin_tls: PortTls = PortTls::default(),
     }
 }
@@ -73,11 +75,11 @@ settings! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name, sha256 and role")]
 pub struct Operator {
-    /// Name in logs and audit events.
+    /// Name of the operator in logs and audit events.
     pub name: String,
     /// Hexadecimal SHA-256 of the token, from `shoal config hash-token`.
     pub sha256: TokenHash,
-    /// Permissions.
+    /// Permissions of the operator.
     pub role: OperatorRole,
 }
 
@@ -85,8 +87,8 @@ pub struct Operator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatorRole {
-    /// See everything.
+    /// Can see everything.
     Viewer,
-    /// Also end sessions, cancel and make calls.
+    /// Can also end sessions, cancel and make calls.
     Operator,
 }

@@ -12,22 +12,22 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Shutdown {
-        /// How long Shoal serves after `/readyz` fails, so that load balancers notice.
+        /// How long Shoal still serves after `/readyz` fails, so that load balancers notice.
         pub balancer_delay: Period = Period::ZERO,
-        /// Time to tell clients of streams when to return.
+        /// Time to tell the clients of streams when to reconnect.
         pub streams: Period = Period::seconds(2),
-        /// How long idle connections stay, if processes share sessions. Set it longer than your clients' (SDKs: 4 s and
-        /// 5 s), or requests are lost.
+        /// How long idle connections stay open, if processes share sessions. Set it longer than your clients keep idle
+        /// connections (SDKs: 4 s and 5 s), or requests are lost.
         pub connections: Period = Period::seconds(6),
-        /// Time for running calls.
+        /// How long running calls may continue.
         pub calls: Period = Period::seconds(15),
         /// Time to store and release sessions.
         pub sessions: Period = Period::seconds(4),
         /// Time for workers and their servers to end.
         pub workers: Period = Period::seconds(5),
-        /// Time for the last export.
+        /// Time for the last export of telemetry.
         pub telemetry: Period = Period::seconds(2),
-        /// How often the log lists remaining work.
+        /// How often the log lists the remaining work.
         pub report_every: Period = Period::seconds(2),
     }
 }

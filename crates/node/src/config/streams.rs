@@ -14,29 +14,29 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Streams {
-        /// How often silent streams get a comment. Set it shorter than your load balancers' idle timeout.
+        /// How often Shoal sends a comment on a silent stream. Set it shorter than your load balancers' idle timeout.
         pub keep_alive: Period = Timing::default().keep_alive.into(),
-        /// Minimum wait before clients reconnect to a stream that Shoal closed.
+        /// Minimum time before clients reconnect to a stream that Shoal closed.
         pub retry: Period = SessionConfig::default().retry.into(),
-        /// Time over which listeners reconnect.
+        /// Time over which Shoal spreads the reconnections of listeners, in addition to `retry`.
         pub retry_spread: Period = Timing::default().reconnect_spread.into(),
-        /// How long a repeatable call may be silent before its answer becomes a stream.
+        /// How long a call that is safe to repeat may be silent before its answer becomes a stream.
         pub grace: Period = SessionConfig::default().grace.into(),
         /// How long a call that must not run twice may be silent before Shoal journals it and streams its answer.
         pub hold: Period = SessionConfig::default().hold.into(),
-        /// Maximum bytes of a held call's result. Shoal first stores larger ones.
+        /// Maximum bytes of a held call's result. Shoal stores a larger result before it answers.
         pub hold_bytes: usize = SessionConfig::default().hold_bytes,
-        /// Events that may wait for a connection.
+        /// Maximum events that may wait for one connection.
         pub buffer: usize = SessionConfig::default().reader_buffer,
-        /// How long a connection may accept no events.
+        /// How long a connection may accept no events. Then Shoal cuts it, and the client can resume.
         pub stall: Period = SessionConfig::default().reader_stall.into(),
-        /// Events per stream in memory.
+        /// Newest events of each stream that Shoal keeps in memory.
         pub tail_events: usize = SessionConfig::default().tail_events,
-        /// Minimum time that ended streams, and events of standalone streams, can be resumed.
+        /// Minimum time for which clients can resume ended streams, and get events of standalone streams.
         pub retention: Period = MemoryLimits::default().retention.into(),
-        /// Resumable events per stream; the oldest go first.
+        /// Maximum resumable events of a stream. Beyond it, Shoal drops the oldest events.
         pub events_per_stream: usize = MemoryLimits::default().events_per_stream,
-        /// Maximum bytes of a session's events.
+        /// Maximum bytes of the events of one session.
         pub bytes_per_session: usize = MemoryLimits::default().bytes_per_session,
         /// Maximum bytes of events in the embedded store. For Redis, set `maxmemory` and `maxmemory-policy noeviction`.
         pub bytes: usize = MemoryLimits::default().bytes,

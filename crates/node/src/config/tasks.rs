@@ -14,15 +14,15 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Tasks {
-        /// Offers tasks. Otherwise calls end with their client's connection.
+        /// Offers tasks. If false, calls end with the connection of their client.
         pub enabled: bool = TaskSettings::default().enabled,
         /// How long a call runs before it becomes a task.
         pub after: Period = TaskSettings::default().after.into(),
-        /// Minimum time to keep a task after its call, and after each request for it.
+        /// Minimum time to keep a task after its call, and after each request for the task.
         pub ttl: Period = SessionConfig::default().task_ttl.into(),
         /// How often clients should poll a task.
         pub poll_interval: Period = SessionConfig::default().task_poll_interval.into(),
-        /// Maximum bytes of a result. Beyond it the call has run, but its task fails with 50300.
+        /// Maximum bytes of a task's result. Beyond it, the task fails with 50300, although the call has run.
         pub result_bytes: usize = SessionConfig::default().task_result_bytes,
     }
 }

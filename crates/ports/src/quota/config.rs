@@ -16,20 +16,20 @@ const LONGEST_PATTERN: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and per")]
 pub struct QuotaConfig {
-    /// Name in refusals, logs and metrics: 64 of a-z, 0-9, - and _ at most.
+    /// Name in refusals, logs and metrics: at most 64 characters of a-z, 0-9, - and _.
     pub name: String,
-    /// Sharing of the quota.
+    /// Who shares the quota.
     pub per: QuotaPer,
-    /// Tools whose calls alone count.
+    /// Only calls of these tools count; if empty, all requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// Requests per time at all edges: `"10/s"`, `"600/min"`, `"1000/h"`, `"5000/day"`.
+    /// Requests that Shoal allows per time, at all edges together: `"10/s"`, `"600/min"`, `"1000/h"`, `"5000/day"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Requests at once after a pause; by default as in `rate`.
+    /// Requests that may come at once after a pause; by default the number in `rate` (10 for `"10/s"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
-    /// Maximum requests in progress per edge.
+    /// Maximum requests in progress at each edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<usize>,
 }
@@ -38,11 +38,11 @@ pub struct QuotaConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QuotaPer {
-    /// Each principal; one without authentication.
+    /// Each principal has its own quota. Without authentication, all callers are one principal.
     Principal,
-    /// Each address (IPv6: /64), before authentication.
+    /// Each address (IPv6: each /64) has its own quota. Shoal counts before authentication.
     Address,
-    /// All callers.
+    /// All callers share the quota.
     All,
 }
 

@@ -11,22 +11,23 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Audit {
-        /// File for events, one JSON object per line.
+        /// File for audit events, with one JSON object per line.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
-        /// Sends events to `telemetry.endpoint` as log records; needs `telemetry.logs.otlp`.
+        /// Sends audit events to `telemetry.endpoint` as log records. This needs `telemetry.logs.otlp = true`.
         pub otlp: bool = false,
-        /// Recorded kinds of events.
+        /// Kinds of events that Shoal records.
         pub events: Vec<Kind> = Kind::ALL.to_vec(),
-        /// Tools whose arguments are recorded.
+        /// Tools whose arguments Shoal records.
         pub arguments: Vec<String> = Vec::new(),
-        /// Words in names of argument members, at any depth and case, whose values are left out.
+        /// Shoal leaves out values of argument members whose names contain one of these words, at any depth and in any
+        /// case.
         pub redact: Vec<String> = ["authorization", "credential", "key", "passw", "secret", "token"]
             .map(str::to_owned)
             .to_vec(),
-        /// Maximum recorded bytes of arguments; longer ones are cut.
+        /// Maximum bytes of recorded arguments. Shoal cuts longer arguments.
         pub argument_bytes: usize = 4096,
-        /// Maximum bytes that wait for the file. Shoal drops and counts more.
+        /// Maximum bytes of events that wait for the file. Shoal drops and counts further events.
         pub queue_bytes: usize = 4 << 20,
     }
 }

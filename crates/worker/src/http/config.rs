@@ -20,63 +20,65 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with url, or with urls")]
     #[schemars(rename = "Http")]
     pub struct HttpConfig {
-        /// URL of the MCP endpoint ([allowed addresses](backends.md#where-requests-may-go)). Shoal prints it: put
-        /// secrets in `headers`.
+        /// URL of the MCP endpoint ([allowed addresses](backends.md#where-requests-may-go)). Shoal prints this URL, so
+        /// put secrets in `headers`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub url: String = String::new(),
-        /// Several equal servers, in place of `url`, each a worker.
+        /// URLs of equal servers, instead of `url`. Each server is a worker.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub urls: Vec<String> = Vec::new(),
-        /// Sharing of legacy server sessions.
+        /// Who shares a session at a legacy server.
         pub isolation: HttpIsolation = HttpIsolation::Session,
         /// Maximum sessions at the server.
         pub sessions: usize = 1024,
-        /// How long an unused session lives.
+        /// How long an unused session at the server lives.
         pub session_idle: Period = Period::seconds(300),
-        /// Era of the server ([backends](backends.md#servers-of-both-eras)).
+        /// Era in which Shoal opens the server ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
-        /// Headers of every request; `config show` hides the values.
+        /// Headers of every request. `config show` hides their values.
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// File with more `Name: value` lines, read again on change.
+        /// File with further `Name: value` lines, read again on change.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Client headers to pass on; in calls they replace those of `headers`.
+        /// Headers of the client's request that Shoal passes on. In calls, they replace headers of the same name in
+        /// `headers`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// Sharing of the server's [lists](server-credentials.md#lists-of-each-caller).
+        /// Who shares the server's [lists](server-credentials.md#lists-of-each-caller).
         pub lists: ListScope = ListScope::Shared,
-        /// Callers without a token, if `forward` has `authorization`.
+        /// What Shoal does with callers that have no token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
-        /// [Shoal's own token](server-credentials.md#a-token-of-shoals-own) for the server. Excludes `authorization` in
-        /// `headers`.
+        /// [Shoal's own token](server-credentials.md#a-token-of-shoals-own) for the server. Do not set `authorization`
+        /// in `headers` as well.
         pub client_credentials: ClientCredentialsConfig = ClientCredentialsConfig::default(),
-        /// Exchanges callers' tokens for the server's (RFC 8693). Excludes `authorization` in `forward`.
+        /// Exchanges the callers' tokens for tokens of the server (RFC 8693). Do not list `authorization` in `forward`
+        /// as well.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
-        /// Certificates for `https`.
+        /// Certificates for `https` connections.
         pub tls: HttpTls = HttpTls::default(),
-        /// Maximum time to connect.
+        /// Maximum time to open a connection.
         pub connect_timeout: Period = Period::seconds(10),
-        /// Maximum time of the handshake.
+        /// Maximum time of the handshake with the server.
         pub start_timeout: Period = Period::seconds(30),
         /// How long the server may ignore `initialize` before Shoal sends `server/discover`.
         pub probe_timeout: Period = Period::seconds(5),
-        /// Maximum time of a list, subscription or ping.
+        /// Maximum time of a list, subscription or ping request.
         pub request_timeout: Period = Period::seconds(30),
         /// How long a call's stream may be silent; 0 is as long as the call.
         pub stream_idle: Period = Period::ZERO,
-        /// How long Shoal tries to resume a broken stream.
+        /// How long Shoal tries to resume a broken stream of the server.
         pub resume_for: Period = Period::seconds(60),
-        /// How long unused connections stay. Set it shorter than the other side's.
+        /// How long Shoal keeps an unused connection. Set it shorter than the other side's idle timeout.
         pub connection_idle: Period = Period::seconds(4),
         /// How often Shoal checks the server.
         pub health_interval: Period = Period::seconds(10),
-        /// Maximum time to end a server session.
+        /// Maximum time to end a session at the server.
         pub shutdown_grace: Period = Period::seconds(2),
         /// Maximum bytes of a message.
         pub message_bytes: usize = 16 * 1024 * 1024,
-        /// First pause before a reconnect. Failures double it.
+        /// First pause before Shoal reconnects. Each failure doubles the pause.
         pub restart_delay: Period = Period::millis(100),
-        /// Maximum pause.
+        /// Maximum pause before Shoal reconnects.
         pub max_restart_delay: Period = Period::seconds(5),
     }
 }
@@ -85,10 +87,11 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpIsolation {
-    /// Each legacy session has one. Other callers have one per call that may ask, or one per principal.
+    /// Each legacy session has its own. Other callers: a call that may ask has its own; the other calls of a principal
+    /// share one.
     #[default]
     Session,
-    /// Each principal has one.
+    /// All calls of a principal share one.
     Principal,
 }
 

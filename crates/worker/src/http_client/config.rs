@@ -54,27 +54,27 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with endpoint")]
     #[schemars(rename = "TokenExchange")]
     pub struct TokenExchangeConfig {
-        /// URL of the token endpoint. Needed for an exchange.
+        /// URL of the token endpoint. An exchange needs it.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub endpoint: String = String::new(),
-        /// Shoal's client id.
+        /// Client id of Shoal at the token endpoint.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
-        /// File with the secret for `Authorization: Basic`, read each time.
+        /// File with the client secret for `Authorization: Basic`, read for each request.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// Name of the target server.
+        /// Name of the server that the new token is for.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub audience: String = String::new(),
-        /// URL of the target server, if needed.
+        /// URL of the server that the new token is for, if the endpoint needs it.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
-        /// Scopes, separated by spaces.
+        /// Scopes of the new token, separated by spaces.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub scope: String = String::new(),
-        /// Type of clients' tokens.
+        /// Type of the callers' tokens.
         pub subject_token_type: String = ACCESS_TOKEN.to_owned(),
-        /// Requested type; by default the endpoint's choice.
+        /// Type of the new token; by default the endpoint chooses.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub requested_token_type: String = String::new(),
     }
@@ -85,13 +85,13 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct HttpTls {
-        /// PEM file: further authorities.
+        /// PEM file: further trusted authorities.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
         /// PEM file: client certificate.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub certificate: Option<PathBuf> = None,
-        /// PEM file: private key.
+        /// PEM file: private key of the client certificate.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
     }
@@ -101,10 +101,10 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CallersWithoutToken {
-    /// Shoal refuses them.
+    /// Shoal refuses these callers.
     #[default]
     Refuse,
-    /// Shoal uses its own credentials.
+    /// Shoal uses its own credentials for these callers.
     Service,
 }
 

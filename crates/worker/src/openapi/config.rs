@@ -21,67 +21,68 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with document")]
     #[schemars(rename = "OpenApi")]
     pub struct OpenApiConfig {
-        /// File or URL: OpenAPI 3.0 or later, or Swagger 2.0, JSON or YAML, with its files. Shoal reads a changed file,
-        /// and a URL when the service returns.
+        /// File or URL: OpenAPI 3.0 or later, or Swagger 2.0, JSON or YAML, with the files that it names. Shoal reads a
+        /// file again when it changes, and a URL again when the service comes back.
         pub document: String = String::new(),
-        /// Tags of served operations, all if empty.
+        /// Only operations with one of these tags become tools; if empty, all.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub tags: Vec<String> = Vec::new(),
-        /// Paths of served operations, all if empty.
+        /// Only operations at these paths become tools; if empty, all.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub paths: Vec<String> = Vec::new(),
-        /// Form of lists in `deepObject`.
+        /// How Shoal writes lists in parameters of the style `deepObject`.
         pub deep_lists: DeepLists = DeepLists::Mixed,
-        /// URL of the service, replacing the document's first server
+        /// URL of the service, instead of the first server in the document
         /// ([allowed addresses](backends.md#where-requests-may-go)).
         #[serde(skip_serializing_if = "String::is_empty")]
         pub base_url: String = String::new(),
-        /// Several equal services, in place of `base_url`, each a worker.
+        /// URLs of equal services, instead of `base_url`. Each service is a worker.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub base_urls: Vec<String> = Vec::new(),
-        /// Variables of the server's URL, replacing defaults.
+        /// Values of the variables in the server's URL, instead of their defaults.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub server_variables: BTreeMap<String, String> = BTreeMap::new(),
-        /// Credentials by security scheme. The first alternative with all credentials counts.
+        /// Credentials, by security scheme. Shoal uses the first alternative for which it has all credentials.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub security: BTreeMap<String, CredentialConfig> = BTreeMap::new(),
-        /// Headers of every request; `config show` hides the values.
+        /// Headers of every request. `config show` hides their values.
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// File with more `Name: value` lines, read again on change.
+        /// File with further `Name: value` lines, read again on change.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Client headers to pass on.
+        /// Headers of the client's request that Shoal passes on.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// Callers without a token, if `forward` has `authorization`.
+        /// What Shoal does with callers that have no token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
-        /// Exchanges callers' tokens for the service's (RFC 8693). Excludes `authorization` in `forward`.
+        /// Exchanges the callers' tokens for tokens of the service (RFC 8693). Do not list `authorization` in `forward`
+        /// as well.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
-        /// Certificates for `https`.
+        /// Certificates for `https` connections.
         pub tls: HttpTls = HttpTls::default(),
-        /// Tools declare `outputSchema`.
+        /// Tools declare the `outputSchema` of their results.
         pub output_schemas: bool = true,
-        /// Maximum time to connect.
+        /// Maximum time to open a connection.
         pub connect_timeout: Period = Period::seconds(10),
         /// Maximum time of the service's answer; 0 is as long as the call.
         pub call_timeout: Period = Period::ZERO,
-        /// Maximum time of the document, a health check or a token.
+        /// Maximum time for the document, a token or a health check.
         pub request_timeout: Period = Period::seconds(30),
-        /// How long unused connections stay. Set it shorter than the other side's.
+        /// How long Shoal keeps an unused connection. Set it shorter than the other side's idle timeout.
         pub connection_idle: Period = Period::seconds(4),
-        /// How often Shoal sends `HEAD` to the base URL.
+        /// How often Shoal sends `HEAD` to the base URL to check the service.
         pub health_interval: Period = Period::seconds(10),
-        /// Maximum bytes of document and files.
+        /// Maximum bytes of the document and its files.
         pub document_bytes: usize = 128 * 1024 * 1024,
-        /// Maximum bytes of all tools. Shoal leaves out the rest.
+        /// Maximum bytes of all tools of the service. Shoal leaves out further tools.
         pub tools_bytes: usize = 256 * 1024 * 1024,
-        /// Maximum bytes of a schema. Larger ones have [less detail](openapi.md#large-documents).
+        /// Maximum bytes of a tool's schema. Larger schemas have [less detail](openapi.md#large-documents).
         pub schema_bytes: usize = 64 * 1024,
-        /// Maximum bytes of an answer.
+        /// Maximum bytes of an answer of the service.
         pub answer_bytes: usize = 4 * 1024 * 1024,
-        /// First pause before a reconnect. Failures double it.
+        /// First pause before Shoal reconnects. Each failure doubles the pause.
         pub restart_delay: Period = Period::millis(100),
-        /// Maximum pause.
+        /// Maximum pause before Shoal reconnects.
         pub max_restart_delay: Period = Period::seconds(5),
     }
 }
@@ -113,7 +114,7 @@ settings! {
         /// File with the secret, read for each call.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub secret_file: Option<PathBuf> = None,
-        /// User of a password.
+        /// User name of the password.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub username: String = String::new(),
     }

@@ -22,48 +22,48 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with command")]
     #[schemars(rename = "Stdio", extend("required" = ["command"]))]
     pub struct StdioConfig {
-        /// Program on `PATH`, without a shell.
+        /// Program to start, from `PATH`. Shoal uses no shell.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub command: String = String::new(),
-        /// Arguments.
+        /// Arguments of the program.
         pub args: Vec<String> = Vec::new(),
-        /// Environment variables; `config show` hides the values.
+        /// Environment variables of the server. `config show` hides their values.
         pub env: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// Shoal's variables to pass on besides `PATH`, `HOME`, locale, proxies and certificates: `["AWS_*"]`, or
-        /// `["*"]`. `SHOAL_…` need whole names.
+        /// Variables that Shoal passes on besides `PATH`, `HOME`, locale, proxies and certificates, such as
+        /// `["AWS_*"]`, or `["*"]`. Variables that begin with `SHOAL_` need their whole name; `*` does not match them.
         pub inherit: Vec<String> = Vec::new(),
-        /// Working directory; by default Shoal's.
+        /// Working directory of the server; by default Shoal's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
-        /// [Sharing](stdio-servers.md#who-shares-a-process) of processes.
+        /// Who [shares](stdio-servers.md#who-shares-a-process) a process.
         pub isolation: Isolation = Isolation::Session,
-        /// Maximum [processes](stdio-servers.md#how-many-processes), without those that wait for answers; by default 64 for
-        /// sessions, 4 shared.
+        /// Maximum [processes](stdio-servers.md#how-many-processes), without those whose call waits for its client; by
+        /// default 64 for sessions, or 4 shared.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub processes: Option<usize> = None,
-        /// How long an unused session's process lives.
+        /// How long the process of an unused session lives.
         pub session_idle: Period = Period::seconds(300),
-        /// Shared legacy processes may ask clients; such calls have a process
-        /// [to themselves](stdio-servers.md#one-call-in-a-process). Turn it off if your server does not ask.
+        /// Lets shared legacy processes ask clients. Each call that may ask then has a process
+        /// [to itself](stdio-servers.md#one-call-in-a-process). Set it to false if your server does not ask.
         pub may_ask: bool = true,
-        /// Shared processes may ask for `roots`. Only for legacy servers that ask in each call: others keep one
-        /// client's roots.
+        /// Shared processes may ask for `roots`. Use this only for legacy servers that ask in each call: others keep
+        /// one client's roots.
         pub share_roots: bool = false,
-        /// Era of the server ([backends](backends.md#servers-of-both-eras)).
+        /// Era in which Shoal opens the server ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
-        /// Maximum silence before the handshake. Each line on standard error restarts it, up to five times.
+        /// Maximum silence before the handshake. Each line on standard error starts this time again, up to five times.
         pub start_timeout: Period = Period::seconds(180),
         /// How long the server may ignore `initialize` before Shoal sends `server/discover`.
         pub probe_timeout: Period = Period::seconds(2),
-        /// Maximum time of a list or subscription.
+        /// Maximum time of a list or subscription request.
         pub request_timeout: Period = Period::seconds(30),
-        /// Time to end after the input closes, and after `SIGTERM`.
+        /// Time for a process to end after Shoal closes its input, and again after `SIGTERM`.
         pub shutdown_grace: Period = Period::seconds(2),
         /// Maximum bytes of a message.
         pub line_bytes: usize = 16 * 1024 * 1024,
-        /// First pause before a restart. Failures double it.
+        /// First pause before a restart. Each failure doubles the pause.
         pub restart_delay: Period = Period::millis(100),
-        /// Maximum pause.
+        /// Maximum pause before a restart.
         pub max_restart_delay: Period = Period::seconds(30),
     }
 }
@@ -72,11 +72,11 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
-    /// Legacy sessions have one each. A principal's other calls share a few.
+    /// Each legacy session has its own process. The other calls of a principal share a few processes.
     #[default]
     Session,
     // Calls whose client can be asked something run alone in theirs, see `StdioBackend`.
-    /// All callers share a few. Shoal starts more when calls would wait.
+    /// All callers share a few processes. Shoal starts more when calls would wait.
     Shared,
 }
 

@@ -16,7 +16,8 @@ use super::binding::Binding;
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Era")]
 pub enum EraChoice {
-    /// Legacy if supported (HTTP: with sessions), modern for tools that ask by `InputRequiredResult`.
+    /// Legacy if the server supports it (over HTTP: if it has sessions). Shoal uses the modern era for a call that asks
+    /// by `InputRequiredResult`.
     #[default]
     Auto,
     /// 2025-11-25 and before.

@@ -30,11 +30,11 @@ prefix = \"files_\"
 
 Shoal reads settings from four sources. Later sources override earlier ones:
 
-1. The defaults, below each setting's name. A setting without one is unset. In `[telemetry]`, the OpenTelemetry variables in parentheses override defaults,
+1. The defaults, below each setting's name. A setting without a default is unset. In `[telemetry]`, the OpenTelemetry variables in parentheses override defaults,
    but variables for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, have no effect.
 2. Your TOML file, from `--config` or the variable `SHOAL_CONFIG`.
 3. Variables with two underscores between the parts. For example, `SHOAL_POOLS__FILES__CONCURRENCY=8` sets `pools.files.concurrency`. A value may be TOML, such as `[\"a\", \"b\"]`, or text.
-   Shoal ignores names without two underscores, except `SHOAL_QUOTAS`, because Kubernetes sets some for a Service `shoal`.
+   Shoal ignores `SHOAL_…` variables without two underscores, because Kubernetes sets such variables for a Service named `shoal`. Shoal reads `SHOAL_QUOTAS`.
 4. Flags, such as `--listen`.
 
 Shoal merges tables and replaces lists. Write times with their unit, such as `\"1h 30m\"`. Where you list tools, principals, tags or paths, `*` matches any characters.
@@ -57,8 +57,9 @@ const FEWEST_SHARED: usize = 3;
 /// Minimum equal rows within a table of the configuration.
 const FEWEST_SHARED_NEAR: usize = 2;
 
-/// The description of a setting that repeats the previous one with `_per_principal`.
-const PER_PRINCIPAL: &str = "The same per principal.";
+/// The description of a setting begins so if its name is that of the setting before it, and `_per_principal`. Both share
+/// a row.
+const PER_PRINCIPAL: &str = "For each principal: ";
 
 /// Returns the whole page.
 pub fn markdown() -> String {
@@ -174,13 +175,13 @@ fn rows(schema: &Value) -> Vec<(String, String)> {
         .filter(|(_, member)| !has_section(member) && member["deprecated"] != true)
         .collect();
     for (at, (name, member)) in settings.iter().enumerate() {
-        if text_of(member) == PER_PRINCIPAL && at > 0 {
+        if is_per_principal(member) && at > 0 {
             continue;
         }
         let mut cell = cell(name, member, is_required(schema, name));
         if let Some((name, member)) = settings
             .get(at + 1)
-            .filter(|(_, next)| text_of(next) == PER_PRINCIPAL)
+            .filter(|(_, next)| is_per_principal(next))
         {
             let _ = write!(cell, "<br>{}", self::cell(name, member, false));
         }
@@ -191,6 +192,10 @@ fn rows(schema: &Value) -> Vec<(String, String)> {
         ));
     }
     rows
+}
+
+fn is_per_principal(schema: &Value) -> bool {
+    text_of(schema).starts_with(PER_PRINCIPAL)
 }
 
 /// Returns the anchor of a heading.

@@ -42,7 +42,7 @@ fn a_value_that_a_setting_cannot_have() {
             [
                 "logging.format",
                 "\"pretty\", \"json\"",
-                "Format of a log line",
+                "Format of the log's lines",
             ],
         ),
         (

@@ -20,37 +20,38 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
     #[schemars(rename = "ClientCredentials")]
     pub struct ClientCredentialsConfig {
-        /// Shoal's client id. Needed for a token.
+        /// Client id of Shoal. A token of Shoal's own needs it.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
-        /// Client secret; `config show` hides it.
+        /// Client secret. `config show` hides it.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret: Option<Secret> = None,
-        /// File with the secret, read for each token.
+        /// File with the client secret, read for each token.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// PEM file with a private key (P-256, P-384, Ed25519 or RSA), in place of a secret, to sign a JWT
+        /// PEM file: private key (P-256, P-384, Ed25519 or RSA), instead of a secret, to sign a JWT
         /// (`private_key_jwt`).
         #[serde(skip_serializing_if = "Option::is_none")]
         pub private_key_file: Option<PathBuf> = None,
-        /// Key name (`kid`), if needed.
+        /// Name of the private key (`kid`), if the authorization server needs it.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub key_id: String = String::new(),
-        /// Sending of the secret.
+        /// How Shoal sends the client secret.
         pub authentication: ClientAuthentication = ClientAuthentication::Auto,
-        /// URL; by default Shoal finds it.
+        /// URL of the token endpoint; by default Shoal finds it in the issuer's metadata.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub token_endpoint: String = String::new(),
-        /// Issuer identifier; by default from the server's 401.
+        /// Identifier of the authorization server; by default from the server's 401 answer.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub issuer: String = String::new(),
-        /// Target server (RFC 8707); by default as it says, or its URL.
+        /// Server that the token is for (RFC 8707); by default the value that the server names, or else the server's
+        /// URL.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
-        /// Parameter of Auth0 and others, in place of `resource`.
+        /// Parameter that Auth0 and others need instead of `resource`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub audience: String = String::new(),
-        /// Scopes, separated by spaces; by default those of the server.
+        /// Scopes of the token, separated by spaces; by default those that the server names.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub scope: String = String::new(),
     }
@@ -60,7 +61,7 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientAuthentication {
-    /// As supported, else `basic`.
+    /// As the authorization server supports it, or else `basic`.
     #[default]
     Auto,
     /// `client_secret_basic`.
