@@ -21,6 +21,10 @@ use crate::rounds::Position;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, WorkerCall, attach};
 
+/// Says the same for a foreign state and for another caller's, which the caller cannot tell apart.
+const INVALID_STATE: &str =
+    "requestState is not valid for this request; all edges need the same state_keys";
+
 pub(crate) enum Continued {
     Woken(Box<WokenCall>),
     Backend(RawJson),
@@ -91,7 +95,7 @@ pub(crate) async fn continued(
         } => {
             let agreed = agreed.parse().map_err(|_| {
                 // Another version of Shoal sealed this state.
-                CallOutcome::Refused(RpcError::invalid_params("requestState is not valid"))
+                CallOutcome::Refused(RpcError::invalid_params(INVALID_STATE))
             })?;
             in_flight.continues(agreed);
             let responses = responses.as_ref().and_then(RawObject::of);
@@ -204,7 +208,7 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
                 RefusedState::Expired => {
                     "requestState has expired because the answers arrived too late; send the request without requestState to start again"
                 }
-                _ => "requestState is not valid",
+                _ => INVALID_STATE,
             })
         })
 }

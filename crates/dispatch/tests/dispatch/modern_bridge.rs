@@ -98,7 +98,10 @@ async fn a_state_is_good_only_for_its_principal_and_its_request() {
     ] {
         let error = setting.error(wrong).await;
         assert_eq!(error.code, code::INVALID_PARAMS);
-        assert_eq!(error.message, "requestState is not valid");
+        assert_eq!(
+            error.message,
+            "requestState is not valid for this request; all edges need the same state_keys"
+        );
     }
     setting.result(retry).await;
 }

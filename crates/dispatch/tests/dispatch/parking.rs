@@ -198,7 +198,7 @@ async fn a_parked_call_is_its_callers_own_and_can_be_woken_once() {
     ] {
         assert_eq!(
             setting.error(wrong).await.message,
-            "requestState is not valid"
+            "requestState is not valid for this request; all edges need the same state_keys"
         );
     }
     let mut woken = setting.start(good.clone()).await.unwrap();

@@ -209,7 +209,7 @@ async fn a_call_whose_worker_is_gone_or_has_forgotten_it_waits_no_more() {
     let stolen = retry(&first, json!({"ask-1":{}})).from("mallory");
     assert_eq!(
         there.error(stolen).await.message,
-        "requestState is not valid"
+        "requestState is not valid for this request; all edges need the same state_keys"
     );
 }
 
