@@ -28,7 +28,7 @@ pub(super) fn of_document(
     };
     if config.has_credentials() && base.origin() != from.origin() {
         return Err(format!(
-            "the document, which is at {}, names a server at {}: set base_url, so that credentials go only where you say",
+            "the document, which is at {}, names a server at {}: set base_url (--base-url), so that credentials go only where you say",
             from.origin().ascii_serialization(),
             base.origin().ascii_serialization()
         ));
@@ -75,7 +75,7 @@ fn within(source: &DocumentSource, url: &str) -> Result<Url, String> {
     };
     let absolute = absolute.map_err(|_| {
         format!(
-            "the document does not say where the service is (its server is {url:?}); set base_url"
+            "the document does not say where the service is (its server is {url:?}); set base_url (--base-url)"
         )
     })?;
     let mut url = check_url(&absolute, BASE)?;

@@ -38,7 +38,7 @@ fn servers_are_read_as_written_or_from_where_the_document_is() {
         assert_eq!(base(servers, from, &config).unwrap(), expected);
     }
     let told = base(json!([{ "url": "/v1" }]), "a.yaml", &config).unwrap_err();
-    assert!(told.contains("set base_url"), "{told}");
+    assert!(told.contains("set base_url (--base-url)"), "{told}");
 }
 
 #[test]
@@ -72,7 +72,10 @@ fn a_document_from_elsewhere_sends_no_credentials_away() {
         json!([{ "url": "https://b.example" }]),
     );
     let told = base(elsewhere.clone(), &from, &config).unwrap_err();
-    assert!(told.contains("https://b.example: set base_url"), "{told}");
+    assert!(
+        told.contains("https://b.example: set base_url (--base-url)"),
+        "{told}"
+    );
     assert!(base(elsewhere, "a.yaml", &config).is_ok());
     assert!(base(json!([{ "url": "/v1" }]), &from, &config).is_ok());
 }
