@@ -1,18 +1,21 @@
 //! Warnings about valid but dangerous settings. `config check` prints them, and a serving process logs
 //! them.
 
+use shoal_policy::Effect;
+
 use super::finding::Finding;
 use super::layers::Layers;
 use super::{AuthMode, Pool, Role, Settings};
 
 /// Returns the warnings, with the places of the settings.
 pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
-    let rules: [(&str, Rule); 9] = [
+    let rules: [(&str, Rule); 10] = [
         ("server.listen", anonymous),
         ("server.allowed_origins", any_origin),
         ("server.allowed_hosts", any_host),
         ("server.admin_hosts", any_admin_host),
         ("auth.issuers", plain_issuers),
+        ("policy.rules", allowing_nothing),
         ("state_keys.keys", own_keys),
         ("cluster.listen", open_cluster),
         ("pools", unshared_places),
@@ -81,6 +84,18 @@ fn plain_issuers(settings: &Settings) -> Option<String> {
              auth.issuers); use https",
             plain.join(", ")
         )
+    })
+}
+
+/// Warns about rules that only deny, because Shoal then denies everything. `policy.file` may allow something at any time.
+fn allowing_nothing(settings: &Settings) -> Option<String> {
+    let policy = &settings.policy;
+    let applies = settings.node.is(Role::Edge) || settings.node.is(Role::Session);
+    let denies = |rule: &shoal_policy::Rule| rule.effect == Effect::Deny;
+    let only_denies = !policy.rules.is_empty() && policy.rules.iter().all(denies);
+    (applies && only_denies && policy.file.is_none()).then(|| {
+        "NOBODY CAN USE ANYTHING: Shoal denies what no rule allows, and all rules deny; add a rule with effect = \"allow\""
+            .to_owned()
     })
 }
 

@@ -68,6 +68,29 @@ fn everybody_who_may_call_is_worth_a_warning() {
 }
 
 #[test]
+fn rules_that_only_deny_are_worth_a_warning() {
+    let rule = |effect: &str| {
+        format!("[[policy.rules]]\nname = '{effect}'\neffect = '{effect}'\ntools = ['a']\n")
+    };
+    let said = warned(&rule("deny"));
+    assert!(
+        matches!(&said[..], [said] if said.contains("policy.rules") && said.contains("effect = \"allow\"")),
+        "{said:?}"
+    );
+    for other in ["allow", "ask"] {
+        let rules = rule("deny") + &rule(other);
+        assert!(warned(&rules).is_empty(), "{other}");
+    }
+    let file = format!("[policy]\nfile = '/rules.toml'\n{}", rule("deny"));
+    assert!(warned(&file).is_empty(), "the file may allow something");
+    let worker = format!(
+        "{}[node]\nroles = ['worker']\n[cluster]\njoin = ['a:1']\n",
+        rule("deny")
+    );
+    assert!(warned(&worker).is_empty(), "a worker decides nothing");
+}
+
+#[test]
 fn edges_of_one_cluster_want_one_key() {
     let shared = "[node]\nstore = 'redis://127.0.0.1'\n";
     assert!(warned(shared)[0].contains("state_keys.keys"));
