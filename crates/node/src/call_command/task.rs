@@ -114,9 +114,13 @@ async fn follow(
             let message = format!("{asks}; the task {id} waits for it: {advice}");
             return Err(Failure::new(Code::Tool, message));
         }
-        Err(ClientError::TimedOut) => {
-            let failure = failed(&server.url, &ClientError::TimedOut);
+        Err(error @ ClientError::TimedOut) => {
+            let failure = failed(&server.url, &error);
             return Err(Failure::new(Code::TimedOut, goes_on(&failure)));
+        }
+        Err(error @ ClientError::Lost(_)) => {
+            let failure = failed(&server.url, &error);
+            return Err(Failure::new(Code::Unreachable, goes_on(&failure)));
         }
         Err(error) => return Err(failed(&server.url, &error)),
     };

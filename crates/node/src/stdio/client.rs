@@ -48,10 +48,14 @@ pub(crate) enum ClientError {
     Refused(RpcError),
     #[error("the server did not answer in time")]
     TimedOut,
+    /// The connection was lost, and no new one was possible in time.
+    #[error("the connection was lost, and {0}")]
+    Lost(String),
 }
 
 /// A client of one server, in the era that both support.
 pub(crate) struct Client {
+    exchange: Arc<dyn Exchange>,
     bridge: Bridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
@@ -101,7 +105,8 @@ impl Client {
     ) -> Result<Self, ClientError> {
         let (outbox, lines) = Outbox::new();
         let mut client = Self {
-            bridge: Bridge::new(exchange, outbox, NESTING),
+            bridge: Bridge::new(Arc::clone(&exchange), outbox, NESTING),
+            exchange,
             lines,
             handler,
             deadline: Instant::now() + limit,
@@ -234,7 +239,14 @@ impl Client {
     async fn receive_in_time(&mut self) -> Result<Value, ClientError> {
         let deadline = self.deadline;
         let received = timeout_at(deadline, self.receive()).await;
-        received.map_err(|_| ClientError::TimedOut)?
+        received.map_err(|_| self.too_late())?
+    }
+
+    fn too_late(&self) -> ClientError {
+        match self.exchange.out_of_reach() {
+            Some(error) => ClientError::Lost(error.to_string()),
+            None => ClientError::TimedOut,
+        }
     }
 
     /// Receives the server's next message. Cancellation safe.
@@ -298,7 +310,7 @@ impl Client {
     async fn send(&self, message: Value) -> Result<(), ClientError> {
         let taken = self.bridge.take(message.to_string().into());
         let taken = timeout_at(self.deadline, taken).await;
-        taken.map_err(|_| ClientError::TimedOut)
+        taken.map_err(|_| self.too_late())
     }
 }
 
@@ -319,6 +331,7 @@ pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
             let advice = "give it longer with --timeout";
             Failure::new(Code::TimedOut, format!("{url}: {error}; {advice}"))
         }
+        ClientError::Lost(_) => Failure::new(Code::Unreachable, format!("{url}: {error}")),
     }
 }
 

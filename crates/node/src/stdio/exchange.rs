@@ -12,6 +12,7 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::{HeaderMap, Method, Response, StatusCode, header};
+use parking_lot::Mutex;
 use shoal_ports::Backoff;
 
 pub(super) use in_process::InProcess;
@@ -58,12 +59,18 @@ pub(super) trait Exchange: Send + Sync + 'static {
     fn may_come_up(&self) -> bool {
         true
     }
+
+    /// Why the newest request could not be sent, if it could not.
+    fn out_of_reach(&self) -> Option<SendError> {
+        None
+    }
 }
 
 /// Sends each request once, without retries while the server is down, because the user waits.
 pub(super) struct Prompt {
     exchange: Arc<dyn Exchange>,
     reached: AtomicBool,
+    out_of_reach: Mutex<Option<SendError>>,
 }
 
 impl Prompt {
@@ -71,6 +78,7 @@ impl Prompt {
         Self {
             exchange,
             reached: AtomicBool::new(false),
+            out_of_reach: Mutex::default(),
         }
     }
 }
@@ -82,7 +90,14 @@ impl Exchange for Prompt {
         if sent.is_ok() {
             self.reached.store(true, Ordering::Relaxed);
         }
+        let failed = sent.as_ref().err();
+        let not_sent = failed.filter(|error| matches!(error, SendError::NotSent(_)));
+        *self.out_of_reach.lock() = not_sent.cloned();
         sent
+    }
+
+    fn out_of_reach(&self) -> Option<SendError> {
+        self.out_of_reach.lock().clone()
     }
 
     fn may_come_up(&self) -> bool {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use shoal_protocol::Era;
 
 use super::script::{Act, End, accepted, answered, refused, server};
-use crate::stdio::client::{Client, ClientError, ClientHandler, Followed};
+use crate::stdio::client::{Client, ClientError, ClientHandler, Followed, failed};
 use crate::stdio::exchange::{Exchange, Prompt};
 
 /// Answers every question with its text, and records progress.
@@ -45,7 +45,7 @@ async fn connected(exchange: Arc<dyn Exchange>, era: Option<Era>) -> Result<Clie
 fn code(connected: Result<Client, ClientError>) -> i64 {
     match connected.err().unwrap() {
         ClientError::Refused(error) => error.code,
-        ClientError::TimedOut => panic!("it took too long"),
+        ClientError::TimedOut | ClientError::Lost(_) => panic!("it took too long"),
     }
 }
 
@@ -71,7 +71,7 @@ async fn where_no_server_of_mcp_is_is_told_at_once() {
                 assert!(error.message.contains("text/html"), "{}", error.message);
                 assert!(error.message.contains("MCP endpoint"), "{}", error.message);
             }
-            ClientError::TimedOut => panic!("it took too long"),
+            ClientError::TimedOut | ClientError::Lost(_) => panic!("it took too long"),
         }
         assert!(began.elapsed() < LIMIT);
     }
@@ -153,6 +153,26 @@ async fn a_server_that_is_not_there_is_not_waited_for_but_one_that_was_is() {
     let mut client = client.unwrap();
     client.request("tools/list", Map::new()).await.unwrap();
     assert_eq!(there.posted().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_away_during_a_call_is_said_to_be_out_of_reach() {
+    let headers = &[("mcp-session-id", "first")];
+    let result = json!({ "protocolVersion": "2025-11-25" });
+    let opened = json!({ "jsonrpc": "2.0", "id": 1, "result": result });
+    let resumable = Act::Stream(vec!["id: a-1\ndata:"], End::Broken);
+    let gone = || std::iter::repeat_with(|| Act::Refuse).take(1000);
+    let began = [Act::Json(200, headers, opened), accepted(), resumable];
+    let server = server(began.into_iter().chain(gone())).refusing_gets(gone());
+    let exchange = Arc::new(Prompt::new(server.exchange()));
+    let legacy = Some(Era::Legacy);
+    let mut client = connected(exchange, legacy).await.unwrap();
+    let error = client.request("tools/call", Map::new()).await.unwrap_err();
+    let failure = failed("http://a/mcp", &error).to_string();
+    for part in ["the connection was lost", "cannot be reached"] {
+        assert!(failure.contains(part), "{failure}");
+    }
+    assert!(!failure.contains("--timeout"), "{failure}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -109,6 +109,11 @@ pub(super) fn server(posts: impl IntoIterator<Item = Act>) -> Server {
 }
 
 impl Server {
+    pub(super) fn refusing_gets(self, gets: impl IntoIterator<Item = Act>) -> Self {
+        self.0.gets.lock().extend(gets);
+        self
+    }
+
     pub(super) fn exchange(&self) -> Arc<dyn Exchange> {
         Arc::new(Arc::clone(&self.0))
     }
