@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::{Call, Output, Remote, Tools};
 use crate::exit::{Code, Failure};
-use crate::print::{json, print};
+use crate::print::{err, json, print};
 use crate::status_command::ask;
 use crate::stdio::client::{Client, failed, object};
 use crate::terminal::Terminal;
@@ -38,7 +38,14 @@ pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure
         Output::Json => json(&json!({ "tools": tools }))?,
         Output::Text => listing::of(&tools),
     };
-    Ok(print(&text)?)
+    print(&text)?;
+    if tools.is_empty() {
+        err(
+            "shoal: the server lists no tools for this caller. Check the rules ([policy]) and the tools that pools leave out \
+             ([pools.<name>.tools]) with `shoal config show`, and the pools with `shoal status`\n",
+        );
+    }
+    Ok(())
 }
 
 async fn of_pools(command: &Tools, member: &str) -> Result<(), Failure> {

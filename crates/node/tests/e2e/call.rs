@@ -44,6 +44,20 @@ async fn arguments_are_listed_with_their_tools() {
 }
 
 #[tokio::test]
+async fn a_server_without_tools_is_said_to_list_none() {
+    let rules = (
+        "SHOAL_POLICY__RULES",
+        "[{ name = 'none', effect = 'deny' }]",
+    );
+    let server = Server::start_with(&["--demo"], &[rules]).await;
+    let tools = output(&["tools", "--url", &server.mcp], "").await;
+    assert_eq!((tools.code, tools.stdout.as_str()), (0, ""));
+    for part in ["lists no tools", "[policy]", "shoal status"] {
+        assert!(tools.stderr.contains(part), "{part}: {}", tools.stderr);
+    }
+}
+
+#[tokio::test]
 async fn everything_is_printed_as_json() {
     let server = Server::start(&["--demo"]).await;
     let url = server.mcp.as_str();
