@@ -3,7 +3,7 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::config::{Backend, Settings};
+use crate::config::{Backend, NodeLimits, Settings};
 
 /// Files for standard streams, listeners, the runtime, telemetry and name lookups.
 const BASE: usize = 32;
@@ -30,6 +30,12 @@ pub(crate) fn connections(settings: &Settings, admin: usize) -> (usize, Option<S
         )
     });
     (taken, warning)
+}
+
+/// Whether fewer connections are worth a warning: not for one process with the default limit.
+pub(crate) fn matters(settings: &Settings) -> bool {
+    let usual = NodeLimits::default().connections;
+    settings.limits.connections != usual || !settings.node.store.is_memory()
 }
 
 fn for_clients(configured: usize, files: usize, kept: usize) -> usize {

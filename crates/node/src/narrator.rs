@@ -100,10 +100,11 @@ impl Narrator {
 
     /// Logs that the machine allows less than the configuration. Not for users at a terminal, who do not need
     /// this.
-    pub(crate) fn advice(&self, warning: &str) {
+    pub(crate) fn advice(&self, warning: &str, matters: bool) {
         match self.at_terminal {
             true => tracing::debug!("{warning}"),
-            false => tracing::warn!("{warning}"),
+            false if matters => tracing::warn!("{warning}"),
+            false => tracing::info!("{warning}"),
         }
     }
 

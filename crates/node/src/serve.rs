@@ -171,7 +171,7 @@ pub async fn run(
         clients: served.map(|(clients, edge)| {
             let (connections, less) = descriptors::connections(&node.settings, ADMIN_CONNECTIONS);
             if let Some(less) = less {
-                narrator.advice(&less);
+                narrator.advice(&less, descriptors::matters(&node.settings));
             }
             let limits = HttpLimits {
                 connections,
