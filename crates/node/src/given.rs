@@ -22,7 +22,7 @@ const WANTED: [&str; 7] = [
     "_URL",
 ];
 
-const CONFIGURES_TOOLS: [&str; 14] = [
+const CONFIGURES_TOOLS: [&str; 13] = [
     "NPM_CONFIG_",
     "npm_config_",
     "UV_",
@@ -36,7 +36,6 @@ const CONFIGURES_TOOLS: [&str; 14] = [
     "JAVA_HOME",
     "KUBECONFIG",
     "DOCKER_",
-    "VIRTUAL_ENV",
 ];
 
 /// Checks that the typed server's program exists. The user can read the reason now, while a pool of the
