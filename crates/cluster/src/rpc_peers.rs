@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::peers::{PeerGateways, Peers};
 
-/// Time limit of a probe, because clients wait for its result. A refusal comes at once.
+/// Time limit of a probe. The limit is short because clients wait for the result. A refused dial ends the probe sooner.
 const LOOKED_FOR_WITHIN: Duration = Duration::from_millis(250);
 
 /// Links to other nodes, dialled on first use.

@@ -41,8 +41,8 @@ pub struct Peer {
     pub last_client: LastClient,
 }
 
-/// The client that a connection's last request described. Its size is limited like a client's description,
-/// and it lives as long as the connection.
+/// The last `clientInfo` of a connection, so that requests that repeat it share one copy. The copy is kept until the
+/// connection ends. `protocol/src/lengths.rs` limits its size.
 #[derive(Default)]
 pub struct LastClient(Mutex<Option<ClientInfo>>);
 

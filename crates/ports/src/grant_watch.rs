@@ -19,7 +19,7 @@ pub enum GrantNews {
     Over(AuthError),
 }
 
-/// Reports changes to a grant until it is dropped.
+/// Reports changes to a grant. Drop the watch to end it.
 pub struct GrantWatch(BoxStream<'static, GrantNews>);
 
 impl GrantWatch {

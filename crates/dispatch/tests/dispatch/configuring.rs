@@ -91,7 +91,7 @@ async fn a_pool_that_is_named_no_more_is_not_waited_for() {
             configure(&setting, None);
             assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
         }
-        // The workers stop without announcing the removal, as when their Deployment is deleted.
+        // The pool's only worker stops without announcing that its pool was removed, as when its Deployment is deleted.
         setting.dispatch.remove_worker(&WorkerId::new("a1"));
         if named_while_it_leaves {
             assert_eq!(names(&setting).await, ["t", "hidden", "b"]);

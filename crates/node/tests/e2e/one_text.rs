@@ -196,7 +196,7 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
     );
     assert_eq!(setting.modern(&twice).await["error"]["code"], -32602);
     assert!(setting.calls().is_empty());
-    // The state still works, because it is unused.
+    // The refused requests did not use up the `requestState`, so it still works.
     let paid = format!(r#""name":"pay","arguments":{{"amount":1}},{yes},"requestState":"{state}""#);
     let paid = setting.modern(&paid).await;
     assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");

@@ -24,7 +24,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
         .or(inbox.pulse(&link.config))
         .or(closing.map(|()| Err(LinkError::Left("the link is no longer needed"))));
     let ended = loop {
-        // Received frames alone do not use up Tokio's task budget, so this does.
+        // Receiving frames spends none of Tokio's task budget. Spend it here, so that a busy link lets other tasks run.
         tokio::task::consume_budget().await;
         let goes_on = tokio::select! {
             biased;

@@ -118,7 +118,8 @@ impl ServedCall {
         self.late && self.control.is_some() && !self.spoken
     }
 
-    /// Returns the reader's name for the reader's first frame, and 0 for later frames.
+    /// Returns the reader's name for the first frame that is sent to the reader, and 0 for later frames. Call it once for each
+    /// frame.
     pub(super) fn introduce(&mut self) -> u64 {
         match (std::mem::replace(&mut self.spoken, true), &self.control) {
             (false, Some(control)) => control.reader().unwrap_or(0),

@@ -49,8 +49,8 @@ impl Kept {
         answer.to_json()
     }
 
-    /// Checks a change against the limits. A change that shrinks the state is always allowed, even if limits were
-    /// lowered.
+    /// Checks a value to be stored against the limits. If the total exceeds a lowered limit, a value that makes the state
+    /// smaller is still allowed.
     fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
         if value.len() > limits.value {
             return Err(RpcError::invalid_params(format!(

@@ -632,7 +632,7 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
     let again = worker.start(in_epoch(&call, 1)).await.err();
     assert_eq!(again, superseded);
     assert!(!next.control.is_replaced());
-    // The late start of the former owner is not an outcome, so the next owner may start the call.
+    // A refused start of a former owner leaves nothing behind, so the next owner may still start that call.
     let other = Call {
         id: CallId::generate(),
         ..call.clone()

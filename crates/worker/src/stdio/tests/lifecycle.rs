@@ -284,7 +284,7 @@ async fn a_tool_that_ends_its_sessions_process_keeps_no_other_tool_from_the_next
     ));
     let second = pid().await;
     assert_ne!(first, second);
-    // The call waits for the next process, even though a process runs.
+    // Shoal refuses the tool that ended the process until the pause is over, even though the next process runs.
     let outcome = running.call(&client, "die", json!({})).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
     assert_eq!(pid().await, second);
