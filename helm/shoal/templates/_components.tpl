@@ -12,7 +12,7 @@ All Deployments of Shoal as one map: name of the component -> its values merged 
 {{- if $values -}}
 {{- $name := printf "worker-%s" ($pool | replace "_" "-") -}}
 {{- if hasKey $all $name -}}
-{{- fail (printf "pools.%s: its Deployment would have the name of another pool's; - and _ count as the same" $pool) -}}
+{{- fail (printf "pools.%s: its Deployment would have the same name as another pool's, because the chart replaces _ by -. Rename one of the pools" $pool) -}}
 {{- end -}}
 {{- $own := mergeOverwrite (deepCopy $.Values.defaults) (deepCopy $.Values.poolDefaults) (deepCopy $values) -}}
 {{- $_ := set $all $name (merge (dict "role" "worker" "pool" $pool) $own) -}}

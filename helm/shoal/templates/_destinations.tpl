@@ -54,11 +54,11 @@ list of {for: <setting>, url: <URL>}. Refuses destinations that the chart cannot
 {{- if regexMatch "^https?://" (.document | default "") -}}
 {{- $urls = append $urls .document -}}
 {{- else if and .document (not .base_url) (not .base_urls) (not $ruled) -}}
-{{- fail (printf "%s.document is a file, which says by itself where the service is: set %s.base_url, so that the NetworkPolicy opens the way there, or pools.%s.egress" $where $where $pool) -}}
+{{- fail (printf "%s.document is a file, from which the chart cannot read the service's address: set %s.base_url or pools.%s.egress for the NetworkPolicy" $where $where $pool) -}}
 {{- end -}}
 {{- $credentials := .client_credentials | default dict -}}
 {{- if and $credentials.client_id (not $credentials.token_endpoint) (not $credentials.issuer) (not $ruled) -}}
-{{- fail (printf "%s.client_credentials: the server would say who gives the token, which the NetworkPolicy cannot know: set %s.client_credentials.token_endpoint or issuer, or pools.%s.egress" $where $where $pool) -}}
+{{- fail (printf "%s.client_credentials: the chart cannot know the authorization server that the MCP server names: set %s.client_credentials.token_endpoint or issuer, or pools.%s.egress, for the NetworkPolicy" $where $where $pool) -}}
 {{- end -}}
 {{- if $credentials.client_id -}}
 {{- $urls = append $urls ($credentials.token_endpoint | default $credentials.issuer) -}}

@@ -83,7 +83,7 @@ The labels of pods. None changes with the chart's release, because a change woul
 {{- define "shoal.labelled" -}}
 {{- range $key, $value := .fixed -}}
 {{- if and (hasKey $.theirs $key) (ne (index $.theirs $key) $value) -}}
-{{- fail (printf "the label %s is what the chart's selectors select by: it is %q, and cannot be %q; leave it out of extraLabels, labels and podLabels" $key $value (index $.theirs $key)) -}}
+{{- fail (printf "the chart's selectors use the label %s with the value %q, so it cannot be %q: remove it from extraLabels, labels and podLabels" $key $value (index $.theirs $key)) -}}
 {{- end -}}
 {{- end -}}
 {{- include "shoal.merged" (list .ours .theirs .fixed) -}}

@@ -57,28 +57,28 @@
 {{- $sentinel := $redis.sentinel -}}
 {{- $user := regexReplaceAll ":.*$" (regexFind "^[^/@]*@" (regexReplaceAll "^[^:]*://" $redis.url "")) "" | trimSuffix "@" -}}
 {{- if and $inUrl (not $redis.passwordSecret.name) -}}
-{{- fail "redis.url contains $(REDIS_PASSWORD): name its Secret in redis.passwordSecret.name" -}}
+{{- fail "redis.url contains $(REDIS_PASSWORD): name the Secret with the password in redis.passwordSecret.name" -}}
 {{- end -}}
 {{- if $redis.bundled.enabled -}}
 {{- if or $redis.user $redis.passwordSecret.name $tls.name $sentinel.user $sentinel.passwordSecret.name (not (kindIs "invalid" $sentinel.tls)) -}}
-{{- fail "the bundled Redis has neither passwords nor TLS: leave redis.user, redis.passwordSecret, redis.tls and redis.sentinel out, or set redis.bundled.enabled=false and redis.url" -}}
+{{- fail "the bundled Redis has no passwords and no TLS: remove redis.user, redis.passwordSecret, redis.tls and redis.sentinel, or set redis.bundled.enabled=false and redis.url" -}}
 {{- end -}}
 {{- end -}}
 {{- if and $redis.user $user -}}
-{{- fail (printf "redis.url names the user %q, and redis.user %q: leave redis.user out, or the part before @ in redis.url" $user $redis.user) -}}
+{{- fail (printf "redis.url names the user %q, but redis.user is %q: leave redis.user out, or remove the part before @ from redis.url" $user $redis.user) -}}
 {{- end -}}
 {{- if and $redis.user $inUrl -}}
-{{- fail "redis.url contains $(REDIS_PASSWORD), whose user belongs there too: take :$(REDIS_PASSWORD)@ out of redis.url, so that redis.user and redis.passwordSecret log in, or leave redis.user out" -}}
+{{- fail "redis.url contains $(REDIS_PASSWORD), so the user must be in redis.url too: take :$(REDIS_PASSWORD)@ out of redis.url to log in with redis.user and redis.passwordSecret, or leave redis.user out and put the user into redis.url" -}}
 {{- end -}}
 {{- if and $redis.user (not $redis.passwordSecret.name) -}}
-{{- fail "redis.user logs in with a password: name its Secret in redis.passwordSecret.name" -}}
+{{- fail "redis.user needs a password: name its Secret in redis.passwordSecret.name" -}}
 {{- end -}}
 {{- if $tls.name -}}
 {{- if not (or $tls.authorityKey $tls.certificateKey) -}}
-{{- fail "redis.tls.secret.name is set, and no key of it: set redis.tls.secret.authorityKey, or certificateKey and keyKey" -}}
+{{- fail "redis.tls.secret.name is set without a key: set redis.tls.secret.authorityKey, or certificateKey and keyKey" -}}
 {{- end -}}
 {{- if and $redis.url (not (hasPrefix "rediss" $redis.url)) (not (eq (toString $sentinel.tls) "true")) -}}
-{{- fail (printf "redis.tls.secret.name is for TLS, which redis.url does not ask for: begin it with %s://" (regexFind "^[a-z+]*" $redis.url | replace "redis" "rediss")) -}}
+{{- fail (printf "redis.tls.secret.name is set, but redis.url does not use TLS: begin it with %s://" (regexFind "^[a-z+]*" $redis.url | replace "redis" "rediss")) -}}
 {{- end -}}
 {{- else if or $tls.certificateKey $tls.keyKey -}}
 {{- fail "redis.tls.secret.certificateKey and keyKey are keys of a Secret: name it in redis.tls.secret.name" -}}
@@ -87,10 +87,10 @@
 {{- if and $tls.keyKey (not $tls.certificateKey) }}{{ fail "redis.tls.secret.keyKey needs the key's certificate: set redis.tls.secret.certificateKey, such as tls.crt" }}{{ end -}}
 {{- if and $redis.url (not (contains "+sentinel" $redis.url)) -}}
 {{- if or $sentinel.user $sentinel.passwordSecret.name (not (kindIs "invalid" $sentinel.tls)) -}}
-{{- fail "redis.sentinel is for sentinels, and redis.url names none: set redis.url to redis+sentinel://HOST:26379/MASTER, or leave redis.sentinel out" -}}
+{{- fail "redis.sentinel is set, but redis.url names no sentinels: set redis.url to redis+sentinel://HOST:26379/MASTER, or remove redis.sentinel" -}}
 {{- end -}}
 {{- end -}}
 {{- if and $sentinel.user (not $sentinel.passwordSecret.name) -}}
-{{- fail "redis.sentinel.user logs in with a password: name its Secret in redis.sentinel.passwordSecret.name" -}}
+{{- fail "redis.sentinel.user needs a password: name its Secret in redis.sentinel.passwordSecret.name" -}}
 {{- end -}}
 {{- end -}}

@@ -6,7 +6,7 @@ Milliseconds, rounded up, of a duration such as "1m 15s" or "500ms", of (dict "s
 {{- define "shoal.millis" -}}
 {{- $text := .time | toString | trim -}}
 {{- if not (regexMatch "^(0|[0-9.]+\\s*[a-zA-Zµ]+(\\s*[0-9.]+\\s*[a-zA-Zµ]+)*)$" $text) -}}
-{{- fail (printf "%s: %q is no time such as \"500ms\", \"30s\" or \"1m 15s\"" .setting $text) -}}
+{{- fail (printf "%s: %q is not a time: use values such as \"500ms\", \"30s\" or \"1m 15s\"" .setting $text) -}}
 {{- end -}}
 {{- $nanos := dict
     "ns" 1 "nsec" 1 "nanos" 1 "us" 1000 "usec" 1000 "µs" 1000 "ms" 1000000 "msec" 1000000 "millis" 1000000
@@ -19,7 +19,7 @@ Milliseconds, rounded up, of a duration such as "1m 15s" or "500ms", of (dict "s
 {{- range regexFindAll "[0-9.]+\\s*[a-zA-Zµ]+" $text -1 -}}
 {{- $unit := regexFind "[a-zA-Zµ]+" . -}}
 {{- if not (hasKey $nanos $unit) -}}
-{{- fail (printf "%s: %q is no unit of time here: use ms, s, m, h, d or w" $.setting $unit) -}}
+{{- fail (printf "%s: %q is not a unit that the chart accepts: use ms, s, m, h, d or w" $.setting $unit) -}}
 {{- end -}}
 {{- $sum = add $sum (int64 (ceil (mulf (float64 (regexFind "[0-9.]+" .)) (index $nanos $unit)))) -}}
 {{- end -}}
