@@ -48,7 +48,7 @@ settings! {
         pub scopes_supported: Vec<String> = Vec::new(),
         /// Further scopes that calls of a tool need, by the tool's name.
         pub tool_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// Scopes that a broader scope includes, by its name.
+        /// For each broad scope, the scopes that it includes, such as `{ admin = ["files:write"] }`.
         pub implied_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
         /// Whether tokens may be bound to a client's key (DPoP).
         pub dpop: Dpop = Dpop::Off,

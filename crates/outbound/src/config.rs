@@ -15,7 +15,7 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Outbound")]
     pub struct OutboundConfig {
-        /// Networks in which the address of any host may be, such as `["10.0.0.0/8", "fd00::/8"]`.
+        /// Networks that Shoal may send requests to, whoever names the host, such as `["10.0.0.0/8", "fd00::/8"]`.
         pub allow: Vec<String> = Vec::new(),
         /// Hosts that your configuration names may have private and loopback addresses. If false, list their networks
         /// in `allow`, or write the address instead of the name.

@@ -31,8 +31,8 @@ settings! {
         pub bodies_in_flight_bytes: usize = 64 << 20,
         /// For each principal: maximum total bytes of unanswered client messages over 16 KiB.
         pub bodies_in_flight_bytes_per_principal: usize = 16 << 20,
-        /// Maximum unread bytes of answers and events over 16 KiB. Beyond it, Shoal drops answers that made no progress
-        /// for a second, longest-stalled first. If there are none, Shoal drops the new answer.
+        /// Maximum bytes of answers and events over 16 KiB each that wait to be read. At the limit, Shoal drops answers
+        /// that made no progress for a second, longest-stalled first. If that frees too little, Shoal drops the new answer.
         pub answers_waiting_bytes: usize = 256 << 20,
         /// For each principal: maximum unread bytes of answers and events over 16 KiB.
         pub answers_waiting_bytes_per_principal: usize = 64 << 20,

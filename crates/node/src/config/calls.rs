@@ -16,7 +16,7 @@ settings! {
         /// Maximum time of a call, including the time that legacy clients take to answer. Then the tool must stop. The
         /// time of a [task](tasks.md#limits) pauses while the task asks.
         pub timeout: Period = SessionConfig::default().call_timeout.into(),
-        /// After which time Shoal tells refused callers to try again.
+        /// Waiting time that Shoal names to refused callers.
         pub retry_after: Period = SessionConfig::default().retry_after.into(),
         /// Maximum workers that Shoal offers a call to.
         pub attempts: usize = Dispatch::default().start_attempts,

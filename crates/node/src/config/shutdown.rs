@@ -14,7 +14,7 @@ settings! {
     pub struct Shutdown {
         /// How long Shoal still serves after `/readyz` fails, so that load balancers notice.
         pub balancer_delay: Period = Period::ZERO,
-        /// Time to tell the clients of streams when to reconnect.
+        /// Time limit for telling clients with open streams when to reconnect.
         pub streams: Period = Period::seconds(2),
         /// How long idle connections stay open, if processes share sessions. Set it longer than your clients keep idle
         /// connections (SDKs: 4 s and 5 s), or requests are lost.

@@ -10,9 +10,10 @@ use super::SecretSource;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct StateKeys {
-    /// Secrets of at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. The first key encrypts, and all keys
-    /// decrypt. To rotate: 1. add the new key at the end on every node, 2. move the new key to the first place, 3.
-    /// remove the old key. Without keys, Shoal makes a random one, and a restart loses calls that wait for input.
+    /// Secrets of at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. The first key encrypts, and all keys decrypt.
+    /// To rotate: 1. add the new key at the end on every node, 2. move the new key to the first place, 3. remove the old
+    /// key. All edges need the same keys. Without keys, each edge makes its own: other edges refuse a client's answer, and
+    /// a restart loses calls that wait for input.
     pub keys: Vec<SecretSource>,
 }
 

@@ -32,7 +32,8 @@ settings! {
         pub stall: Period = SessionConfig::default().reader_stall.into(),
         /// Newest events of each stream that Shoal keeps in memory.
         pub tail_events: usize = SessionConfig::default().tail_events,
-        /// Minimum time for which clients can resume ended streams, and get events of standalone streams.
+        /// How long Shoal keeps at least the events of a stream that has ended, and of a session's standalone (GET) stream,
+        /// so that clients can resume.
         pub retention: Period = MemoryLimits::default().retention.into(),
         /// Maximum resumable events of a stream. Beyond it, Shoal drops the oldest events.
         pub events_per_stream: usize = MemoryLimits::default().events_per_stream,

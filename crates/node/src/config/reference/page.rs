@@ -34,7 +34,7 @@ Shoal reads settings from four sources. Later sources override earlier ones:
    but variables for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, have no effect.
 2. Your TOML file, from `--config` or the variable `SHOAL_CONFIG`.
 3. Variables with two underscores between the parts. For example, `SHOAL_POOLS__FILES__CONCURRENCY=8` sets `pools.files.concurrency`. A value may be TOML, such as `[\"a\", \"b\"]`, or text.
-   Shoal ignores `SHOAL_…` variables without two underscores, because Kubernetes sets such variables for a Service named `shoal`. Shoal reads `SHOAL_QUOTAS`.
+   Shoal ignores `SHOAL_…` variables without two underscores, because Kubernetes sets such variables for a Service named `shoal`. The exception is `SHOAL_QUOTAS`, which sets `[[quotas]]`.
 4. Flags, such as `--listen`.
 
 Shoal merges tables and replaces lists. Write times with their unit, such as `\"1h 30m\"`. Where you list tools, principals, tags or paths, `*` matches any characters.

@@ -20,7 +20,7 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
     #[schemars(rename = "ClientCredentials")]
     pub struct ClientCredentialsConfig {
-        /// Client id of Shoal. A token of Shoal's own needs it.
+        /// Client id of Shoal at the authorization server. A token of Shoal's own needs it.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
         /// Client secret. `config show` hides it.
