@@ -4,9 +4,9 @@
 
 use shoal_protocol::{Body, Message, Method, RawJson, RawObject};
 
-use crate::checking::AT_ONCE;
 use crate::config::ArgumentPolicy;
 use crate::pools::View;
+use crate::slow_checks::AT_ONCE;
 
 /// Coerces the arguments in a message, except those that take long to check.
 pub(crate) fn body(view: &View, body: &mut Body) {

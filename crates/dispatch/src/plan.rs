@@ -17,7 +17,6 @@ use tokio::time::{Instant, timeout_at};
 use crate::access::Access;
 use crate::audit;
 use crate::bridge::may_continue;
-use crate::checking::Check;
 use crate::dispatch::Dispatch;
 use crate::own::{BRIEFLY, Sees, may_ask_again};
 use crate::picture::not_ready;
@@ -25,6 +24,7 @@ use crate::pools::View;
 use crate::route::{Arguments, RouteError, Routed, route};
 use crate::settling::STARTS_WITHIN;
 use crate::shape::Typed;
+use crate::slow_checks::Check;
 
 pub(crate) struct Found {
     pub(crate) route: Route,

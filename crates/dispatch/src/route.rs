@@ -7,9 +7,9 @@ use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError}
 
 use crate::access::{Access, MayCall};
 use crate::catalog::OfferedTool;
-use crate::checking::Check;
 use crate::config::{DurabilityPolicy, PoolSettings};
 use crate::pools::View;
+use crate::slow_checks::Check;
 
 pub(crate) struct Routed {
     pub(crate) route: Route,

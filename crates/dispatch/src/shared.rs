@@ -15,7 +15,6 @@ use tokio::task::AbortHandle;
 use crate::awaiting::Awaiting;
 use crate::bridge::ParkingLot;
 use crate::catalog::{AgreedNames, Audience, Catalog, Keepers};
-use crate::checking::Checking;
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::gauges::{self, Gauges};
 use crate::in_flight::InFlight;
@@ -23,6 +22,7 @@ use crate::own::OwnViews;
 use crate::picture::Picture;
 use crate::pools::{Registry, View};
 use crate::remembered::Memorable;
+use crate::slow_checks::Checking;
 use crate::subscriptions::Subscriptions;
 
 const NOTHING: [u64; 3] = [0; 3];

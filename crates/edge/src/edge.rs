@@ -5,13 +5,13 @@ use std::sync::Arc;
 use shoal_ports::{Authenticator, ClusterBus, Dispatcher, SessionGateway};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
 use crate::awaited_answers::AwaitedAnswers;
 use crate::backlog::Backlog;
 use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
 use crate::gauges;
 use crate::load::Load;
+use crate::origin_check::OriginCheck;
 use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::state::{EdgeState, Routes};
@@ -53,7 +53,7 @@ impl Edge {
         let backlog = Backlog::new(&self.config.limits, self.load.clone());
         EdgeService(Arc::new(EdgeState {
             hub: Hub::new(Arc::clone(&self.dispatcher), self.bus),
-            access: Access::new(&self.config),
+            origin_check: OriginCheck::new(&self.config),
             gateway: self.gateway,
             dispatcher: self.dispatcher,
             public: self.authenticator.resource_metadata(),

@@ -3,7 +3,7 @@
 //! | in this order | file | refused with |
 //! |---|---|---|
 //! | ambiguous headers | `header_check.rs` | 400 |
-//! | the host and the page's origin | `access.rs` | 403 |
+//! | the host and the page's origin | `origin_check.rs` | 403 |
 //! | number and length of headers | here | 431 |
 //! | `OPTIONS`, which ends here | `cors.rs` | |
 //! | the method | here | 405 |
@@ -66,7 +66,7 @@ impl EdgeService {
         };
         let mut response;
         let welcome =
-            header_check::expect_unambiguous(&head).and_then(|()| edge.access.check(&head));
+            header_check::expect_unambiguous(&head).and_then(|()| edge.origin_check.check(&head));
         match welcome {
             Ok(origin) => {
                 response = match enter(edge, endpoint, &head, body, began.into()).await {

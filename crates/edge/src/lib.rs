@@ -29,7 +29,6 @@
 //! [`SessionGateway`](shoal_ports::SessionGateway), and calls behind
 //! [`Dispatcher`](shoal_ports::Dispatcher).
 
-mod access;
 mod answer;
 mod audit;
 mod authorize;
@@ -58,6 +57,7 @@ mod media;
 mod metered;
 mod modern;
 mod names;
+mod origin_check;
 mod permit;
 mod places;
 mod quotas;

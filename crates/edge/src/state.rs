@@ -7,13 +7,13 @@ use shoal_ports::{Authenticator, Dispatcher, ResourceMetadata, SessionGateway};
 use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
 use crate::awaited_answers::AwaitedAnswers;
 use crate::backlog::Backlog;
 use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
 use crate::load::Load;
 use crate::measure;
+use crate::origin_check::OriginCheck;
 use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::subscriptions::Hub;
@@ -24,7 +24,7 @@ pub(crate) struct EdgeState {
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) public: Option<ResourceMetadata>,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) access: Access,
+    pub(crate) origin_check: OriginCheck,
     pub(crate) config: EdgeConfig,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,

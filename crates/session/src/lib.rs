@@ -19,7 +19,7 @@ mod state;
 mod state_lock;
 mod stored;
 mod streams;
-mod task_lists;
+mod task_adoption;
 mod task_news;
 mod totals;
 

@@ -41,7 +41,7 @@ pub(crate) use taking_over::TakingOver;
 
 use crate::announce::announce;
 use crate::config::SessionConfig;
-use crate::task_lists::{adopt_tasks, keep_list};
+use crate::task_adoption::{adopt_tasks, keep_list};
 use crate::task_news::publish_task_news;
 
 /// The sessions of this node; implements [`SessionGateway`]. Cheap to clone.

@@ -158,8 +158,8 @@ mod tests {
 
     use super::super::budget::Budget;
     use super::super::checker::{Checker, Verdict};
-    use crate::checking::AT_ONCE;
     use crate::config::ArgumentPolicy;
+    use crate::slow_checks::AT_ONCE;
 
     const BUDGET: Budget = Budget {
         steps: 1_000_000,

@@ -22,7 +22,7 @@ use crate::measure;
 use crate::record::Record;
 use crate::state::{Came, Effect, Input, SessionState, handshake_of};
 use crate::stored::Share;
-use crate::task_lists;
+use crate::task_adoption;
 
 impl Node {
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
@@ -99,7 +99,7 @@ impl Node {
         missing: BTreeSet<String>,
     ) -> Arc<LiveSession> {
         let live = LiveSession::new(self, id, state, owned);
-        if task_lists::runs(&live) {
+        if task_adoption::runs(&live) {
             self.task_lists.begin(&live.id, &live.principal);
         }
         self.subscribe_again(&live, missing);
@@ -113,7 +113,7 @@ impl Node {
             subscriptions,
             last_used: live.last_used.load(Ordering::Relaxed),
             updated: BTreeSet::new(),
-            has_ended: task_lists::has_ended(live),
+            has_ended: task_adoption::has_ended(live),
             about: live.about(),
             share: live.share.clone(),
         };

@@ -22,7 +22,7 @@ use crate::live::{Closed, LiveSession};
 use crate::state::{Effect, Input, KeptLimits, Limits, News, TaskTimes};
 use crate::stored::Stored;
 use crate::streams::StreamCounters;
-use crate::task_lists::TaskLists;
+use crate::task_adoption::TaskLists;
 use crate::task_news::TaskNews;
 
 pub(crate) struct Node {

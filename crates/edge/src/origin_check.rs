@@ -10,12 +10,12 @@ use crate::refusal::Refusal;
 
 const EXCERPT: usize = 128;
 
-pub(crate) struct Access {
+pub(crate) struct OriginCheck {
     hosts: Hosts,
     origins: Vec<String>,
 }
 
-impl Access {
+impl OriginCheck {
     pub(crate) fn new(config: &EdgeConfig) -> Self {
         Self {
             hosts: Hosts::new(&config.allowed_hosts, false),

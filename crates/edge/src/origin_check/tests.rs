@@ -2,20 +2,20 @@
 
 use axum::extract::Request;
 
-use super::Access;
+use super::OriginCheck;
 use crate::config::EdgeConfig;
 use crate::refusal::Refusal;
 
-fn access(hosts: &[&str], origins: &[&str]) -> Access {
+fn access(hosts: &[&str], origins: &[&str]) -> OriginCheck {
     let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-    Access::new(&EdgeConfig {
+    OriginCheck::new(&EdgeConfig {
         allowed_hosts: owned(hosts),
         allowed_origins: owned(origins),
         ..EdgeConfig::default()
     })
 }
 
-fn check(access: &Access, host: &str, origin: Option<&str>) -> Result<(), Refusal> {
+fn check(access: &OriginCheck, host: &str, origin: Option<&str>) -> Result<(), Refusal> {
     let mut request = Request::builder().uri("/mcp").header("host", host);
     if let Some(origin) = origin {
         request = request.header("origin", origin);
