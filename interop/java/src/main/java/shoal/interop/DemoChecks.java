@@ -158,8 +158,7 @@ final class DemoChecks {
     /** These notifications and the next ones come on the standalone stream. */
     private String toolsListChanged() throws InterruptedException {
         for (var times = 0; times < 2; times++) {
-            peer.call("toggle_bonus_tool", Map.of());
-            next("notifications/tools/list_changed", peer.toolsChanged);
+            peer.changeTools();
         }
         return null;
     }

@@ -88,8 +88,7 @@ final class LossChecks {
             var listens = proxy.heads().stream().skip(listening).anyMatch(LISTENS);
             if (listens && server.equals(shoal)) {
                 peer.toolsChanged.clear();
-                peer.call("toggle_bonus_tool", Map.of());
-                next("notifications/tools/list_changed", peer.toolsChanged);
+                peer.changeTools();
                 peer.call("toggle_bonus_tool", Map.of());
             }
             return new Seen(answered, resumed, next, listens);

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /** A client that answers questions and records notifications. */
@@ -62,6 +63,18 @@ final class Peer implements AutoCloseable {
     String watch(String tool, Map<String, Object> arguments) {
         var request = CallToolRequest.builder().name(tool).arguments(arguments).progressToken("the-job");
         return text(client.callTool(request.build()));
+    }
+
+    /** Changes the list of tools until a notification arrives. Another client's change may undo this one before a node reads the list. */
+    void changeTools() throws InterruptedException {
+        var deadline = System.nanoTime() + PATIENCE.toNanos();
+        do {
+            call("toggle_bonus_tool", Map.of());
+            if (toolsChanged.poll(ThreadLocalRandom.current().nextLong(1_000, 3_000), TimeUnit.MILLISECONDS) != null) {
+                return;
+            }
+        } while (System.nanoTime() < deadline);
+        throw new AssertionError("no notifications/tools/list_changed within " + PATIENCE);
     }
 
     static String text(CallToolResult result) {
