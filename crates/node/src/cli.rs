@@ -34,12 +34,12 @@ pub use worker_check::WorkerCheck;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "shoal", version, propagate_version = true, after_long_help = Code::help())]
 pub struct Cli {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// What `shoal` can do.
+/// Commands of `shoal`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Serve MCP over HTTP.
@@ -116,7 +116,7 @@ pub struct Serve {
     /// Configuration file (TOML); also by SHOAL_CONFIG.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What runs the tools, besides the configured pools.
+    /// Pools besides the configured ones.
     #[command(flatten)]
     pub pools: Pools,
 }
@@ -133,7 +133,7 @@ pub struct Stdio {
     /// Configuration file (TOML); also by SHOAL_CONFIG.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What runs the tools, besides the configured pools.
+    /// Pools besides the configured ones.
     #[command(flatten)]
     pub pools: Pools,
 }

@@ -38,7 +38,7 @@ pub struct RulesFile {
 pub struct Rule {
     /// Name of the rule in logs and in `shoal policy test`.
     pub name: String,
-    /// What the rule does.
+    /// Effect of the rule.
     pub effect: Effect,
     /// CEL condition that must be true, such as `claims.department == "finance"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,7 @@ where
     Ok(list)
 }
 
-/// What happens where a rule applies.
+/// Effect of a rule that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
@@ -129,7 +129,7 @@ pub enum Effect {
     Ask,
 }
 
-/// An annotation of a tool. What a tool does not say is taken as MCP takes it: not read-only, destructive, not idempotent,
+/// An annotation of a tool. Missing annotations have MCP's defaults: not read-only, destructive, not idempotent,
 /// open to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -138,9 +138,9 @@ pub enum Hint {
     ReadOnly,
     /// It may change something.
     Writes,
-    /// What it changes may be lost.
+    /// Its changes may destroy data.
     Destructive,
-    /// What it changes is not lost.
+    /// Its changes destroy no data.
     NotDestructive,
     /// A second call of the same kind changes nothing more.
     Idempotent,

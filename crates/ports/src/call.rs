@@ -178,7 +178,7 @@ pub enum CallEventKind {
     State {
         /// The request's id within the call.
         ask: AskId,
-        /// What to read or write.
+        /// The read or write.
         request: StateRequest,
     },
     /// The tool asks to close the client's connection (SEP-1699).

@@ -58,7 +58,7 @@ settings! {
         pub begin_patience: Duration = Duration::from_secs(1),
         /// How long what a call sends is kept for a store that cannot be reached.
         pub store_patience: Duration = Duration::from_secs(300),
-        /// What refused callers are told to wait.
+        /// Waiting time that Shoal names to refused callers.
         pub retry_after: Duration = Duration::from_secs(1),
     }
 }

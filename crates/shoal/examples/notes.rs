@@ -16,15 +16,15 @@ use shoal::RequestContextExt as _;
 
 #[derive(Deserialize, JsonSchema)]
 struct Note {
-    /// What to find it by.
+    /// Key of the note.
     title: String,
-    /// What to note.
+    /// Text of the note.
     text: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Title {
-    /// What it was noted by.
+    /// Key of the note.
     title: String,
 }
 

@@ -43,7 +43,7 @@ settings! {
         pub metrics: Metrics = Metrics::default(),
         /// Export of the lines of `logging.level`.
         pub logs: Logs = Logs::default(),
-        /// What this process is called: unique for each of the service.
+        /// Name of this process, unique within the service.
         #[serde(skip)]
         pub service_instance_id: String = String::new(),
         /// Its version.
@@ -90,7 +90,7 @@ impl Telemetry {
     }
 }
 
-/// What makes exports smaller.
+/// Compression of exports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OtlpCompression")]
@@ -124,7 +124,7 @@ settings! {
         /// Share of traces that Shoal records, 0 to 1. Set it equal on all processes. (`OTEL_TRACES_SAMPLER`,
         /// `OTEL_TRACES_SAMPLER_ARG`)
         pub ratio: f64 = 0.1,
-        /// Who decides on sampling if a client sends `traceparent`. (`OTEL_TRACES_SAMPLER`)
+        /// Whether the client decides on sampling if it sends `traceparent`. (`OTEL_TRACES_SAMPLER`)
         pub parent: ParentSampling = ParentSampling::Follow,
         /// Shares for single tools, such as `[{ tool = "pay_*", ratio = 1.0 }]`. The first match counts.
         pub tools: Vec<ToolRatio> = Vec::new(),
@@ -139,7 +139,7 @@ settings! {
     }
 }
 
-/// What a client's `traceparent` says of sampling.
+/// Use of the sampling decision in a client's `traceparent`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ParentSampling {

@@ -39,7 +39,7 @@ struct ComputeArguments {
 
 #[derive(Deserialize, JsonSchema)]
 struct DeleteArguments {
-    /// What to delete.
+    /// Name of the file to delete.
     filename: String,
 }
 

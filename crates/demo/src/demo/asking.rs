@@ -35,7 +35,7 @@ struct TableArguments {
     restaurant: String,
 }
 
-/// What the user fills in to book a table.
+/// The form that the user fills in to book a table.
 #[derive(Deserialize, JsonSchema)]
 struct Booking {
     /// How many people are coming.

@@ -38,7 +38,7 @@ struct Sum {
 
 #[derive(Deserialize, JsonSchema)]
 struct FailArguments {
-    /// What the error says.
+    /// Text of the error.
     message: String,
 }
 

@@ -26,9 +26,9 @@ struct IncrementArguments {
 
 #[derive(Deserialize, JsonSchema)]
 struct LogArguments {
-    /// How severe the message is.
+    /// Severity of the message.
     level: LoggingLevel,
-    /// What it says.
+    /// Text of the message.
     message: String,
 }
 

@@ -13,15 +13,15 @@ const COUNT: &str = "count_up";
 
 #[derive(Deserialize, JsonSchema)]
 struct RememberArguments {
-    /// What to find it by.
+    /// Key of the note.
     key: String,
-    /// What to remember.
+    /// Text to remember.
     value: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct RecallArguments {
-    /// What it was remembered by.
+    /// Key of the note.
     key: String,
 }
 

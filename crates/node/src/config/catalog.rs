@@ -28,11 +28,11 @@ settings! {
         /// How long modern clients may cache lists (less if the backend says so), and how long Shoal caches the lists
         /// of each caller.
         pub list_ttl: Period = Dispatch::default().list_ttl.into(),
-        /// Who may share cached lists.
+        /// Callers that may share cached lists.
         pub list_cache_scope: CacheScope = Dispatch::default().list_cache_scope,
         /// How long modern clients may cache resources, unless the backend says otherwise.
         pub read_ttl: Period = Dispatch::default().read_ttl.into(),
-        /// Who may share cached resources, unless the backend says otherwise.
+        /// Callers that may share cached resources, unless the backend says otherwise.
         pub read_cache_scope: CacheScope = Dispatch::default().read_cache_scope,
         /// Offers pools that the configuration does not name. If false, a new pool waits until this node has read the
         /// file that names the pool, the policy rules and the quotas

@@ -86,7 +86,7 @@ settings! {
     }
 }
 
-/// What runs the calls of a pool.
+/// Server that runs the calls of a pool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {

@@ -18,7 +18,7 @@ const LONGEST_PATTERN: usize = 256;
 pub struct QuotaConfig {
     /// Name in refusals, logs and metrics: at most 64 characters of a-z, 0-9, - and _.
     pub name: String,
-    /// Who shares the quota.
+    /// Callers that share the quota.
     pub per: QuotaPer,
     /// Only calls of these tools count; if empty, all requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

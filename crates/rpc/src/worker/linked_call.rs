@@ -60,7 +60,7 @@ pub(super) enum Holder {
     Both,
 }
 
-/// What the worker must be told after a part of the flight was dropped.
+/// The frame that the worker must get after a part of the flight was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Held,

@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(10);
 
 #[derive(Deserialize, JsonSchema)]
 struct Entry {
-    /// What the run is written down as.
+    /// Name of the run in the ledger.
     key: u64,
     /// Whether it goes on only when the gate is open.
     #[serde(default)]

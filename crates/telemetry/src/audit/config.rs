@@ -32,7 +32,7 @@ settings! {
     }
 }
 
-/// What an event tells of.
+/// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "AuditEvent")]

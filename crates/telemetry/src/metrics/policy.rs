@@ -25,7 +25,7 @@ area! {
 }
 
 labels! {
-    /// What the rules decided about a request.
+    /// The rules' decision about a request.
     PolicyOutcome: OUTCOME {
         /// The rules allow the request.
         Allowed = "allowed",

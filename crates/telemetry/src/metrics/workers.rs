@@ -1,4 +1,4 @@
-//! What the workers of this process count themselves.
+//! Counts that the workers of this process keep.
 
 use super::area::area;
 use super::definition::MCP_SECONDS;

@@ -61,7 +61,7 @@ struct Steps {
     ms: u64,
 }
 
-/// What the user is asked.
+/// Question to the user.
 #[derive(Deserialize, JsonSchema)]
 struct Reply {
     /// Anything.

@@ -39,7 +39,7 @@ pub struct Finding {
     pub violation: Violation,
     /// The client whose history shows it.
     pub client: Option<usize>,
-    /// What broke the promise, in words.
+    /// The broken promise, in words.
     pub detail: String,
 }
 

@@ -87,7 +87,7 @@ pub(crate) struct Node {
     pub(crate) task: Option<Task>,
 }
 
-/// What a node believes about its ownership. The belief may be wrong, for example after a long pause.
+/// A node's belief about its ownership. The belief may be wrong, for example after a long pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Belief {
     None,

@@ -55,19 +55,19 @@ pub(crate) struct StagedTools {
 
 #[derive(Deserialize, JsonSchema)]
 struct Nonce {
-    /// What the answer repeats.
+    /// Text that the answer repeats.
     nonce: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Steps {
-    /// What the answer repeats.
+    /// Text that the answer repeats.
     nonce: String,
     /// How many steps to report.
     count: u32,
 }
 
-/// What the user is asked.
+/// Question to the user.
 #[derive(Deserialize, JsonSchema)]
 struct Reply {
     /// Anything.

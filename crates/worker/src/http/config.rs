@@ -27,7 +27,7 @@ settings! {
         /// URLs of equal servers, instead of `url`. Each server is a worker.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub urls: Vec<String> = Vec::new(),
-        /// Who shares a session at a legacy server.
+        /// Callers that share a session at a legacy server.
         pub isolation: HttpIsolation = HttpIsolation::Session,
         /// Maximum sessions at the server.
         pub sessions: usize = 1024,
@@ -44,9 +44,9 @@ settings! {
         /// `headers`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// Who shares the server's [lists](server-credentials.md#lists-of-each-caller).
+        /// Callers that share the server's [lists](server-credentials.md#lists-of-each-caller).
         pub lists: ListScope = ListScope::Shared,
-        /// What Shoal does with callers that have no token, if `forward` has `authorization`.
+        /// Treatment of callers that have no token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
         /// [Shoal's own token](server-credentials.md#a-token-of-shoals-own) for the server. Do not set `authorization`
         /// in `headers` as well.
@@ -83,7 +83,7 @@ settings! {
     }
 }
 
-/// Who shares a session of a legacy server.
+/// Callers that share a session of a legacy server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpIsolation {

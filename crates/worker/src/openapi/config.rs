@@ -53,7 +53,7 @@ settings! {
         /// Headers of the client's request that Shoal passes on.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// What Shoal does with callers that have no token, if `forward` has `authorization`.
+        /// Treatment of callers that have no token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
         /// Exchanges the callers' tokens for tokens of the service (RFC 8693). Do not list `authorization` in `forward`
         /// as well.

@@ -35,7 +35,7 @@ settings! {
         /// Working directory of the server; by default Shoal's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
-        /// Who [shares](stdio-servers.md#who-shares-a-process) a process.
+        /// Callers that [share](stdio-servers.md#who-shares-a-process) a process.
         pub isolation: Isolation = Isolation::Session,
         /// Maximum [processes](stdio-servers.md#how-many-processes), without those whose call waits for its client; by
         /// default 64 for sessions, or 4 shared.
@@ -68,7 +68,7 @@ settings! {
     }
 }
 
-/// Who shares a process.
+/// Callers that share a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
