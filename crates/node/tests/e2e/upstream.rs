@@ -172,7 +172,8 @@ impl Pair {
         let mut busy = None;
         until(async || {
             for (at, server) in servers.iter().enumerate() {
-                if server.status().await["pools"][0]["workers"][0]["running"] == 1 {
+                // A call that is still held has no stream that the front could resume.
+                if server.status().await["sessions"]["journaled"] == 1 {
                     busy = Some(at);
                 }
             }
