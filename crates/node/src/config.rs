@@ -58,6 +58,7 @@ pub use pools::{Backend, Pool};
 pub use port_tls::{ClientCertificate, PortTls};
 pub use redis::{Redis, StoreAddress};
 pub use reload::Reload;
+pub use rules::pools::LONGEST_POOL_NAME;
 pub(crate) use rules::pools::check_name as check_pool_name;
 use schemars::JsonSchema;
 pub use secret_source::SecretSource;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use rmcp::ServerHandler;
-use shoal_node::config::{Preset, value};
+use shoal_node::config::{LONGEST_POOL_NAME, Preset, value};
 use shoal_node::exit::Failure;
 use shoal_node::program::{PoolHandler, Program, StartHandler};
 use shoal_node::worker::ClusterWorker;
@@ -157,9 +157,6 @@ fn executable() -> String {
     )
 }
 
-/// Maximum characters of a pool's name.
-const LONGEST_POOL: usize = 63;
-
 /// Derives a pool name from a program's name.
 fn pool_name(program: &str) -> String {
     let mut name = String::with_capacity(program.len());
@@ -172,7 +169,7 @@ fn pool_name(program: &str) -> String {
             _ => name.push('_'),
         }
     }
-    name.truncate(LONGEST_POOL);
+    name.truncate(LONGEST_POOL_NAME);
     match name.is_empty() {
         true => "server".to_owned(),
         false => name,

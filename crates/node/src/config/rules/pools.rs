@@ -10,7 +10,7 @@ const LONGEST_NAME: usize = 128;
 /// Maximum characters of a prefix. Leaves room for the backend's own names.
 const LONGEST_PREFIX: usize = 64;
 /// Maximum characters of a pool's name, because certificates contain pools as DNS labels.
-const LONGEST_POOL: usize = 63;
+pub const LONGEST_POOL_NAME: usize = 63;
 
 pub(super) fn pools(settings: &Settings, broken: &mut Broken) {
     for (name, config) in &settings.pools {
@@ -45,14 +45,14 @@ pub(super) fn pool(name: &str, pool: &Pool, broken: &mut Broken) {
 /// Returns what a name may consist of.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
-    let is_name = (1..=LONGEST_POOL).contains(&name.len())
+    let is_name = (1..=LONGEST_POOL_NAME).contains(&name.len())
         && name.bytes().all(fits)
         && !name.starts_with(['-', '_'])
         && !name.contains("__");
     match is_name {
         true => Ok(()),
         false => Err(format!(
-            "a pool's name begins with a letter or digit and has at most {LONGEST_POOL} characters: a-z, 0-9, - and single _"
+            "a pool's name begins with a letter or digit and has at most {LONGEST_POOL_NAME} characters: a-z, 0-9, - and single _"
         )),
     }
 }
@@ -168,11 +168,11 @@ fn whole_line(command: &str, args: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST_POOL, check_name};
+    use super::{LONGEST_POOL_NAME, check_name};
 
     #[test]
     fn a_pool_has_a_name_that_certificates_and_logs_can_show() {
-        let longest = "x".repeat(LONGEST_POOL);
+        let longest = "x".repeat(LONGEST_POOL_NAME);
         for name in ["a", "7", "team-a_weather", "a-", "a_", &longest] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }
