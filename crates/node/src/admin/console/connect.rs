@@ -4,15 +4,16 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use http::uri::Authority;
 use http::{HeaderMap, StatusCode, header};
+use reqwest::Url;
 use serde::Serialize;
 
 use super::super::answer;
 use crate::client_config::{ClientSetup, setups};
 use crate::config::{AuthMode, Settings};
 
-const UNKNOWN: &str = "https://mcp.example.com/mcp";
-const LONGEST_HOST: usize = 255;
+const PLACEHOLDER: &str = "https://mcp.example.com/mcp";
 
 /// The clients' endpoint, and the credential that it requires.
 pub struct ClientEndpoint {
@@ -46,7 +47,7 @@ impl ClientEndpoint {
             AuthMode::OAuth => "login",
         };
         let clients = setups(
-            url.as_deref().unwrap_or(UNKNOWN),
+            url.as_deref().unwrap_or(PLACEHOLDER),
             self.mode == AuthMode::Tokens,
         );
         Shown {
@@ -70,25 +71,16 @@ async fn connect(State(endpoint): State<Arc<ClientEndpoint>>, headers: HeaderMap
     answer(StatusCode::OK, &endpoint.shown(host))
 }
 
-/// Replaces an unspecified address in the URL by the browser's host name.
+/// Returns the URL by the name in the operator's `Host` header, if the listener has no address of its own.
 fn reachable(url: &str, host: Option<&str>) -> String {
-    let host = host.filter(|host| host.len() <= LONGEST_HOST);
-    let Some(host) = host.map(without_port).filter(|host| !host.is_empty()) else {
-        return url.to_owned();
+    let named = || {
+        let mut named = Url::parse(url).ok()?;
+        let has_address = !matches!(named.host_str(), Some("0.0.0.0" | "[::]"));
+        let host: Authority = host.filter(|_| !has_address)?.parse().ok()?;
+        named.set_host(Some(host.host())).ok()?;
+        Some(named.into())
     };
-    let every_address = ["://0.0.0.0", "://[::]"];
-    let every_address = every_address.iter().find(|address| url.contains(**address));
-    match every_address {
-        Some(address) => url.replacen(address, &format!("://{host}"), 1),
-        None => url.to_owned(),
-    }
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    }
+    named().unwrap_or_else(|| url.to_owned())
 }
 
 #[cfg(test)]
@@ -156,6 +148,6 @@ mod tests {
     fn a_process_without_clients_says_that_it_does_not_know_the_endpoint() {
         let found = endpoint(None, AuthMode::None).shown(Some("node:8081"));
         assert_eq!(found.url, None);
-        assert!(found.clients.iter().all(|one| one.text.contains(UNKNOWN)));
+        assert!(found.clients.iter().all(|one| one.text.contains(PLACEHOLDER)));
     }
 }
