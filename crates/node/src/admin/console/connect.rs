@@ -148,6 +148,11 @@ mod tests {
     fn a_process_without_clients_says_that_it_does_not_know_the_endpoint() {
         let found = endpoint(None, AuthMode::None).shown(Some("node:8081"));
         assert_eq!(found.url, None);
-        assert!(found.clients.iter().all(|one| one.text.contains(PLACEHOLDER)));
+        assert!(
+            found
+                .clients
+                .iter()
+                .all(|one| one.text.contains(PLACEHOLDER))
+        );
     }
 }
