@@ -5,51 +5,52 @@ use std::time::Duration;
 use shoal_ports::settings;
 
 settings! {
-    /// How a node is kept in the cluster, and how it finds the others.
+    /// Settings of cluster membership: leases, announcements and unreachable nodes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct MembersConfig {
-        /// How long the node owns its sessions without renewing its lease; it renews, and announces itself,
-        /// at a third of that. An announcement lives as long as a lease.
+        /// How long the node owns its sessions after it has renewed its lease. The node renews the lease, and announces
+        /// itself, every third of this time. An announcement lasts as long as a lease.
         pub lease: Duration = Duration::from_secs(6),
-        /// How often the nodes are read from the store when no news asks for it sooner; with more than 100
-        /// nodes, less often in proportion.
+        /// How often the node reads the list of nodes from the store, besides reads on demand. With more than 100
+        /// nodes, the interval grows in proportion.
         pub refresh: Duration = Duration::from_secs(1),
-        /// How long a node that is no longer announced can still be addressed as the owner of its sessions;
-        /// nothing new is placed there. Spans a store that comes back empty.
+        /// How long messages still go to a session owner whose announcement is missing, for example after the store
+        /// lost its data. The node gets no new sessions during this time.
         pub keep_missing: Duration = Duration::from_secs(6),
-        /// How long a node that could not be reached is asked last.
+        /// How long a node is the last choice after an attempt to reach it has failed.
         pub suspicion: Duration = Duration::from_secs(1),
     }
 }
 
 settings! {
-    /// How messages find the owners of their sessions.
+    /// Settings for routing messages to session owners.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct RoutingConfig {
-        /// How long a message, or a stream, waits for its session to have an owner that can be reached. Longer
-        /// than a lease, or a node's death is seen by its clients.
+        /// How long a message or stream waits for a reachable session owner. If it is shorter than a lease, clients
+        /// notice the death of a node.
         pub patience: Duration = Duration::from_secs(30),
-        /// The first pause before a session's owner is looked up again; each further one is twice as long,
-        /// less a random part.
+        /// First pause before the node looks up a session's owner again. Each further pause is twice as long, minus a
+        /// random part.
         pub resolve_every: Duration = Duration::from_millis(100),
-        /// The longest such pause; it ends sooner when a node goes.
+        /// Maximum pause between two lookups. The pause ends early when a node leaves.
         pub resolve_at_most: Duration = Duration::from_secs(1),
-        /// How long the store may take to say who the owner is.
+        /// Maximum time to look up an owner in the store, including the wait for a free lookup.
         pub lookup_within: Duration = Duration::from_secs(2),
-        /// Owners that are looked up at the same time; others wait, within `lookup_within`.
+        /// Maximum concurrent lookups of owners. Further lookups wait, within `lookup_within`.
         pub lookups_at_once: usize = 64,
-        /// Owners that are remembered.
+        /// Maximum owners in the cache.
         pub cached_owners: usize = 100_000,
-        /// How long an owner is believed without being looked up; longer while the store is away.
+        /// How long the node uses a cached owner without a lookup. While the store is unreachable, the node uses older
+        /// entries too.
         pub cached_for: Duration = Duration::from_secs(10 * 60),
-        /// How long it is remembered after that, for while the store is away: as long as a session lives without
-        /// being used.
+        /// How much longer the cache keeps an owner, for use while the store is unreachable. Set it to the idle time of
+        /// sessions.
         pub cached_idle: Duration = Duration::from_secs(30 * 60),
-        /// How long a new session waits for a node that can be reached and takes sessions.
+        /// How long a new session waits for a reachable node that takes sessions.
         pub open_within: Duration = Duration::from_secs(5),
-        /// Nodes that are asked to open one session, before it waits.
+        /// Maximum nodes that the node asks in turn to open a session before it waits.
         pub open_attempts: usize = 3,
-        /// When refused callers come back.
+        /// Waiting time that Shoal names to refused callers.
         pub retry_after: Duration = Duration::from_secs(1),
     }
 }

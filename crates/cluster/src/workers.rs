@@ -22,15 +22,15 @@ use self::round::Round;
 use crate::members::Members;
 
 settings! {
-    /// To which nodes workers are joined.
+    /// Settings for joining workers to nodes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct JoinConfig {
-        /// Addresses (`host:port`) to begin with: of nodes, or of something that leads to one of them. The nodes
-        /// that are reached tell of the others.
+        /// Addresses (`host:port`) that workers dial first: nodes, or a name that leads to a node, such as a Kubernetes
+        /// Service. Connected nodes report the addresses of the others.
         pub seeds: Vec<String> = Vec::new(),
-        /// How long a node that nobody tells of, and that cannot be reached, is dialled on.
+        /// How long workers dial an unreachable node that other nodes do not report.
         pub forget_after: Duration = Duration::from_secs(15),
-        /// How long no node can be reached before the seeds are tried again.
+        /// How long all nodes may be unreachable before workers dial the seeds again.
         pub reseed_after: Duration = Duration::from_secs(5),
     }
 }

@@ -12,69 +12,64 @@ use shoal_ports::{Period, settings};
 use crate::catalog::{MethodRules, PromptRules, ResourceRules, ToolRules};
 
 settings! {
-    /// Settings of the dispatcher; [`Config::default`] is a sensible server.
+    /// Settings of the dispatcher. The defaults suit a server in one process.
     #[derive(Clone, Debug)]
     pub struct Config {
-        /// What the server calls itself. Default: the `serverInfo` of the pool if there is just one, else
-        /// the name `shoal`.
+        /// Name and version that the server reports. By default those of the only pool, or `shoal`.
         pub server_info: Option<ServerInfo> = None,
-        /// Instructions for models, in place of the pools' own.
+        /// Instructions for models, instead of the pools' instructions.
         pub instructions: Option<String> = None,
-        /// Items on one page of a list.
+        /// Items on a page of a list.
         pub page_size: usize = 1000,
-        /// How long a modern client may keep a list.
+        /// How long modern clients may cache lists, unless the backend sets a shorter time.
         pub list_ttl: Duration = Duration::from_secs(60),
-        /// Who may share a list that was kept.
+        /// Callers that may share a cached list.
         pub list_cache_scope: CacheScope = CacheScope::Public,
-        /// How long a modern client may keep a resource, where its backend says nothing.
+        /// How long modern clients may cache a resource, unless the backend sets a time.
         pub read_ttl: Duration = Duration::ZERO,
-        /// Who may share a resource that was kept, where its backend says nothing.
+        /// Callers that may share a cached resource, unless the backend sets a scope.
         pub read_cache_scope: CacheScope = CacheScope::Private,
-        /// How long a change of the lists is kept back from clients, while calls and lists
-        /// follow it at once. Where there are several nodes, all of them should know the new list by the time that
-        /// a client is told to fetch it.
+        /// Delay before Shoal announces a changed list to clients, so that all nodes have the list by then. Lists and
+        /// calls follow the change at once.
         pub announce_after: Duration = Duration::ZERO,
-        /// For how long after its start a dispatcher refuses what it does not know as safe to send again:
-        /// workers of other processes may be on their way. By default not at all, for workers of this process alone.
+        /// Time after the start in which Shoal refuses unknown tools, prompts and resources as safe to send again,
+        /// because workers of other processes may still join.
         pub learn_for: Duration = Duration::ZERO,
-        /// For how long after its start lists wait at most for pools that are on their way. By default not at all, for
-        /// workers of this process alone.
+        /// Maximum time after the start for which lists wait for pools of other processes.
         pub settle_within: Duration = Duration::ZERO,
-        /// Whether arguments are checked against a tool's `inputSchema` before a worker sees them.
+        /// Checks arguments against a tool's `inputSchema` before Shoal sends the call to a worker.
         pub validate_arguments: bool = true,
-        /// How many steps the check of one call's arguments may take; a call that needs more is refused. A step is about
-        /// one look at one value.
+        /// Maximum steps (about one value each) to check a call's arguments. Shoal refuses calls that need more.
         pub validation_steps: u64 = 10_000_000,
-        /// How many workers a call is offered to before it fails.
+        /// Maximum workers that Shoal offers a call to before the call fails.
         pub start_attempts: usize = 3,
-        /// How long a call whose worker is not connected waits for it to come back, where it
-        /// can go on nowhere else.
+        /// How long a call waits for its disconnected worker, if no other worker can continue the call.
         pub reconnect_wait: Duration = Duration::from_secs(5),
-        /// How many failures in a row (a broken connection, an unknown outcome, a refusal that is not for lack
-        /// of room) of one caller's calls of one tool open a worker's circuit for them: they are kept from it for a while.
-        /// Calls that run at the same time and fail together are one failure. 0 means never.
+        /// Consecutive failures of one caller's calls of one tool that open the worker's circuit breaker for that
+        /// caller and tool; 0 turns circuit breakers off. Broken connections, unknown outcomes and refusals count, but
+        /// refusals for lack of room do not. Concurrent calls that fail together count once.
         pub circuit_failures: u32 = 5,
-        /// How long a circuit opens the first time; twice as long after each failed trial, and
-        /// up to half of it is taken off at random.
+        /// How long a circuit breaker stays open at first. Each failed trial doubles this time. Shoal subtracts up to
+        /// half of the time at random.
         pub circuit_open: Duration = Duration::from_secs(1),
-        /// How long a circuit opens at most.
+        /// Maximum time for which a circuit breaker stays open.
         pub circuit_open_max: Duration = Duration::from_secs(30),
-        /// How often one call of a legacy client may ask for input by `InputRequiredResult`.
+        /// Maximum `InputRequiredResult`s in one call of a legacy client.
         pub max_rounds: u32 = 16,
-        /// How long a call waits for a modern client's answers; also how long a `requestState` is valid.
+        /// How long a call waits for a modern client's answers, and how long a `requestState` is valid.
         pub parking_time: Duration = Duration::from_secs(600),
-        /// How much the clocks of two nodes may differ. Within that, a `requestState` that one node sealed does not
-        /// expire too early at the other.
+        /// Tolerated clock difference between nodes. Shoal accepts a `requestState` for this long after it expires.
         pub clock_skew: Duration = Duration::from_secs(300),
-        /// How many calls may wait for answers on this node.
+        /// Maximum calls that wait for answers on this node.
         pub max_parked: usize = 10_000,
-        /// How many calls of one principal may wait for answers on this node.
+        /// For each principal: maximum calls that wait for answers on this node.
         pub max_parked_per_principal: usize = 1_000,
-        /// Who may use what; without any, everybody may use everything.
+        /// Access rules. If unset, every caller may use everything.
         pub policies: Option<Arc<RulesInForce>> = None,
-        /// Whether to offer pools that `pools` does not name. With false, the status shows such a pool, and it takes no calls.
+        /// Offers pools that `pools` does not name. If false, the status shows such a pool, but Shoal sends it no
+        /// calls.
         pub unnamed_pools: bool = true,
-        /// Settings of single pools, by name, to begin with. A pool that is not named here has the defaults.
+        /// Initial settings of pools, by name. Other pools have the defaults.
         pub pools: BTreeMap<String, PoolConfig> = BTreeMap::new(),
     }
 }
@@ -83,34 +78,34 @@ settings! {
     /// Settings of one pool.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PoolConfig {
-        /// Put before the names of the pool's tools and prompts. A tool's name that becomes longer than 64 characters by it is
-        /// shortened.
+        /// Prefix of the names of the pool's tools and prompts. Shoal shortens names of tools that then exceed 64
+        /// characters.
         pub prefix: String = String::new(),
-        /// Which of its tools are offered, and how.
+        /// Tools that the pool offers, and changes to them.
         pub tools: ToolRules = ToolRules::default(),
-        /// Which of its prompts are offered, and how.
+        /// Prompts that the pool offers, and changes to them.
         pub prompts: PromptRules = PromptRules::default(),
-        /// Which of its resources are offered.
+        /// Resources that the pool offers.
         pub resources: ResourceRules = ResourceRules::default(),
-        /// Which methods of its server's extensions are offered.
+        /// Methods of the server's extensions that the pool offers.
         pub methods: MethodRules = MethodRules::default(),
-        /// Which of the pool's tool calls are journaled.
+        /// Tool calls that Shoal journals, unless `repeatable` or `journaled` names the tool.
         pub durability: DurabilityPolicy = DurabilityPolicy::default(),
-        /// Tools, by the backend's name, that are safe to repeat whatever else is said.
+        /// Tools and extension methods, by the backend's names, that are safe to repeat despite `durability`.
         pub repeatable: Vec<String> = Vec::new(),
-        /// Tools, by the backend's name, that are never repeated whatever else is said.
+        /// Tools and extension methods, by the backend's names, that must not run twice, whatever the other settings say.
         pub journaled: Vec<String> = Vec::new(),
-        /// How long a call of the pool that must not run twice is held before it is journaled, where that is not as long as
-        /// its session's node says.
+        /// How long Shoal holds a call that must not run twice before it journals the call. By default the setting of
+        /// the session's node.
         pub hold: Option<Duration> = None,
-        /// How arguments are treated that do not match the schema of their tool.
+        /// Treatment of arguments that do not match the tool's schema.
         pub arguments: ArgumentPolicy = ArgumentPolicy::default(),
-        /// Which calls go to the same worker where possible.
+        /// Calls that go to the same worker if possible.
         pub affinity: Affinity = Affinity::default(),
-        /// How long what the pool offers stays listed after its last worker has gone; its calls are
-        /// refused as safe to send again meanwhile.
+        /// How long the pool stays listed after its last worker has left. Shoal refuses its calls during this time as
+        /// safe to send again.
         pub linger: Duration = Duration::from_secs(60),
-        /// Set for a pool that may have no worker for as long as nobody calls it.
+        /// Limits of the calls that wait for a worker. If set, the pool may have no workers.
         pub scale_to_zero: Option<ScaleToZero> = None,
     }
 }
@@ -140,7 +135,7 @@ pub enum Affinity {
     All,
     /// The calls of a legacy session go to one worker, and so do a principal's modern calls.
     Session,
-    /// Those with the same value of the argument of this name; calls without it go anywhere.
+    /// Calls with the same value of this argument go to one worker. Calls without the argument go to any worker.
     Key(String),
 }
 
@@ -189,21 +184,21 @@ pub enum CacheScope {
     Private,
 }
 
-/// `Implementation` of the server.
+/// Description of the server, as `Implementation` in the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
-    /// The name for programs.
+    /// Name of the server for programs.
     pub name: String,
-    /// The version.
+    /// Version of the server.
     pub version: String,
-    /// The name for people.
+    /// Name of the server for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the server is for.
+    /// Purpose of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Where to read more.
+    /// URL of a page about the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
 }

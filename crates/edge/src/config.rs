@@ -11,28 +11,29 @@ settings! {
     /// Settings of an edge.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct EdgeConfig {
-        /// Path of the MCP endpoint, both eras.
+        /// Path of the MCP endpoint, for both eras.
         pub path: String = "/mcp".to_owned(),
-        /// Paths of the HTTP+SSE transport of 2024-11-05; `None` turns it off.
+        /// Paths of the HTTP+SSE transport (2024-11-05). `None` turns the transport off.
         pub http_sse: Option<HttpSsePaths> = Some(HttpSsePaths::default()),
-        /// Whether the answer to every POST is JSON: no call becomes a stream, and what it says before its answer is left out.
+        /// Answers every POST with JSON instead of a stream. Clients then get no progress, log messages or questions of
+        /// a call.
         pub json_response: bool = false,
-        /// Serves sessions over WebSocket as well, at the path of the MCP endpoint.
+        /// Also serves sessions over WebSocket, on the path of the MCP endpoint.
         pub websocket: bool = false,
-        /// Host names served besides the loopback ones, each with or without a port; `*` serves any.
+        /// Host names, with or without a port, that clients may use besides loopback names; `*` allows any.
         ///
-        /// Guards local servers against DNS rebinding, so `*` is for servers that others reach anyway.
+        /// This protects local servers from DNS rebinding. Use `*` only for servers that other machines can reach.
         pub allowed_hosts: Vec<String> = Vec::new(),
-        /// Web origins that browsers may call from (`https://app.example.com`), besides loopback origins on
-        /// a loopback host; `*` allows any.
+        /// Origins of web pages that may call, such as `https://app.example.com`; `*` allows any. Loopback origins are
+        /// also allowed on a loopback host.
         pub allowed_origins: Vec<String> = Vec::new(),
-        /// Upper bounds; beyond each the answer is quick and says what to do. Those of sessions are for others.
+        /// Limits of the node. The edge enforces the limits on requests and streams.
         pub limits: NodeLimits = NodeLimits::default(),
-        /// How much may be asked for. An edge that is told of other quotas ([`Edge::service_with`](crate::Edge::service_with)) goes by those.
+        /// Quotas on requests. [`Edge::service_with`](crate::Edge::service_with) uses its own quotas instead.
         pub quotas: Vec<QuotaConfig> = Vec::new(),
-        /// Proxies whose `X-Forwarded-For` is believed.
+        /// Proxies whose `X-Forwarded-For` the edge trusts.
         pub trusted_proxies: TrustedProxies = TrustedProxies::default(),
-        /// Times.
+        /// Timeouts and intervals.
         pub timing: Timing = Timing::default(),
         /// Calls of modern clients that become tasks.
         pub tasks: TaskSettings = TaskSettings::default(),
@@ -40,12 +41,12 @@ settings! {
 }
 
 settings! {
-    /// Calls of modern clients that become tasks.
+    /// Settings of calls of modern clients that become tasks.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct TaskSettings {
-        /// Whether there are any.
+        /// Offers tasks to modern clients.
         pub enabled: bool = true,
-        /// How long a call may take before it becomes a task, if its client declares the extension.
+        /// How long a call runs before it becomes a task, if its client declares the extension.
         pub after: Duration = Duration::from_millis(500),
     }
 }
@@ -54,36 +55,36 @@ settings! {
     /// Paths of the HTTP+SSE transport.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct HttpSsePaths {
-        /// Where a client opens its stream.
+        /// Path where a client opens its stream.
         pub stream: String = "/sse".to_owned(),
-        /// Where it posts its messages.
+        /// Path where a client posts its messages.
         pub messages: String = "/messages".to_owned(),
-        /// What a proxy strips from the front of the path; told to clients as part of the message URL.
+        /// Path prefix that a proxy strips. The edge adds the prefix to the message URL that it sends to clients.
         pub public_base: String = String::new(),
     }
 }
 
 settings! {
-    /// Times.
+    /// Timeouts and intervals of an edge.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Timing {
-        /// How long a body may take to arrive (`408`).
+        /// Maximum time for a request's body to arrive. Then the edge answers `408`.
         pub body: Duration = Duration::from_secs(30),
-        /// How long a large body waits, unread, for others to make room (`503`).
+        /// How long a large body waits for free memory before the edge reads it. Then the edge answers `503`.
         pub body_room: Duration = Duration::from_secs(2),
         /// How long a modern call may be silent before its answer becomes a stream.
         pub stream_after: Duration = Duration::from_secs(1),
-        /// How long a modern call may run.
+        /// Maximum time of a modern call.
         pub call_deadline: Duration = Duration::from_secs(300),
-        /// How long a client may take to answer what a call asks.
+        /// Maximum time for a client to answer the questions of a call.
         pub input: Duration = Duration::from_secs(600),
-        /// Between two comments on a silent stream.
+        /// Interval between comments on a silent stream.
         pub keep_alive: Duration = Duration::from_secs(15),
-        /// How long a client may consider the answer to `server/discover` fresh.
+        /// How long modern clients may cache the answer to `server/discover`.
         pub discover_ttl: Duration = Duration::from_secs(300),
-        /// When a drained stream's client comes back at the earliest.
+        /// Minimum time before clients reconnect to a stream that the edge closed to drain.
         pub reconnect_after: Duration = Duration::from_secs(1),
-        /// Over how much time such clients are spread, so that they do not all arrive at once.
+        /// Time over which the edge spreads these reconnections, in addition to `reconnect_after`.
         pub reconnect_spread: Duration = Duration::from_secs(4),
     }
 }

@@ -28,7 +28,7 @@ settings! {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with [[rules]]")]
 pub struct RulesFile {
-    /// The rules. `None` if the file has no `rules` at all, for example because it was cut off.
+    /// Rules of the file. `None` if the file has no `rules`, for example because it was cut off.
     pub rules: Option<Vec<Rule>>,
 }
 
@@ -134,18 +134,18 @@ pub enum Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hint {
-    /// It changes nothing.
+    /// The tool changes nothing.
     ReadOnly,
-    /// It may change something.
+    /// The tool may change something.
     Writes,
-    /// Its changes may destroy data.
+    /// The tool may destroy data.
     Destructive,
-    /// Its changes destroy no data.
+    /// The tool destroys no data.
     NotDestructive,
-    /// A second call of the same kind changes nothing more.
+    /// A repeated call has no further effect.
     Idempotent,
-    /// It reaches beyond what its server keeps.
+    /// The tool reaches systems outside of its server.
     OpenWorld,
-    /// It does not.
+    /// The tool reaches only its own server.
     ClosedWorld,
 }

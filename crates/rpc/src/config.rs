@@ -8,7 +8,7 @@ use crate::Tls;
 use crate::link::versions::HIGHEST;
 
 settings! {
-    /// How links behave. Both sides of a link have one of their own; they need not be equal.
+    /// Limits and times of one side of a link. The two sides may differ.
     ///
     /// ```
     /// # use shoal_rpc::LinkConfig;
@@ -16,33 +16,34 @@ settings! {
     /// ```
     #[derive(Clone, Debug)]
     pub struct LinkConfig {
-        /// The highest version of the frame protocol that is spoken, to pin an older one while releases are
-        /// mixed. Values outside of what this release speaks take the nearest.
+        /// Highest version of the frame protocol. Set an older version while releases are mixed. An unsupported value
+        /// means the nearest supported version.
         pub max_version: u32 = HIGHEST,
-        /// Bytes of one flight that a reader may be behind before its sender waits.
+        /// Maximum unread bytes of one flight. Beyond it, the sender waits.
         pub credit: u64 = 256 * 1024,
-        /// The longest frame, in bytes, that is accepted; what is longer is refused by its sender, which is
-        /// told of this limit.
+        /// Maximum bytes of a frame from the peer. The peer learns this limit in the handshake and refuses to send
+        /// larger frames.
         pub max_frame: usize = 16 * 1024 * 1024,
-        /// Bytes that may wait to be sent on one link before calls and posts are refused and events wait.
+        /// Maximum bytes that wait to be sent on one link. Beyond it, the link refuses calls and posts, and events
+        /// wait.
         pub max_queued: usize = 64 * 1024 * 1024,
-        /// How long nothing may arrive before the peer is asked whether it is there.
+        /// How long the peer may be silent before this side pings it.
         pub ping_after: Duration = Duration::from_secs(2),
-        /// How long nothing may arrive after that before the peer is given up.
+        /// How long the peer may stay silent after the ping. Then this side closes the link.
         pub ping_timeout: Duration = Duration::from_secs(3),
-        /// How long a TCP connection and the first frames may take.
+        /// Maximum time for the connection and for the first frames.
         pub handshake_timeout: Duration = Duration::from_secs(3),
-        /// How long a worker whose link broke stays a member, since it may come back.
+        /// How long a worker stays a member after its link breaks, because it may reconnect.
         pub rejoin: Duration = Duration::from_secs(5),
-        /// The wait after the first failed attempt to connect; doubles with each further one, with jitter.
+        /// Pause after the first failed attempt to connect. Each further failure doubles it, with jitter.
         pub backoff: Duration = Duration::from_millis(50),
-        /// The longest wait between attempts to connect.
+        /// Maximum pause between attempts to connect.
         pub backoff_max: Duration = Duration::from_secs(2),
         /// How long a worker waits for a call's first event before it reports the call as accepted.
         pub accept_after: Duration = Duration::from_millis(1),
-        /// How often a worker reports its load at most.
+        /// Minimum time between two load reports of a worker.
         pub load_interval: Duration = Duration::from_millis(50),
-        /// The certificates that both sides show each other; without it links are plaintext.
+        /// Certificates for mutual TLS. If unset, links are plaintext.
         pub tls: Option<Tls> = None,
     }
 }

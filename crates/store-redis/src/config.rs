@@ -7,71 +7,69 @@ use std::time::Duration;
 use shoal_ports::{Backoff, Secret, settings};
 
 settings! {
-    /// How the ports are kept in Redis.
+    /// Settings of the connection to Redis, and limits of stored events.
     #[derive(Clone)]
     pub struct RedisConfig {
-        /// Where Redis is: `redis://[user[:password]@]host[:port][/db]`, `rediss://` (TLS),
-        /// `redis+unix:///path[?db=n]`, `redis+cluster://host:port,host:port`,
-        /// `redis+sentinel://host:port,host:port/<master-name>[/db]`; the latter two also as `rediss+…`. User
-        /// and password are percent-encoded.
+        /// URL of Redis: `redis://[user[:password]@]host[:port][/db]`, `rediss://` (TLS), `redis+unix:///path[?db=n]`,
+        /// `redis+cluster://host:port,host:port`, `redis+sentinel://host:port,host:port/<master-name>[/db]`. For TLS,
+        /// the last two begin with `rediss+`. User and password are percent-encoded.
         pub url: String = "redis://127.0.0.1:6379".to_owned(),
-        /// Stands before every key and channel; deployments that share a Redis need different ones.
+        /// Prefix of every key and channel. Deployments that share a Redis need different prefixes.
         pub key_prefix: String = "shoal".to_owned(),
-        /// Events kept per stream; the oldest go first.
+        /// Maximum events of a stream. Beyond it, the store drops the oldest events.
         pub events_per_stream: usize = 10_000,
-        /// Bytes of events per session; beyond it the session's oldest finished streams go, then appends
-        /// are refused.
+        /// Maximum bytes of a session's events. Beyond it, the store drops the session's oldest finished streams, and
+        /// then refuses appends.
         pub bytes_per_session: usize = 16 << 20,
-        /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be
-        /// read again.
+        /// Minimum time to keep a finished stream, and the events of the standalone stream, so that clients can resume.
         pub retention: Duration = Duration::from_secs(60),
-        /// How long a command waits for its reply.
+        /// Maximum time of a Redis command.
         pub response_timeout: Duration = Duration::from_secs(2),
-        /// How long one attempt to connect may take, with TLS and authentication.
+        /// Maximum time of one attempt to connect, including TLS and authentication.
         pub connect_timeout: Duration = Duration::from_secs(5),
-        /// The longest wait between two attempts to connect; they begin at 50 ms and double.
+        /// Maximum pause between attempts to connect. Pauses begin at 50 ms and double.
         pub longest_backoff: Duration = Duration::from_secs(2),
-        /// Commands that wait for Redis at one time; beyond it they are refused at once.
+        /// Maximum concurrent commands. The store refuses further commands at once.
         pub max_in_flight: usize = 4096,
-        /// The user to log in as, if the URL names none.
+        /// User name for Redis, if the URL has none.
         pub user: Option<String> = None,
-        /// The password to log in with, if the URL has none.
+        /// Password for Redis, if the URL has none.
         pub password: Option<Password> = None,
-        /// The certificates, if the URL asks for TLS.
+        /// TLS certificates, used if the URL asks for TLS.
         pub tls: TlsConfig = TlsConfig::default(),
-        /// The sentinels, where they differ from the servers.
+        /// Access to the sentinels, if it differs from access to the servers.
         pub sentinel: SentinelConfig = SentinelConfig::default(),
     }
 }
 
-/// A password. Files are read for each connection and trimmed.
+/// Password. The store reads and trims a password file for each connection.
 #[derive(Clone)]
 pub enum Password {
     /// The password itself.
     Value(Secret),
-    /// The file that contains it.
+    /// File that contains the password.
     File(PathBuf),
 }
 
-/// TLS to Redis. The PEM files are read for each connection.
+/// TLS to Redis. The store reads the PEM files for each connection.
 #[derive(Clone, Default)]
 pub struct TlsConfig {
-    /// The trusted authorities; `None` for the operating system's.
+    /// File of trusted authorities. If unset, the store trusts the operating system's.
     pub authority: Option<PathBuf>,
-    /// Shoal's own certificate, with its chain.
+    /// File of Shoal's own certificate, with its chain.
     pub certificate: Option<PathBuf>,
-    /// The certificate's private key.
+    /// File of the certificate's private key.
     pub key: Option<PathBuf>,
 }
 
 /// Access to the sentinels.
 #[derive(Clone, Default)]
 pub struct SentinelConfig {
-    /// The user at the sentinels.
+    /// User name for the sentinels.
     pub user: Option<String>,
-    /// The password at the sentinels. If unset, they get the servers' login on request.
+    /// Password for the sentinels. If unset, the store sends the servers' login when a sentinel asks for one.
     pub password: Option<Password>,
-    /// Whether the sentinels use TLS; `None` for the servers' setting.
+    /// Uses TLS for the sentinels. If unset, the servers' setting applies.
     pub tls: Option<bool>,
 }
 

@@ -46,7 +46,7 @@ settings! {
         /// Name of this process, unique within the service.
         #[serde(skip)]
         pub service_instance_id: String = String::new(),
-        /// Its version.
+        /// Version of the service. The default is the version of this crate.
         #[serde(skip)]
         pub service_version: String = env!("CARGO_PKG_VERSION").to_owned(),
     }
@@ -102,7 +102,7 @@ pub enum Compression {
     Gzip,
 }
 
-/// How OTLP travels.
+/// Transport of OTLP exports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OtlpProtocol")]
@@ -130,10 +130,10 @@ settings! {
         pub tools: Vec<ToolRatio> = Vec::new(),
         /// Maximum spans that wait for export. Shoal drops and counts further spans.
         pub queue: usize = 8_192,
-        /// Spans in one export at most.
+        /// Maximum spans in one export.
         #[serde(skip)]
         pub batch: usize = 512,
-        /// How long an incomplete batch waits.
+        /// How long an incomplete batch of spans waits for export.
         #[serde(skip)]
         pub delay: Duration = Duration::from_secs(2),
     }

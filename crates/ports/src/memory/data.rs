@@ -17,18 +17,18 @@ use crate::{
 };
 
 settings! {
-    /// Bounds of the embedded store.
+    /// Limits of the embedded store.
     #[derive(Clone, Debug)]
     pub struct MemoryLimits {
-        /// Events kept per stream; the oldest go first.
+        /// Maximum events of a stream. Beyond it, the store drops the oldest events.
         pub events_per_stream: usize = 10_000,
-        /// Bytes of events per session; beyond it the session's oldest finished streams go, then appends
-        /// are refused.
+        /// Maximum bytes of a session's events. Beyond it, the store drops the session's oldest finished streams, and
+        /// then refuses appends.
         pub bytes_per_session: usize = 16 << 20,
-        /// Bytes of events over all sessions; beyond it appends are refused.
+        /// Maximum bytes of the events of all sessions. Beyond it, the store refuses appends.
         pub bytes: usize = 1 << 30,
-        /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be
-        /// read again. The stream of a running call keeps all that fits.
+        /// Minimum time to keep a finished stream, and the events of the standalone stream, so that clients can resume.
+        /// The stream of a running call keeps all events within the other limits.
         pub retention: Duration = Duration::from_secs(60),
     }
 }

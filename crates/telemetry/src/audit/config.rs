@@ -37,22 +37,22 @@ settings! {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "AuditEvent")]
 pub enum Kind {
-    /// Somebody was asked who is calling.
+    /// Shoal authenticated or refused a caller.
     Authentication,
-    /// The policy rules were asked about a request.
+    /// The policy rules decided on a request.
     Policy,
-    /// A person was asked whether a tool may be called.
+    /// Shoal asked a user to approve a call of a tool.
     Approval,
-    /// A request was refused by a quota.
+    /// A quota refused a request.
     Quota,
-    /// A call has ended.
+    /// A call ended.
     Call,
-    /// An operator did something at the admin port.
+    /// An operator acted on the admin port.
     Admin,
 }
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::Authentication,
         Self::Policy,

@@ -6,42 +6,44 @@ use std::time::Duration;
 use shoal_ports::settings;
 
 settings! {
-    /// How much a [`WorkerRuntime`](crate::WorkerRuntime) takes on and how long it keeps what it has done.
+    /// Limits of a [`WorkerRuntime`](crate::WorkerRuntime): running calls, waiting calls and kept results.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct PoolConfig {
-        /// The pool that the worker belongs to.
+        /// Name of the pool that the worker belongs to.
         pub pool: Arc<str> = Arc::default(),
-        /// Calls that run at once.
+        /// Maximum concurrent calls.
         pub concurrency: usize = 128,
-        /// Calls of one principal that run at once; 0 means as many as there are places.
+        /// For each principal: maximum concurrent calls; 0 is unlimited.
         pub concurrency_per_principal: usize = 0,
-        /// Calls that may wait for a place, or in their backend for what they need to begin; more are refused.
+        /// Maximum calls that wait to run, or that wait in the backend to begin. The worker refuses further calls.
         pub queue: usize = 1024,
-        /// Calls that may wait for answers of their clients. They have no place meanwhile. The questions of more are refused.
+        /// Maximum calls that wait for clients' answers. These calls do not count for `concurrency`. The worker refuses
+        /// the questions of further calls.
         pub asking: usize = 1024,
-        /// The same for one principal.
+        /// For each principal: maximum calls that wait for clients' answers.
         pub asking_per_principal: usize = 256,
-        /// How long a call may wait. One that waited longer is shed: its client has probably given up, and
-        /// running it would only delay the next. One that would wait longer than three quarters of this, at the pace of
-        /// those before it, is refused when it comes.
+        /// Maximum time in the queue. Then the worker drops the call, because its client has probably given up. The
+        /// worker refuses at once a call whose expected wait is above three quarters of this time.
         pub queue_age: Duration = Duration::from_secs(5),
-        /// How long the events of a finished call can still be attached to.
+        /// How long the worker keeps the events of a finished call for readers that attach.
         pub result_retention: Duration = Duration::from_secs(60),
-        /// How many finished calls are kept at most.
+        /// Maximum finished calls that the worker keeps.
         pub retained_results: usize = 10_000,
-        /// How many bytes of finished calls are kept at most.
+        /// Maximum bytes of the finished calls that the worker keeps.
         pub retained_bytes: usize = 64 * 1024 * 1024,
-        /// How long the id of a journaled call that has run is remembered after its result is gone, so that it
-        /// is never run again; at least ten times `result_retention`.
+        /// How long the worker remembers the id of a journaled call, so that the call does not run twice. The worker
+        /// uses at least ten times `result_retention`.
         pub call_memory: Duration = Duration::from_secs(60 * 60),
-        /// How many such ids, and those of refused calls, are remembered at most. A journaled call that was bound to the
-        /// worker before the oldest of them was entered is not run, so this bounds how long one may be on its way: at 1000
-        /// journaled calls a second, 100 000 are 100 seconds.
+        /// Maximum ids of journaled and refused calls that the worker remembers.
+        ///
+        /// The worker refuses a journaled call that was bound to it before the oldest remembered id. The setting
+        /// therefore limits the time from binding to start: with 1000 journaled calls a second, 100 000 ids allow 100
+        /// seconds.
         pub remembered_calls: usize = 100_000,
-        /// How long a call may go on after it was told to stop, before it is dropped.
+        /// How long a call may continue after the worker has told it to stop. Then the worker drops the call.
         pub cancel_grace: Duration = Duration::from_secs(5),
-        /// How long a call without a session goes on while nobody reads it. Longer than whoever began it takes to come back
-        /// over another link.
+        /// How long a call without a session runs without a reader. Set it longer than an edge needs to reconnect over
+        /// another link.
         pub deserted_after: Duration = Duration::from_secs(10),
     }
 }

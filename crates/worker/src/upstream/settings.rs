@@ -9,9 +9,9 @@ use shoal_ports::ListScope;
 
 use super::binding::Binding;
 
-/// In which era a server is spoken to.
-// Requests of servers to clients exist only in the legacy era. Tools that ask by `InputRequiredResult`, which exists only in
-// the modern one, are called over a modern connection to the same server.
+/// Era in which Shoal speaks to a server.
+// Only the legacy era has requests from servers to clients, and only the modern era has `InputRequiredResult`. Shoal calls
+// tools that ask by `InputRequiredResult` over a modern connection to the same server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Era")]
