@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Runs programs in their own network, where the fixed ports of pages and examples are free.
 
-# own_network NAME TOOL…: sets ALONE, which runs a command there, and links `shoal` into $WORK/path; fails the check NAME if that is
-# impossible or a tool is missing
+# own_network NAME TOOL…: sets ALONE, which runs a command there, and links `shoal` into $WORK/path; skips or fails the check NAME if
+# that is impossible or a tool is missing
 own_network() {
     local name=$1 tool
     local unshared=(unshare --net)

@@ -145,7 +145,7 @@ results() {
 }
 
 # passes_alone LOG: whether each failed test passes alone. Such a test depends on concurrent ones, which is a defect of the test or of
-# Shoal. It is reported with its output, but does not fail the others.
+# Shoal. It is reported as flaky with its output, and counts as passed.
 passes_alone() {
     local name="unit: failed tests alone" failing expected passed failed target
     mapfile -t failing < <(sed -n 's/^test \([^ ]*\) \.\.\. FAILED$/\1/p' "$1")

@@ -92,7 +92,7 @@ func dialLink(ctx context.Context, r *runtime, address string, files *TLS, up fu
 	up(l)
 	defer l.end()
 	go l.write(stream, cancel)
-	// First, since a node that knows the tools and no capacity refuses calls.
+	// The load goes first, because a node refuses calls until it knows the worker's capacity.
 	load := r.load()
 	if err := l.report(ctx, load); err != nil {
 		return cause(ctx, err)
@@ -236,12 +236,12 @@ func (l *link) announce(ctx context.Context) error {
 	return l.send(ctx, 0, &workerv1.WorkerFrame{Frame: &workerv1.WorkerFrame_Announce{Announce: said}})
 }
 
-// report says how busy the worker is, and how much it can run.
+// report sends the worker's load and capacity.
 func (l *link) report(ctx context.Context, load *workerv1.Load) error {
 	return l.put(ctx, &workerv1.WorkerFrame{Frame: &workerv1.WorkerFrame_Load{Load: load}})
 }
 
-// tick reports the load when it has changed, and looks whether the node is alive.
+// tick reports changes of the load, and checks whether the node is alive.
 func (l *link) tick(ctx context.Context, cancel context.CancelCauseFunc, reported *workerv1.Load) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

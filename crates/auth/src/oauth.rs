@@ -177,6 +177,7 @@ impl AccessTokens {
     async fn verify(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
         let fault = AuthError::Token;
         let Some(jws) = Jws::of(token) else {
+            // Such a token does not name its issuer. At most one issuer takes such tokens, so only that issuer sees it.
             let mut issuers = self.issuers.iter().filter(|issuer| issuer.takes_opaque);
             let asked = issuers.find_map(|issuer| issuer.asked.as_ref());
             let asked = asked.ok_or_else(|| fault(not_signed(token)))?;

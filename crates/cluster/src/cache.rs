@@ -1,4 +1,4 @@
-//! Remembers the owners of sessions, to save lookups.
+//! Remembers the owners of sessions, to save lookups. Entries may be outdated; the store decides.
 
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ struct Remembered {
 }
 
 impl OwnerCache {
+    /// An owner is believed for `believed_for`, and kept for `kept_for` more.
     pub(crate) fn new(capacity: usize, believed_for: Duration, kept_for: Duration) -> Self {
         let kept_for = believed_for.saturating_add(kept_for);
         Self {

@@ -131,6 +131,7 @@ impl Members {
             tasks: TaskTracker::new(),
             counted: Mutex::default(),
         });
+        // Subscribe before the nodes are read, so as not to miss one that leaves.
         let news = shared.bus.subscribe();
         shared.renew().await?;
         shared.announce().await?;

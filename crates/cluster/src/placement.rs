@@ -26,6 +26,7 @@ pub(crate) fn choose<'a>(
     }
     let takers = view.nodes().filter(|node| may(node));
     let mut drawn = takers.choose_multiple(rng, 2);
+    // The drawn nodes are in the view's order, which is the same at every edge.
     if rng.random() {
         drawn.reverse();
     }

@@ -154,7 +154,7 @@ impl Controller {
             tokio::select! {
                 Ok(()) = leadership.changed() => {
                     let now = *leadership.borrow_and_update();
-                    // A new leader publishes at once. A failed turn is repeated with the next renewal of the Lease.
+                    // A new leader publishes at once. A failed turn is repeated at the next attempt to renew the Lease.
                     let begins = now.leads() && now.term != term;
                     if !begins && self.report.lock().trouble.is_none() {
                         continue;

@@ -26,7 +26,7 @@ const LONGEST_WORD: usize = 63;
 /// Bytes of a text that are kept beyond its limit. They have room for a cut character, so that the check still refuses
 /// the text.
 const BEYOND: usize = 4;
-/// Maximum ports of a Service.
+/// Maximum ports that are kept of a Service.
 const MOST_PORTS: usize = 100;
 
 #[derive(Clone, Debug, PartialEq)]

@@ -122,5 +122,6 @@ pub(crate) fn texts(
 fn section(name: &str, table: Table) -> String {
     let pools = Table::from_iter([(name.to_owned(), table.into())]);
     let whole = Table::from_iter([("pools".to_owned(), pools.into())]);
+    // Tables of texts can always be written.
     format!("\n{}", toml::to_string(&whole).unwrap_or_default())
 }

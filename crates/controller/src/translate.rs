@@ -174,7 +174,7 @@ fn token(object: &Object) -> Result<Option<SecretKey>, Refusal> {
     let Some(named) = object.annotation("token-secret") else {
         return Ok(None);
     };
-    // Check the name here, because the API server's refusal of an invalid name looks like a temporary error.
+    // Check the name here, because kube puts it into a URL without escaping.
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let is_key = |key: &str| (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(fits);
     let parts = named.split_once('/');

@@ -10,7 +10,7 @@
 //! | the plan of a call before it starts | `plan`, `placing` |
 //! | lists that differ by caller | `own` |
 //! | checks, and the pool for a call | `route` |
-//! | slow checks | `checking` |
+//! | slow checks | `slow_checks` |
 //! | the worker for a call: load, affinity, circuits | `pools` |
 //! | starting and resuming a call | `start` |
 //! | whether an unknown item may exist | `picture` |

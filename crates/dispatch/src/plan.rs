@@ -82,6 +82,7 @@ impl Dispatch {
             let routed = self.route(&own, &access, &call, Arguments::Trusted, params);
             let repeat = match routed {
                 Ok(routed) => routed.repeat,
+                // Shoal only refuses an unknown item, unless it may be the caller's own.
                 Err(_) if own.own.is_empty() => Repeat::Safe,
                 Err(_) => Repeat::Never,
             };

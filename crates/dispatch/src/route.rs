@@ -58,7 +58,7 @@ pub(crate) fn route(
         edit.remove_all(&["task"]);
     }
     if of_mcp && revision.era() == Era::Legacy {
-        // The state belongs to the legacy client, which knows no rounds.
+        // Legacy clients know no rounds, so Shoal has not sealed this state, and the client may have forged it.
         edit.remove_all(&["inputResponses", "requestState"]);
     }
     // Methods other than tool calls only read.

@@ -323,7 +323,8 @@ impl Dispatch {
         Ok(self.running_legacy(purpose, worker_call))
     }
 
-    /// Starts a journaled call at its worker, and waits while the queue is full.
+    /// Starts a journaled call at its worker, which does not know the call or refuses it. Waits while the queue is
+    /// full.
     pub(crate) async fn start_at(
         &self,
         mut call: Call,

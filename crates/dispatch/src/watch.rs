@@ -25,7 +25,7 @@ pub(crate) async fn announcements(
         let mut said = announcements.borrow_and_update().clone();
         if gone {
             said.catalog = None;
-            said.detail = Some("the worker has left".to_owned());
+            said.detail = Some("the worker is gone".to_owned());
         }
         let pool = said.pool.clone();
         tracing::debug!(worker = %said.worker, %pool, ready = said.catalog.is_some(), "a worker spoke");

@@ -271,8 +271,8 @@ impl WorkerCall {
         }
     }
 
-    /// Starts the next round, on the same worker if the call is bound. Waits for a full queue up to
-    /// `deadline`.
+    /// Starts the next round, on the same worker if the call is bound. Waits up to `deadline` while that
+    /// worker's queue is full.
     ///
     /// # Errors
     /// As [`WorkerCall::start`]. `Superseded` if another reader takes over. `OutcomeUnknown` if the

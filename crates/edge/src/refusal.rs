@@ -172,7 +172,8 @@ const OF_NODE: Row = Row {
     )
 };
 
-/// A refusal because of the principal's own limit. Only such refusals use 429.
+/// A refusal because of a limit of the principal, or of a quota. Other callers may continue. Only such
+/// refusals use 429.
 const OF_PRINCIPAL: Row = Row {
     retry_after: Some(SOON),
     ..row(

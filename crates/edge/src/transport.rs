@@ -32,7 +32,8 @@ pub(crate) trait ClientTransport {
     /// disabled transport claims its requests only to refuse them with the reason.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount>;
 
-    /// Returns the caller's token. Some transports' clients cannot set headers.
+    /// Returns the caller's token: that of `Authorization`, or of another place if the transport's clients
+    /// cannot set headers.
     ///
     /// # Errors
     /// There are two tokens.

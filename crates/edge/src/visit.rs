@@ -92,8 +92,8 @@ impl Visit<'_> {
         Ok(body)
     }
 
-    /// Admits a message of the client, but not Shoal's own repetitions. A call needs a node that lives long
-    /// enough. Coerces arguments here, so that all later steps see the same text as the server.
+    /// Admits a message, once each time that a client sends it. Shoal's own repetitions do not pass here. A call
+    /// needs a node that lives long enough. Coerces arguments here, so that all later steps see the same text as the server.
     pub(crate) async fn admit(
         &self,
         body: &mut Body,

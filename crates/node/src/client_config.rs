@@ -33,7 +33,7 @@ pub fn run(command: &ClientConfig) -> Result<(), Failure> {
 pub struct ClientSetup {
     /// The client's name.
     pub name: &'static str,
-    /// The command that prints `text`.
+    /// The command that prints the same configuration, with the full path of its own program.
     pub command: String,
     /// Where to paste `text`.
     pub place: &'static str,
@@ -41,8 +41,8 @@ pub struct ClientSetup {
     pub text: String,
 }
 
-/// Returns the configurations of all known clients for the endpoint, with a placeholder for a
-/// required token. Empty for an invalid URL.
+/// Returns the configurations of all known clients for the endpoint, with placeholders for a required
+/// token and for the path of `shoal` on the client's machine. Empty for an invalid URL.
 pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
     let header = Header {
         name: "Authorization".to_owned(),
@@ -68,7 +68,7 @@ pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
             name: name(client),
             command: format!("shoal client-config {word} --url {url}{argument}"),
             place: place(client),
-            text: text(&command, "shoal").ok()?,
+            text: text(&command, "/PATH/TO/shoal").ok()?,
         })
     };
     clients.filter_map(setup).collect()

@@ -13,7 +13,8 @@ const CHILD: usize = 4;
 /// The fraction of all files that clients get at least: one in four.
 const LEAST_SHARE: usize = 4;
 
-/// Returns how many client connections fit, and a warning if they are fewer than configured.
+/// Raises the limit on open files. Returns how many client connections fit, and a warning if they are fewer than
+/// configured.
 pub(crate) fn connections(settings: &Settings, admin: usize) -> (usize, Option<String>) {
     let configured = settings.limits.connections;
     let Some(files) = raise() else {

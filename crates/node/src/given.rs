@@ -38,8 +38,8 @@ const CONFIGURES_TOOLS: [&str; 13] = [
     "DOCKER_",
 ];
 
-/// Checks that the typed server's program exists. The user can read the reason now, while a pool of the
-/// configuration would retry instead.
+/// Checks that the typed server's program and the variables of `--env` exist. The user can read the reason now,
+/// while a pool of the configuration would retry instead.
 pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     let pool = settings.pools.get(Pools::SERVER);
     let Some(config) = pool.and_then(|pool| server(&pool.backend)) else {

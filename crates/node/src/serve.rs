@@ -220,7 +220,8 @@ pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> 
         .with_context(|| format!("cannot listen on {address} ({setting}; port 0 takes a free one)"))
 }
 
-/// Only callers that may call the edge directly may call tools in the console.
+/// Returns the edge for operators' calls, or why operators may not call tools. If clients need a token, the console
+/// needs one too, because it must not give access without a token.
 fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCalls {
     let server = &settings.server;
     if !server.console_calls {

@@ -177,8 +177,8 @@ pub(crate) async fn end_parts(node: Node) {
     }
 }
 
-/// Runs `work` and accepts new calls in the first half of `shutdown.calls`, because most are short. Refuses
-/// calls in the second half, so that their clients go to another node.
+/// Waits for `finished`. The node accepts new calls in the first half of `shutdown.calls`, because most are short,
+/// and refuses calls in the second half, so that their clients go to another node.
 async fn refusing_late_calls<T>(
     watch: &Watch,
     deadlines: &Shutdown,

@@ -101,8 +101,7 @@ pub struct Rule {
     pub hints: Vec<Hint>,
 }
 
-/// Refuses an empty list, which would look like "no caller", but a rule without the list applies to
-/// all.
+/// Refuses an empty list, because it reads like "none", although a rule without the list applies to all.
 fn not_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -37,7 +37,7 @@ pub enum PolicyError {
         error: io::Error,
     },
     /// The file has no rules.
-    #[error("{path}: the file has no rules. Write rules = [] to allow everything to all callers")]
+    #[error("{path}: the file has no rules. If that is intended, write rules = []")]
     NoRule {
         /// The file's path.
         path: PathBuf,

@@ -111,16 +111,18 @@ impl RulesInForce {
         if next.reading < current.reading {
             return false;
         }
-        let is_other = next.policy.fingerprint() != current.policy.fingerprint();
+        if next.policy.fingerprint() == current.policy.fingerprint() {
+            // Keep the policy with its cached decisions.
+            current.reading = next.reading;
+            return false;
+        }
         *current = next;
         drop(current);
-        if is_other {
-            metrics().policy.reloaded(ReloadOutcome::Changed);
-            let file = self.file.as_deref().unwrap_or(Path::new(""));
-            tracing::info!(file = %file.display(), "other policy rules are in force");
-            self.changed.send_replace(());
-        }
-        is_other
+        metrics().policy.reloaded(ReloadOutcome::Changed);
+        let file = self.file.as_deref().unwrap_or(Path::new(""));
+        tracing::info!(file = %file.display(), "other policy rules are in force");
+        self.changed.send_replace(());
+        true
     }
 }
 

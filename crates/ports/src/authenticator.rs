@@ -153,7 +153,7 @@ impl From<Principal> for Authenticated {
 pub struct Grant {
     /// The granted scopes, including those that they imply.
     pub scopes: Box<[Arc<str>]>,
-    /// The token's claims, as a JSON object.
+    /// The token's claims, as a JSON object. The authenticator limits their length.
     pub claims: RawJson,
     /// When the grant ends, by this machine's monotonic clock.
     pub until: Option<Instant>,

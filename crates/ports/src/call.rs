@@ -367,7 +367,8 @@ pub trait CallControl: Send + Sync {
         None
     }
 
-    /// Whether another reader has attached to the call. Attaching again would take the call back from that reader.
+    /// Whether another reader has attached to the call. The events then end without `Finished`, as after a broken
+    /// connection, but attaching again would take the call back from that reader.
     fn is_replaced(&self) -> bool {
         false
     }

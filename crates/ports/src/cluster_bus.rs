@@ -26,7 +26,7 @@ pub trait ClusterBus: Send + Sync + 'static {
 /// An event for all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ClusterEvent {
-    /// A node is leaving, and releases its sessions.
+    /// A node is leaving, or has left. Others may claim the sessions that it releases.
     NodeLeft {
         /// The node that leaves.
         node: NodeId,

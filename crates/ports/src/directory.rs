@@ -18,7 +18,7 @@ use crate::{Epoch, Evidence, NodeId, Principal, SessionId, StoreError};
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
     /// Renews or begins a node's lease. Returns whether others may have claimed the node's sessions since the last
-    /// renewal.
+    /// confirmed renewal.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError>;
 
     /// Ends a node's lease, so that others can claim its sessions.
@@ -41,9 +41,9 @@ pub trait Directory: Send + Sync + 'static {
     /// lives. The next renewal of that lease is [contested](Renewal::Contested).
     ///
     /// # Errors
-    /// As for a claim. Also `Held` until that owner has had the session for the length of one lease, unless it [has
-    /// missed a renewal](Evidence::has_missed_a_renewal). Otherwise two separated nodes could claim the session in
-    /// turns.
+    /// As for a claim. Also `Held` until that owner has had the session for the length of one lease, by the store's
+    /// clock, unless it [has missed a renewal](Evidence::has_missed_a_renewal). Otherwise two separated nodes could claim
+    /// the session in turns.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,
@@ -91,8 +91,8 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes the session with its streams and journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Adds sessions to the node's list, for `life`. Other nodes take over the listed sessions if the node dies. The
-    /// node repeats this. Single-node engines need not keep lists.
+    /// Adds sessions to the node's list, for `life`. Earlier entries stay. Other nodes take over the listed sessions if
+    /// the node dies. The node repeats this before `life` ends. Single-node engines need not keep lists.
     async fn enlist(
         &self,
         _node: &NodeId,

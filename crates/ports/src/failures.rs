@@ -53,8 +53,8 @@ impl FailureKey {
     }
 }
 
-/// Failure records by key. A record expires some time after its last failure. When the table or a caller's share of it
-/// is full, the oldest record is dropped.
+/// Failure records by key. A record expires some time after its last failure. When a caller's share is full, that
+/// caller's oldest record is dropped. When the table is full, the oldest record of all is dropped.
 #[derive(Debug)]
 pub struct FailureTable<T> {
     entries: HashMap<FailureKey, Noted<T>, Fast>,

@@ -38,7 +38,7 @@ macro_rules! name {
 }
 
 name! {
-    /// The id of a legacy session, which is a secret.
+    /// The id of a legacy session. It cannot be guessed, and only the session's principal can use it.
     SessionId
 }
 name! {

@@ -16,7 +16,8 @@ pub trait Journal: Send + Sync + 'static {
     /// Journals the calls of one delivery and opens their stream, in one atomic step before the calls start.
     /// [`EventLog::append`](crate::EventLog::append) closes the entries.
     ///
-    /// If the calls of this delivery are already journaled and open, returns their stream as it stands.
+    /// If the calls are already journaled and open, returns their stream as it stands. If the delivery opened a stream
+    /// for other calls, or for calls that have ended, begins nothing.
     ///
     /// # Errors
     /// `Stale` for a former session owner; `Full` at the session's or the store's limit; `Gone` if the stream to join
@@ -89,7 +90,7 @@ pub struct Begin {
 pub enum Begun {
     /// The calls are journaled. The id is the present end of their stream.
     Now(EventId),
-    /// The calls had already begun. The id is the beginning of their stream.
+    /// Nothing was begun, because the delivery had opened a stream before. The id is the beginning of that stream.
     Before(EventId),
 }
 
@@ -144,7 +145,8 @@ pub struct JournalEntry {
     pub request: RequestId,
     /// The worker that runs the call, or will.
     pub worker: Option<WorkerId>,
-    /// The worker's ledger number when the call was bound. `None` in entries or with workers that lack one.
+    /// The worker's ledger number when the call was bound. `None` in entries of older releases, and if the worker
+    /// announces none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerNumber>,
     /// The data from which a session's owner can start the call.

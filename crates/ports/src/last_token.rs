@@ -10,7 +10,8 @@ use crate::Principal;
 /// The SHA-256 of a token.
 pub type TokenDigest = [u8; 32];
 
-/// A connection's last token and its digest. Comparing tokens is much cheaper than hashing each.
+/// A connection's last token and its digest. Comparing tokens is much cheaper than hashing each. The limit on headers
+/// bounds the token's size.
 #[derive(Default)]
 pub struct LastToken(Mutex<Option<Shown>>);
 

@@ -19,13 +19,14 @@ pub trait Membership: Send + Sync + 'static {
     /// Returns the announced nodes of the cluster.
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
 
-    /// Stores the names of the pools for `life`, for a node that starts alone.
+    /// Stores the names of the pools for `life`, in place of earlier ones, for a node that starts alone.
     async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError>;
 
     /// Returns the stored names of the pools.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Stores a pool's catalog for `life`, for a node that starts while the pool has no worker.
+    /// Stores a pool's catalog for `life`, in place of an earlier one, for a node that starts while the pool has no
+    /// worker.
     async fn remember_catalog(
         &self,
         pool: &str,

@@ -32,7 +32,8 @@ pub fn read_text_or_pipe(file: &Path, most: u64) -> io::Result<String> {
 
 /// Opens a regular file without waiting.
 pub(crate) fn open_file(file: &Path) -> io::Result<File> {
-    // Check the path before and after, because opening a pipe could consume its data.
+    // Check before opening, because opening and closing a pipe can lose its data. Check again after opening, because the
+    // path may lead elsewhere by then.
     expect_regular(&std::fs::metadata(file)?)?;
     let mut options = File::options();
     options.read(true);

@@ -158,7 +158,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Removes a value.
+    /// Removes a value and returns once the store has removed it.
     ///
     /// # Errors
     /// As [`SessionState::set`].

@@ -139,6 +139,7 @@ impl CallDriver {
         let is_held = !once || !asks_first;
         if is_held && in_flight.live.transport == SessionTransport::Streamable {
             if once && !in_flight.repeated {
+                // A call that outlasts the hold could not end without room for its answer.
                 in_flight.live.share.check()?;
             }
             return self.hold(in_flight, delivery).await;
@@ -153,6 +154,7 @@ impl CallDriver {
         }
         let dispatcher = self.dispatcher.clone();
         let call = Call {
+            // A cancelled call may be found, but must not start.
             attach_only: in_flight.slot.is_cancelled(),
             ..in_flight.plan.call.clone()
         };
@@ -209,6 +211,7 @@ impl InFlight {
         }
     }
 
+    /// Frees the request id, only once, because the client may use the id again after the answer.
     fn end(&self) {
         self.admission.outlive(&self.slot);
         if self.admission.release() {

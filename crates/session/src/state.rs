@@ -359,7 +359,8 @@ impl SessionState {
     }
 }
 
-/// Builds the caller of the session's requests. Fails before `initialize`, because calls cannot run then.
+/// Builds the caller of the session's requests. Before `initialize`, when no calls run, it has 2024-11-05 and no
+/// capabilities.
 fn caller_of(session: &SessionId, record: &Record) -> Caller {
     let handshake = record.handshake.as_ref();
     Caller {

@@ -1,6 +1,7 @@
 //! Counts the bytes that this node's sessions have stored, by principal.
 //!
-//! Data that the store has dropped still counts until the next sweep corrects the number.
+//! Data that the store has dropped still counts until a sweep corrects the number, once nothing goes on in the
+//! session.
 
 use std::sync::Arc;
 

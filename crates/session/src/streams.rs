@@ -345,6 +345,7 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
+            // Sent before the reader starts, and so first. A new channel has room.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {

@@ -1,4 +1,5 @@
-//! Amounts that a node has granted, in total and by principal. Each [`Portion`] is one grant and can change its amount.
+//! Amounts that a node has granted, in total and by principal. Only a [`Portion`] changes the totals, by its own amount,
+//! so a total cannot fall below what is held.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -61,7 +61,7 @@ const LASTING: Duration = Duration::from_secs(1);
 const CONNECTING: &str = "connecting to Redis";
 
 impl Connections {
-    /// Starts to connect. Call within a runtime.
+    /// Takes over the first connection. Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const REMINDER: Duration = Duration::from_secs(30);
+/// How long Redis must answer before an outage counts as over.
 const LASTING: Duration = Duration::from_secs(1);
 
 /// The outage log of one store.

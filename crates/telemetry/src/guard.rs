@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::state::State;
 use crate::{audit, logging};
 
-/// The minimum time that shutdown waits for the last log lines.
+/// How long a drop of the guard waits for the last log lines, also after a shutdown that used up its time.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// The handle that [`init`](crate::init) returns. Call [`shutdown`](Self::shutdown) last, or the data that

@@ -82,9 +82,11 @@ async fn without_faults_every_call_has_its_result() {
 fn the_documentation_lists_every_kind() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
     let text = std::fs::read_to_string(file).unwrap();
+    let (_, table) = text.split_once("\n| fault | kinds |\n").unwrap();
+    let table = table.split("\n\n").next().unwrap();
     for fault in Fault::all() {
         let name = format!("`{}`", fault.name());
-        assert!(text.contains(&name), "{name}");
+        assert!(table.contains(&name), "{name}");
     }
 }
 

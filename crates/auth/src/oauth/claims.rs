@@ -114,6 +114,7 @@ impl ClaimRules {
         audience::expect(&self.issuer, &claims)?;
         let until = self.expect_in_time(&claims, told, now)?;
         let believed = Instant::now() + self.cached_for;
+        // The first # ends the issuer, because issuers have no fragment.
         let qualifier = match self.is_qualified {
             true => format!("{issuer}#"),
             false => String::new(),

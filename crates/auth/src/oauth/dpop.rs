@@ -156,6 +156,7 @@ impl Possession {
         named.set_fragment(None);
         let mut due = self.resource.clone();
         if path != self.path {
+            // A proxy may strip a prefix of the public path, which other paths then have too.
             let public = due.path().strip_suffix(self.path.as_str()).unwrap_or("");
             due.set_path(&format!("{public}{path}"));
         }

@@ -73,6 +73,7 @@ impl<'a> Jws<'a> {
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        // Check for an object, because serde also reads a struct from a list.
         let is_object = self.payload.trim_ascii_start().first() == Some(&b'{');
         is_object.then(|| serde_json::from_slice(&self.payload).ok())?
     }

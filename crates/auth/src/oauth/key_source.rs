@@ -124,6 +124,7 @@ impl KeySource {
         if known.borrow().attempts == seen {
             let _waiting = self.waiting.try_acquire().map_err(|_| NoKeys::Away)?;
             self.wanted.notify_one();
+            // A fetch takes several requests if it begins with the metadata.
             let within = self.config.timeout * 4;
             let fetched = tokio::time::timeout(within, known.changed()).await;
             fetched

@@ -20,7 +20,7 @@ pub(crate) const SLICE: Duration = Duration::from_secs(10);
 /// Approximate bytes that a proof takes, and that a principal takes.
 const PROOF: usize = 24;
 const OWNER: usize = 80;
-/// A principal may hold this fraction (one over it) of the free memory.
+/// A principal may hold the free memory divided by this.
 const PART: usize = 4;
 
 #[derive(Clone, Copy, Debug)]

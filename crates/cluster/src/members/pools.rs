@@ -65,6 +65,7 @@ impl Members {
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
+        // `elsewhere` first: once this node waits for the others' pools, `here` does not report its own as all.
         self.shared.tell_elsewhere();
         let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);

@@ -10,12 +10,14 @@ use tokio::time::Instant;
 use super::MembersInner;
 use crate::view::Rules;
 
+/// The least time between two reads, however many requests there are.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// Number of nodes above which each node reads them less often than `refresh`, because the store's work grows with the
 /// square of their number (docs/scaling.md).
 const CLOSE: usize = 100;
 
+/// How often the nodes are read while a request waits for one to come or go.
 pub(crate) const CLOSELY: Duration = Duration::from_millis(100);
 
 pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
@@ -124,7 +126,7 @@ fn tell(before: &crate::view::View, after: &crate::view::View) {
         } else if info.draining && !was.is_some_and(|was| was.info().draining) {
             tracing::info!(node = %info.id, "a node drains");
         } else if !node.is_present() && was.is_some_and(crate::view::Node::is_present) {
-            tracing::info!(node = %info.id, "a node has left");
+            tracing::info!(node = %info.id, "a node is gone");
         }
     }
 }

@@ -19,6 +19,7 @@ impl Routes {
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let within = match open.transport {
+            // A call that cannot become a task runs as a plain call, which must not wait for this.
             SessionTransport::Task => Duration::ZERO,
             _ => self.config.open_within,
         };

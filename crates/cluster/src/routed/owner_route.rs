@@ -156,7 +156,7 @@ impl Routes {
             biased;
             answer = answer => answer,
             () = self.goes(route) => {
-                let reason = format!("its node {} has left", route.owner);
+                let reason = format!("its node {} is gone", route.owner);
                 Err(GatewayError::Unreachable { reason })
             }
         }

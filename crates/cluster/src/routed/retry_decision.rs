@@ -41,7 +41,7 @@ pub(crate) enum RetryDecision {
     Done,
     /// The request was not carried out: search again, at once if there is a better route.
     Elsewhere,
-    /// The request may have been carried out: send it to the current owner, as repeated.
+    /// The link broke: send the request to the current owner, as repeated unless it was never sent.
     Repeat,
     /// The request was not carried out: pause, then search again.
     Later,

@@ -136,8 +136,10 @@ impl<'a> Search<'a> {
             }
             let succeeds = self.successor.take().as_ref() == Some(&route.asked);
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
+                // The node may still be the route to the owner, so it does not count as tried.
                 self.is_owned = true;
             } else if !route.is_hinted {
+                // A node asked because of a hint has not refused to take the session.
                 self.tried.push(route.asked.clone());
             }
         }
@@ -197,6 +199,7 @@ impl<'a> Search<'a> {
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
         match self.routes.look_up(self.to).await {
+            // Before the first attempt, an outdated entry is better than none.
             Err(GatewayError::Unavailable { .. })
                 if self.failures == 0 && self.remembered().is_some() =>
             {

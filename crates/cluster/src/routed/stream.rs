@@ -100,6 +100,7 @@ impl Outliving {
     }
 
     fn look_for_next_owner(&mut self) {
+        // Drop the old reader before there is a new one.
         self.from = Source::Nobody;
         let config = &self.routes.config;
         let (found, before) = self.found;

@@ -82,6 +82,7 @@ impl Roll {
             return;
         }
         let heard = lists.into_iter().flatten();
+        // Other nodes dispatch no calls.
         let heard = heard.filter(|node| node.edge || node.session);
         for node in heard.filter(|node| Some(&node.id) != self.me.as_ref()) {
             let known = KnownNode {

@@ -114,6 +114,7 @@ impl Round {
         let (mut state, mut nodes) = (link.state(), link.nodes());
         let changed = Arc::clone(&self.changed);
         let watching = tokio::spawn(async move {
+            // The link may have come up before this watch began.
             changed.notify_one();
             loop {
                 let alive = tokio::select! {

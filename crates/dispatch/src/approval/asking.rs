@@ -38,7 +38,9 @@ struct Asking {
     dispatch: Dispatch,
     call: Call,
     next: Option<Next>,
+    /// The time that the call gets once it runs.
     time: Duration,
+    /// When the question expires.
     until: Instant,
     control: Arc<AskControl>,
     phase: Phase,
@@ -177,6 +179,7 @@ impl Asking {
         }
         let started = match self.next.take() {
             Some(Next::Planned(route, binding)) => {
+                // Checks the rules again, because they may have changed while the person decided.
                 let access = dispatch.access(&call).once_more();
                 match dispatch.find_surely(access, &call).await {
                     Ok(_) => {

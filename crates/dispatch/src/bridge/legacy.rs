@@ -188,6 +188,7 @@ impl Bridge for LegacyBridge {
             return self.next_event().await;
         };
         let next = tokio::select! {
+            // Biased, because an event that came in time counts.
             biased;
             next = self.next_event() => next?,
             outcome = allowance.over() => {
@@ -261,7 +262,7 @@ fn check_capability(
             Err(CallOutcome::Error(RpcError::invalid_request(text)))
         }
         None => Err(CallOutcome::Error(RpcError::internal(format!(
-            "the tool asked for {method}, which clients do not support"
+            "the backend asked for {method}, which clients do not support"
         )))),
     }
 }

@@ -88,7 +88,7 @@ impl Modern {
         let asked = asked.collect();
         let principal = self.caller.principal.clone();
         if let Err(full) = self.shared.lot.park(principal, parked) {
-            handle.cancel("the node holds as many waiting calls as it may");
+            handle.cancel("too many calls wait for their clients' answers");
             return CallOutcome::Failed(full_failure(&full, repeatable));
         }
         let sealed = self.seal(Continuation::Parked { call, asked });
@@ -171,6 +171,7 @@ impl Modern {
     }
 }
 
+/// A call that must not be repeated has run up to its question, so its outcome is unknown.
 fn full_failure(full: &Full, repeatable: bool) -> CallFailure {
     let reason = full.to_string();
     if repeatable {

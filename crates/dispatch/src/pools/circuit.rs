@@ -172,6 +172,7 @@ impl Circuit {
         self.troubled.store(true, Ordering::Release);
         let opens = match failures.open_until {
             None => failures.in_a_row >= self.limit,
+            // Only a failed trial opens it again: calls bound to the worker pass a circuit that is open.
             Some(_) => std::mem::take(&mut failures.trial),
         };
         if opens {

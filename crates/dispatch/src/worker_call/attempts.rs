@@ -81,6 +81,7 @@ impl Origin {
     }
 
     pub(super) fn turned_away(&self, failure: &CallFailure) {
+        // A full queue refuses at once, so this call waited too long in the queue.
         if matches!(failure, CallFailure::Overloaded { .. }) {
             metrics().pools.shed(&self.pool, ShedReason::QueueTimeout);
         }

@@ -79,8 +79,8 @@ impl Origin {
         self
     }
 
-    /// Offers the call to its bound worker, for which it waits. Without one, offers it to several workers
-    /// until one takes it.
+    /// Offers the call to its bound worker, for which it waits. Without one, offers it to several workers,
+    /// up to the configured number over the call's life, until one takes it.
     ///
     /// # Errors
     /// The last worker's failure. `NotExecuted` without a worker, and `WorkerAway` if the bound one is away.

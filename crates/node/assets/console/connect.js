@@ -13,7 +13,7 @@ export class Connect {
     constructor() {
         this.shown = '';
         this.url = h('code', { id: 'endpoint' });
-        this.endpoint = h('div', { class: 'snippet' }, h('pre', {}, this.url), copyButton('the endpoint', () => this.url));
+        this.endpoint = h('div', { class: 'snippet' }, h('pre', {}, this.url), copyButton('the endpoint', this.url));
         this.note = h('p', {});
         this.clients = h('div', { class: 'clients' });
         byId('connect').append(
@@ -46,15 +46,14 @@ function clientPanel({ name, command, place, text }) {
         h('header', {}, h('h2', {}, name)),
         h('p', {}, place),
         h('div', { class: 'snippet' }, h('pre', { tabindex: '0', 'aria-label': `Configuration of ${name}` }, code),
-            copyButton(`the configuration of ${name}`, () => code)),
+            copyButton(`the configuration of ${name}`, code)),
         h('p', { class: 'quiet' }, 'Or print it: ', h('code', {}, command)));
 }
 
-/// Copies a text, or selects it if the browser does not let pages copy.
-function copyButton(what, of) {
+/// Copies an element's text, or selects it if the browser does not let pages copy.
+function copyButton(what, element) {
     const button = h('button', { type: 'button', class: 'small', 'aria-label': `Copy ${what}` }, 'Copy');
     button.addEventListener('click', async () => {
-        const element = of();
         try {
             await navigator.clipboard.writeText(element.textContent);
             button.textContent = 'Copied';

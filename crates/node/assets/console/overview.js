@@ -28,7 +28,7 @@ function workerState({ worker }, nodes) {
     if (!worker) return tag('no worker', 'bad');
     if (!worker.ready) return tag('not ready', 'warn', worker.detail);
     if (worker.reached_by === 0) return tag('unreachable', 'bad', worker.detail);
-    if (worker.avoided_by) return tag('failing', 'bad', `${many(worker.avoided_by, 'node')} send it no calls for now`);
+    if (worker.avoided_by) return tag('failing', 'bad', `gets no calls from ${many(worker.avoided_by, 'node')} for now`);
     if (worker.reached_by < nodes) return tag('partly linked', 'warn', `reached by ${worker.reached_by} of ${nodes} nodes`);
     return tag('ready', 'good', worker.detail);
 }

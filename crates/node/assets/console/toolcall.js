@@ -53,7 +53,7 @@ export class ToolCall {
             return tellWrong(this.wrong, error);
         }
         if (this.careful && !await confirm(`Call ${this.name}?`,
-            'This tool may change or delete data: it is not marked read-only or idempotent.', 'Call anyway')) return;
+            'This tool may change or delete data: it is not marked read-only or non-destructive.', 'Call anyway')) return;
         await this.#run(given);
     }
 

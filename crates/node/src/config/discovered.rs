@@ -89,12 +89,12 @@ fn read(file: &Path) -> Result<Table, String> {
     let pools = match whole.remove("pools") {
         None => Table::new(),
         Some(Value::Table(pools)) => pools,
-        Some(_) => return Err("pools is no table".to_owned()),
+        Some(_) => return Err("pools is not a table".to_owned()),
     };
     match whole.keys().next() {
         None => Ok(pools),
         Some(other) => Err(format!(
-            "{other} cannot be set here: the file has [pools.<name>] alone"
+            "{other} cannot be set here: this file may contain only [pools.<name>]"
         )),
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
         .flat_map(Table::keys);
     if let Some(other) = set.find(|key| !HTTP.contains(&key.as_str())) {
         return Err(format!(
-            "backend.http.{other} cannot be set in this file: of backend.http, it has url and headers_file alone"
+            "backend.http.{other} cannot be set in this file, which allows only backend.http.url and backend.http.headers_file"
         ));
     }
     let pool: Pool = serde_path_to_error::deserialize(table).map_err(|error| {
@@ -122,7 +122,7 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
     })?;
     // Otherwise, a user who may change the file could start programs here.
     if !matches!(pool.backend, Backend::Http(_)) {
-        return Err("backend: only servers behind URLs (http) are taken from this file".to_owned());
+        return Err("backend: this file may contain only servers behind URLs (http)".to_owned());
     }
     match rules::wrong_with_pool(name, &pool) {
         None => Ok(pool),

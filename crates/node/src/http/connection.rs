@@ -76,7 +76,7 @@ impl<S: RequestService> Protocols<S> {
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
-            // hyper counts this time from the end of the last answer, `WatchedStream` counts its own from the
+            // hyper counts this time from the end of the last answer. `WatchedStream` counts a head's time from its
             // first byte.
             .header_read_timeout(limits.idle_timeout.max(limits.header_timeout))
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));

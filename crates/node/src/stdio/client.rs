@@ -200,7 +200,7 @@ impl Client {
         }
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let answered = self.exchange(id, request).await;
-        if let Err(ClientError::TimedOut) = answered {
+        if let Err(ClientError::TimedOut | ClientError::Lost(_)) = answered {
             self.cancel("it took too long").await;
         }
         answered

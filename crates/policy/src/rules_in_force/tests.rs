@@ -86,6 +86,9 @@ fn rules_that_were_read_are_not_in_force_and_later_ones_stay() {
     let later = read();
     assert!(rules.put_in_force(later));
     let newest = number();
+    let known = rules.current();
+    assert!(!rules.put_in_force(read()));
+    assert!(std::sync::Arc::ptr_eq(&known, &rules.current()));
     assert!(!rules.put_in_force(earlier));
     assert_eq!(number(), newest);
     file.write(&ONE.replace("allow", "deny"));

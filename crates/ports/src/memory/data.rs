@@ -47,11 +47,12 @@ pub(super) struct Data {
 
 pub(super) struct Lease {
     pub(super) until: Instant,
+    /// Whether another node has claimed a session of the holder since the last renewal.
     pub(super) contested: bool,
 }
 
 pub(super) struct SessionData {
-    /// The epoch that event ids contain.
+    /// The random `epoch` in the session's event ids, which no other log has. Independent of the owner's `epoch`.
     pub(super) log: u32,
     pub(super) principal: Principal,
     pub(super) owner: Option<NodeId>,

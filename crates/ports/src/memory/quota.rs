@@ -9,9 +9,11 @@ use tokio::time::Instant;
 use crate::{CellRate, QuotaCells, QuotaKey, StoreError, Taken};
 
 const MOST_BYTES: usize = 32 << 20;
+/// Bytes of a bucket besides the name of its subject.
 const BUCKET: usize = 128;
 
-/// The quota buckets of this process. Above the memory limit, full buckets are dropped first.
+/// The quota buckets of this process. Above the memory limit, full buckets are dropped first, then others, which start
+/// full again.
 #[derive(Debug)]
 pub struct MemoryQuotas {
     began: Instant,
@@ -80,6 +82,7 @@ impl Buckets {
             }
             keep
         });
+        // Leave a quarter free, so that few new buckets have to make room.
         full.retain(|key, _| {
             let keep = *bytes <= most_bytes / 4 * 3;
             if !keep {

@@ -9,7 +9,7 @@ use super::connect::greet;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// An exiting process may still accept some connections.
+/// How often to dial an address that breaks connections, because an exiting process may still accept some.
 const DIALS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(10);
 

@@ -72,6 +72,7 @@ impl Drive {
 
     pub(super) async fn next(&mut self) -> Result<Said, LinkError> {
         loop {
+            // Received frames alone do not use the task's budget.
             tokio::task::consume_budget().await;
             tokio::select! {
                 biased;

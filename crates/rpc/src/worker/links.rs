@@ -169,6 +169,7 @@ impl WorkerLinksInner {
             && Arc::ptr_eq(&entry.peer, peer)
             && !std::mem::replace(&mut entry.added, true)
         {
+            // Under the lock, so that the worker is not removed before it is added.
             self.set.add(Arc::new(RemoteWorker::new(Arc::clone(peer))));
         }
         Ok(())

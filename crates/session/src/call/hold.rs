@@ -176,11 +176,14 @@ impl CallDriver {
         }
         let outcome = CallOutcome::Failed(failure);
         match in_flight.repeated {
+            // The worker's own answer: the edge must not deliver the request again.
             true => Ok(in_flight.json(outcome)),
             false => in_flight.refuse(outcome).map(Delivered::Json),
         }
     }
 
+    /// Returns the beginning of the delivery's stream, if there is one. A store that has lost its newest writes does not
+    /// know it.
     pub(crate) async fn find_in_log(
         &self,
         live: &LiveSession,

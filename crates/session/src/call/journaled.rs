@@ -146,7 +146,7 @@ impl CallDriver {
         if !answers.is_empty()
             && let Err(error) = live.streams.append(&tail, answers, None).await
         {
-            tracing::warn!(session = %live.id, %error, "could not append the answers of a batch");
+            tracing::warn!(session = %live.id, %error, "cannot append the answers of a batch");
         }
         let last = calls.pop();
         for call in calls {
@@ -370,6 +370,7 @@ impl CallDriver {
                     if in_flight.slot.is_cancelled() {
                         break CallFailure::Cancelled;
                     }
+                    // The worker has not begun the call and never will, so the call may be planned anew.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;
                     if tried.is_empty() || tried.len() >= self.config.start_attempts {

@@ -140,6 +140,7 @@ impl CallDriver {
                 && self.is_short(in_flight, outcome)
                 && !is_unknown(outcome)
             {
+                // Free the id before the client can see the answer.
                 in_flight.end();
                 waiting.tell(Ok(in_flight.json(outcome.clone())));
                 ahead.answered = Some((outcome.clone(), event.sequence));

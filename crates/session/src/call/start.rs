@@ -55,7 +55,7 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     })
 }
 
-/// Restores the call from its entry, without a worker.
+/// Restores the call from its entry, without a worker. The call gets no more time than `longest`.
 ///
 /// # Errors
 /// If an incompatible version wrote the entry.

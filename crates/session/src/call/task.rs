@@ -28,6 +28,7 @@ impl CallDriver {
         tail: &Tail,
     ) {
         let live = &in_flight.live;
+        // Before the end is stored, which may take long, so that a late answer to the call need not wait.
         in_flight.leave();
         if !live.streams.is_ending() && !self.keep_end(outcome, in_flight).await {
             return;
@@ -45,7 +46,7 @@ impl CallDriver {
                 }
             }
             Err(error) => {
-                tracing::debug!(session = %live.id, %error, "could not close a task's journal entry");
+                tracing::debug!(session = %live.id, %error, "cannot close a task's journal entry");
                 live.streams.abandon(tail);
             }
         }

@@ -7,6 +7,7 @@ use super::Node;
 use crate::live::{LiveSession, log_failed};
 
 const PAGE: usize = 64;
+/// How many events to look back if the log lacks its oldest events or was renumbered.
 const LOOKED_BACK: [u64; 3] = [1024, 128, 16];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,6 +49,7 @@ impl Node {
     ) -> bool {
         match &how {
             Leave::Passivate | Leave::Lost => {}
+            // Stop the calls' appends first. Their further events wait at the workers.
             Leave::HandOver(_) => live.streams.stop_writing(),
             Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
             // Set the reason first, because the calls' answers contain it.
@@ -85,7 +86,7 @@ impl Node {
                 return false;
             }
             Err(error) => {
-                tracing::warn!(session = %live.id, %error, "could not store a session's record");
+                tracing::warn!(session = %live.id, %error, "cannot store a session's record");
             }
             Ok(()) => {}
         }
@@ -103,6 +104,7 @@ impl Node {
             false => HandOverOutcome::Failed,
         };
         metrics().sessions.handed_over(released);
+        // Only after the release, because readers then search for the next owner.
         live.lose();
         self.table.remove_live(live);
         self.unsubscribe_from(&live.id, subscriptions).await;
@@ -142,7 +144,7 @@ impl Node {
             }
         };
         if let Err(error) = &released {
-            tracing::warn!(session = %live.id, %error, "could not store a session's record");
+            tracing::warn!(session = %live.id, %error, "cannot store a session's record");
         }
         released.is_ok()
     }
@@ -176,7 +178,7 @@ impl Node {
         measure::ended(&live.about(), why);
         let subscriptions = live.subscriptions();
         if let Err(error) = live.write_record(Step::Remove).await {
-            tracing::warn!(session = %live.id, %error, "could not remove a session's record");
+            tracing::warn!(session = %live.id, %error, "cannot remove a session's record");
         }
         live.unlist();
         self.unsubscribe_from(&live.id, subscriptions).await;

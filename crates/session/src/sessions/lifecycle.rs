@@ -102,6 +102,7 @@ impl Node {
         if task_adoption::runs(&live) {
             self.task_lists.begin(&live.id, &live.principal);
         }
+        // Before requests can find the session and change its subscriptions.
         self.subscribe_again(&live, missing);
         live
     }
@@ -121,6 +122,7 @@ impl Node {
         live.streams.end();
     }
 
+    /// Stores and releases every session, and stops running calls.
     pub(crate) async fn passivate_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         let leaving = futures::stream::iter(self.all_live()).for_each_concurrent(AT_ONCE, |live| {

@@ -57,6 +57,7 @@ pub(crate) struct About {
     pub(crate) client: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
     pub(crate) transport: SessionTransport,
+    /// In milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
 }
 
@@ -202,7 +203,7 @@ impl Node {
             Ok(()) if !lists.is_empty() => live.note(Input::Announced(versions)),
             Ok(()) => {}
             Err(error) => {
-                tracing::warn!(session = %live.id, %error, "could not announce a change");
+                tracing::warn!(session = %live.id, %error, "cannot announce a change");
                 live.note(Input::Unannounced(updated));
                 live.streams.pass(lists);
             }

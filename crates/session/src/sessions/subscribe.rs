@@ -44,13 +44,15 @@ impl Node {
         match live.write_record(Step::Save).await {
             Err(StoreError::Stale) => return Err(GatewayError::Moved { owner: None }),
             Err(error) => {
-                tracing::warn!(session = %live.id, %error, "could not store a subscription");
+                tracing::warn!(session = %live.id, %error, "cannot store a subscription");
             }
             Ok(()) => {}
         }
         Ok(empty_result(request))
     }
 
+    /// Asks the backend for a subscription, for at most a call's time. `None` if the session ends first, because its end
+    /// waits for this.
     pub(super) async fn ask_backend(
         &self,
         live: &LiveSession,

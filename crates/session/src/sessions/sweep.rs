@@ -76,6 +76,7 @@ impl Node {
         if unused >= self.config.retention && live.streams.is_quiet() {
             live.share.set_log(0);
         }
+        // A stream or a long call uses the session without requests, and its record must not expire meanwhile.
         let unsaved = self.unused_for(live.last_saved.load(Ordering::Relaxed));
         if unsaved >= self.config.idle_of(live.transport) / 2
             && let Err(error) = live.write_record(Step::Save).await
@@ -103,7 +104,7 @@ impl Node {
             Ok(()) | Err(StoreError::NotFound) => EndReason::Expired,
             Err(StoreError::Stale | StoreError::Held) => EndReason::Lost,
             Err(error) => {
-                tracing::debug!(%session, %error, "could not remove the record of a session");
+                tracing::debug!(%session, %error, "cannot remove the record of a session");
                 return;
             }
         };

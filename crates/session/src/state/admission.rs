@@ -185,6 +185,7 @@ impl Admission {
     pub(crate) fn release(&self) -> bool {
         let first = !self.released.swap(true, Ordering::Relaxed);
         if first {
+            // Dropped outside the lock, because this may drop the last of the call.
             drop(self.admitted.remove(&self.request, self.call));
         }
         first

@@ -110,6 +110,7 @@ impl Tail {
         }
     }
 
+    /// Describes the stream for a store that has lost some of it. The caller must hold the [`turn`](Self::turn).
     pub(super) fn to_open_stream(&self) -> OpenStream {
         let state = self.state.lock();
         let last = state.last;

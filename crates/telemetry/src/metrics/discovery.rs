@@ -48,7 +48,7 @@ labels! {
         InvalidAnnotation = "InvalidAnnotation",
         /// Your configuration, or an older object, has a pool of this name.
         NameTaken = "NameTaken",
-        /// Older objects use up the limit of pools.
+        /// Older objects use up the limit on pools or bytes.
         LimitReached = "LimitReached",
         /// The object's token is not available.
         TokenUnavailable = "TokenUnavailable",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::area::area;
+use super::area::{Label, area};
 use super::definition::{Attribute, MCP_SECONDS};
 use super::known::{Known, NameKind};
 use super::labels::{PROTOCOL_VERSION, Pair, TRANSPORT, label};
@@ -36,7 +36,7 @@ const OPERATION_ATTRIBUTES: &[Attribute] = &[
     FAILURE,
     Attribute::one_or_other(STATUS, CODE_TEXTS),
     Attribute::one_or_other(REVISION, REVISIONS),
-    Attribute::explained(TRANSPORT, Transport::VALUES, Transport::MEANINGS),
+    Transport::ATTRIBUTE,
     Attribute::one_of(PROTOCOL, &["http"]),
     Attribute::one_of(PROTOCOL_VERSION, HttpVersion::VALUES),
 ];
@@ -44,7 +44,7 @@ const OPERATION_ATTRIBUTES: &[Attribute] = &[
 const SESSION_ATTRIBUTES: &[Attribute] = &[
     FAILURE,
     Attribute::one_or_other(REVISION, REVISIONS),
-    Attribute::explained(TRANSPORT, Transport::VALUES, Transport::MEANINGS),
+    Transport::ATTRIBUTE,
     Attribute::one_of(PROTOCOL, &["http"]),
     Attribute::one_of(PROTOCOL_VERSION, HttpVersion::VALUES),
 ];

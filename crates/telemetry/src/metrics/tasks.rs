@@ -8,7 +8,7 @@ area! {
     TaskMetrics {
         /// Counts a call that was to become a task.
         pub created: Counter [outcome: TaskOutcome]
-            = "shoal.task.created", "{task}", "Calls that ran longer than `tasks.after` and were to become tasks.";
+            = "shoal.task.created", "{task}", "Calls that were to become tasks: after `tasks.after` (2026-07-28), or at once (2025-11-25).";
         /// Counts a task that this node took over from a lost node, without a request for it.
         pub adopted: Counter []
             = "shoal.task.adopted", "{task}", "Tasks that this node took over from lost nodes.";
@@ -23,7 +23,7 @@ labels! {
     TaskOutcome: OUTCOME {
         /// The call became a task.
         Created = "created",
-        /// The call continues without a task, because of a limit or an unreachable part.
+        /// A limit or an unreachable part prevented the task. A 2026-07-28 call continues without it.
         Refused = "refused",
     }
 }

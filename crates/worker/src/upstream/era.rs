@@ -13,7 +13,8 @@ use super::error::StartError;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
-/// Factor on the `initialize` timeout for a server that answers `server/discover` first and lists legacy versions.
+/// How much longer to wait for `initialize`, as a multiple of `probe_timeout`, if the server answers `server/discover` first and
+/// lists legacy versions.
 const SLOW: u32 = 4;
 
 /// Maximum characters of a server's versions in messages.

@@ -132,7 +132,7 @@ async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
         let applied = link.subscribed();
         for uri in target.difference(&applied) {
             if let Err(error) = subscribe(link, uri).await {
-                tracing::debug!(target: "shoal::upstream", server = link.name(), %uri, %error, "could not subscribe");
+                tracing::debug!(target: "shoal::upstream", server = link.name(), %uri, %error, "cannot subscribe");
             }
         }
         for uri in applied.difference(&target) {

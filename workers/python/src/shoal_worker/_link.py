@@ -140,7 +140,7 @@ class Link:
             await stream.code()
             raise Broken(f"the first frame is no welcome: {await stream.details()}")
         self._welcome(first.welcome)
-        # First, since a node that knows the tools and no capacity refuses calls.
+        # The load goes first, because a node refuses calls until it knows the worker's capacity.
         load = self.runtime.load()
         await self.send(0, load=load)
         helpers = [asyncio.create_task(self._write(stream)), asyncio.create_task(self._tick(stream, load))]
@@ -174,7 +174,7 @@ class Link:
         await self.send(0, announce=said)
 
     async def _tick(self, stream: Any, reported: worker_pb2.Load) -> None:
-        """Reports the load when it has changed, and looks whether the node is alive."""
+        """Reports changes of the load, and checks whether the node is alive."""
         asked, last = False, time.monotonic()
         while True:
             load = self.runtime.load()

@@ -171,7 +171,7 @@ class Record:
         return True
 
     def withdraw_ask(self, ask: int) -> None:
-        """Takes back a question that nobody waits for any more. A node that has a question to the client is told."""
+        """Drops an open question, and tells a node that has asked the client."""
         if self._asks.pop(ask, None) is None:
             return
         event = self._forget_ask(ask)

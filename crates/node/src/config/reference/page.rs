@@ -120,12 +120,13 @@ impl Page {
     fn table(&mut self, title: &str, text: String, schema: &Value) {
         let _ = write!(self.text, "\n## `{title}`\n\n{text}\n");
         let rows = rows(schema);
-        let (shared, own): (Vec<_>, Vec<_>) = match self.nearest(title, &rows) {
+        let nearest = self.nearest(title, &rows);
+        let (shared, own): (Vec<_>, Vec<_>) = match nearest {
             Some((_, known)) => rows.iter().partition(|(_, row)| known.contains(row)),
             None => (Vec::new(), rows.iter().collect()),
         };
         let names: Vec<String> = shared.iter().map(|(name, _)| format!("`{name}`")).collect();
-        let link = self.nearest(title, &rows).map(|(first, _)| {
+        let link = nearest.map(|(first, _)| {
             let (anchor, names) = (anchor(first), names.join(", "));
             format!("\nAs in [`{first}`](#{anchor}): {names}.\n")
         });
