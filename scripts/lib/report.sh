@@ -18,8 +18,9 @@ LAST_NICE=
 # The statuses of commands that run in turn.
 IN_TURN=()
 
+# heading NAME: with the time since the run began
 heading() {
-    printf '\n== %s\n' "$1"
+    printf '\n== %s (at %d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60))
 }
 
 # pass NAME [REMARK]
