@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use shoal_ports::Backoff;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream, UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
@@ -154,10 +155,9 @@ impl PresenceProbe {
         let Some(dial) = seen else {
             return std::future::pending().await;
         };
-        let mut pause = DIAL_PAUSE;
+        let mut backoff = Backoff::new(DIAL_PAUSE, LONGEST_DIAL_PAUSE);
         while dial.sight().await != Sight::Gone {
-            sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_DIAL_PAUSE);
+            sleep(backoff.pause()).await;
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
 use prost::Message as _;
+use shoal_ports::Backoff;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::export_stats::ExportStats;
@@ -14,10 +15,8 @@ use super::http::Http;
 use crate::metrics::ExportOutcome;
 
 const ATTEMPTS: u32 = 4;
-/// The pause before the first retry. It doubles with each attempt.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The maximum of a random extra pause, so that the processes of a cluster do not retry together.
-const SPREAD: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -77,7 +76,7 @@ impl Sender {
     /// Sends a request with retries, all within the timeout.
     async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         for attempt in 1.. {
             let sent = timeout_at(deadline, self.attempt(request.clone())).await;
             let refused = match sent {
@@ -90,12 +89,13 @@ impl Sender {
                     });
                 }
             };
+            let pause = backoff.pause();
             let wait = match refused.again {
                 Retryable::Soon => pause,
-                Retryable::After(told) => told.max(pause),
+                Retryable::After(told) => told.saturating_add(pause),
                 Retryable::Never => Duration::MAX,
             };
-            let next = Instant::now().checked_add(wait.saturating_add(spread()));
+            let next = Instant::now().checked_add(wait);
             match next.filter(|next| *next < deadline && attempt < ATTEMPTS) {
                 Some(next) => sleep(next - Instant::now()).await,
                 None => {
@@ -105,7 +105,6 @@ impl Sender {
                     });
                 }
             }
-            pause *= 2;
         }
         unreachable!("the last attempt returns")
     }
@@ -126,8 +125,4 @@ fn rejected(answer: &[u8]) -> Option<Rejected> {
         count,
         why: partial.error_message,
     })
-}
-
-fn spread() -> Duration {
-    SPREAD.mul_f64(rand::random())
 }
