@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_ports::{NodeLimits, QuotaConfig, settings};
 
-use crate::quotas::TrustedProxies;
+use crate::trusted_proxies::TrustedProxies;
 
 settings! {
     /// Settings of an edge.

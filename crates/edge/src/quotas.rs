@@ -3,7 +3,6 @@
 //! Most requests are counted locally, because an edge leases cells of a rate in advance
 //! (`leases.rs`). Without quotas, a request costs one flag check.
 
-mod address;
 mod leases;
 mod requests;
 mod rule;
@@ -25,7 +24,6 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-pub use self::address::TrustedProxies;
 use self::leases::{Asking, Leases, Step};
 use self::requests::Requests;
 use self::rule::Rule;

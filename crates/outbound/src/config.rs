@@ -4,9 +4,7 @@ use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_ports::settings;
-
-use crate::network::Network;
+use shoal_ports::{Network, settings};
 
 settings! {
     /// Where Shoal may send requests ([more](backends.md#where-requests-may-go)). Hosts in your configuration are
@@ -44,13 +42,6 @@ impl OutboundConfig {
     }
 
     pub(crate) fn networks(&self) -> Result<Vec<Network>, String> {
-        let networks = self.allow.iter().map(|text| {
-            text.parse().map_err(|()| {
-                format!(
-                    "{text:?} is no network: use ADDRESS/LENGTH, such as 10.0.0.0/8 or fd00::/8"
-                )
-            })
-        });
-        networks.collect()
+        Network::parse_all(&self.allow)
     }
 }

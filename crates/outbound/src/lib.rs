@@ -9,7 +9,6 @@
 //! |---|---|
 //! | `config` | settings |
 //! | `address` | kinds of addresses |
-//! | `network` | entries of `allow` |
 //! | `rules` | allowed addresses |
 //! | `resolver` | checked name resolution |
 //! | `client` | the only constructor of clients |
@@ -21,7 +20,6 @@ mod body;
 mod client;
 mod config;
 mod error;
-mod network;
 mod redirect;
 mod resolver;
 mod rules;

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
+use shoal_ports::Network;
+
 use crate::address::Kind;
 use crate::config::OutboundConfig;
-use crate::network::Network;
 
 /// The party that chose a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
