@@ -1,5 +1,4 @@
-//! Sends requests with the retries of OTLP (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable Response
-//! Codes").
+//! Retries as OTLP says (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable Response Codes").
 
 use std::time::Duration;
 
@@ -14,9 +13,9 @@ use super::http::Http;
 use crate::metrics::ExportOutcome;
 
 const ATTEMPTS: u32 = 4;
-/// The pause before the first retry. It doubles with each attempt.
+/// The pause doubles with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The maximum of a random extra pause, so that the processes of a cluster do not retry together.
+/// Maximum random extra pause, so that the processes of a cluster do not retry together.
 const SPREAD: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -41,7 +40,7 @@ pub(super) struct AttemptError {
 pub(super) enum Retryable {
     Never,
     Soon,
-    /// Retry after the time that the collector named.
+    /// The collector named this time.
     After(Duration),
 }
 
@@ -74,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// Sends a request with retries, all within the timeout.
+    /// All retries share the timeout.
     async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
         let mut pause = FIRST_PAUSE;
@@ -118,7 +117,7 @@ impl Sender {
     }
 }
 
-/// Reads the rejections of a response, which has the same encoding for all signals.
+/// All signals have the same encoding of rejections.
 fn rejected(answer: &[u8]) -> Option<Rejected> {
     let partial = (ExportTraceServiceResponse::decode(answer).ok()?).partial_success?;
     let count = u64::try_from(partial.rejected_spans).unwrap_or(0);
