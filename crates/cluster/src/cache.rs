@@ -1,5 +1,3 @@
-//! Remembers the owners of sessions, to save lookups. Entries may be outdated; the store decides.
-
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -9,8 +7,8 @@ use tokio::time::Instant;
 
 const LOOKS: u32 = 8;
 
-/// A bounded LRU cache of owners. A sweep also removes old entries, because many short sessions
-/// would fill it.
+/// A bounded LRU cache of session owners, to save lookups. Entries may be outdated; the store decides. A sweep removes
+/// old entries, because many short sessions would fill it.
 pub(crate) struct OwnerCache {
     owners: Cache<SessionId, Remembered>,
     believed_for: Duration,
@@ -25,7 +23,7 @@ struct Remembered {
 }
 
 impl OwnerCache {
-    /// An owner is believed for `believed_for`, and kept for `kept_for` more.
+    /// Believes an owner for `believed_for`, and keeps it for `kept_for` more.
     pub(crate) fn new(capacity: usize, believed_for: Duration, kept_for: Duration) -> Self {
         let kept_for = believed_for.saturating_add(kept_for);
         Self {
@@ -41,7 +39,7 @@ impl OwnerCache {
         (since.elapsed() < self.believed_for).then_some(owner)
     }
 
-    /// Returns the remembered owner, even an outdated one, as a guess while the store is away.
+    /// Also returns an outdated owner, as a guess while the store is away.
     pub(crate) fn any(&self, session: &SessionId) -> Option<NodeId> {
         self.owners.get(session).map(|remembered| remembered.owner)
     }

@@ -1,5 +1,3 @@
-//! Counters of routing to session owners.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Collects reports for operators from all nodes at once.
-
 mod history;
 mod merge;
 mod report;
@@ -27,17 +25,17 @@ use crate::members::Members;
 
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const AT_ONCE: usize = 32;
-/// Number of other nodes whose rates each node follows, so that a lost node's rates survive.
+/// Each node follows the rates of this many others, in case they are lost.
 const FOLLOWED: usize = 2;
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
-/// Maximum tools to request of each node. Only merging shows which are called most.
+/// Maximum tools requested of each node, because only merging shows which are called most.
 const MOST_TOOLS: usize = 1_000;
 
 /// Inspects all nodes from this one. Lists the nodes that do not answer in time.
 pub struct Fleet {
     me: NodeId,
     local: Arc<dyn Inspector>,
-    /// The cluster's nodes. `None` in a process that is not a node.
+    /// `None` in a process that is not a node.
     members: Option<Members>,
     config: LinkConfig,
     remotes: Mutex<HashMap<NodeId, Arc<RemoteInspector>>>,
@@ -50,7 +48,7 @@ struct NodeAnswer<T> {
 }
 
 impl Fleet {
-    /// Makes the inspector of all nodes in `members`. `local` inspects this node. `history` keeps the nodes' rates.
+    /// Creates the inspector; `local` inspects this node.
     pub fn new(
         me: NodeId,
         local: Arc<dyn Inspector>,
@@ -68,7 +66,7 @@ impl Fleet {
         }
     }
 
-    /// Returns the nodes with their pools, workers and rates.
+    /// Returns nodes, pools, workers and rates.
     pub async fn overview(&self) -> Overview {
         let answers = self.ask(|node| Box::pin(async move { node.node().await }));
         let answers = answers.await;
@@ -77,8 +75,7 @@ impl Fleet {
         merge::overview(&self.me, self.listed(), answers, lost)
     }
 
-    /// Reads the rates of some other nodes regularly. Each node follows the next ones by ID, so every node has
-    /// followers.
+    /// Reads the rates of the next nodes by ID regularly, so that every node has followers.
     pub async fn follow(fleet: Weak<Self>) {
         loop {
             tokio::time::sleep(FOLLOWED_EVERY).await;
@@ -99,7 +96,7 @@ impl Fleet {
         nodes
     }
 
-    /// Lists the tools of all nodes, by name; beyond `limit`, only those called most. See [`Inspector::tools`].
+    /// Lists all nodes' tools by name; beyond `limit`, only those called most. See [`Inspector::tools`].
     pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {
@@ -123,7 +120,7 @@ impl Fleet {
         answers.find_map(|answer| answer.said.ok().flatten())
     }
 
-    /// Lists the sessions of all nodes, the last used first; see [`Inspector::sessions`].
+    /// Lists all nodes' sessions, the last used first; see [`Inspector::sessions`].
     pub async fn sessions(&self, filter: &str, limit: usize) -> Gathered<SessionReport> {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {
@@ -133,19 +130,19 @@ impl Fleet {
         merge::gathered(answers.await, limit, |session| session.idle_ms)
     }
 
-    /// Lists the calls in flight on all nodes, the oldest first.
+    /// Lists all nodes' calls in flight, the oldest first.
     pub async fn calls(&self, limit: usize) -> Gathered<CallReport> {
         let answers = self.ask(move |node| Box::pin(async move { node.calls(limit).await }));
         merge::gathered(answers.await, limit, |call| u64::MAX - call.age_ms)
     }
 
-    /// Lists the failed requests of all nodes, the newest first.
+    /// Lists all nodes' failed requests, the newest first.
     pub async fn errors(&self, limit: usize) -> Gathered<ErrorReport> {
         let answers = self.ask(move |node| Box::pin(async move { node.errors(limit).await }));
         merge::gathered(answers.await, limit, |error| u64::MAX - error.at_ms)
     }
 
-    /// Returns a session and its owner; `None` if no node that answers owns the session.
+    /// Returns a session and its owner, if a node that answers owns it.
     pub async fn session(&self, session: &SessionId) -> Option<Located<SessionDetail>> {
         let session = session.clone();
         let answers = self.ask(move |node| {
@@ -159,10 +156,10 @@ impl Fleet {
         })
     }
 
-    /// Ends a session. Returns the node that owned it, if any.
+    /// Ends a session. Returns its owner, if any.
     ///
     /// # Errors
-    /// Fails if the owner may be among the nodes that did not answer.
+    /// If the owner may be among the nodes that did not answer.
     pub async fn end_session(&self, session: &SessionId) -> Result<Option<NodeId>, InspectError> {
         let session = session.clone();
         let answers = self.ask(move |node| {
@@ -172,10 +169,10 @@ impl Fleet {
         who_did(answers.await)
     }
 
-    /// Cancels a call. Returns the node that runs it, if any.
+    /// Cancels a call. Returns its node, if any.
     ///
     /// # Errors
-    /// Fails if the call may run on a node that did not answer.
+    /// If the call may run on a node that did not answer.
     pub async fn cancel_call(
         &self,
         call: CallId,

@@ -1,9 +1,5 @@
 //! Membership, leases, placement, and routing to the owners of sessions.
 //!
-//! [`Members`] keeps this node in the cluster. [`RoutedGateway`] sends requests to session owners
-//! and keeps clients' streams through changes of owner. [`WorkerJoins`] keeps workers joined to all
-//! nodes.
-//!
 //! | file | |
 //! |---|---|
 //! | `members.rs`, `view.rs` | this node's lease and announcement, the view of all nodes |

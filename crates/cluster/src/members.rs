@@ -1,5 +1,3 @@
-//! Announces this node, renews its lease and tracks the other nodes.
-
 mod gauges;
 mod heartbeat;
 mod lease;
@@ -30,7 +28,7 @@ use crate::peers::Peers;
 use crate::status::LeaseStatus;
 use crate::view::{Node, View};
 
-/// Number of heartbeats in one lease. Two renewals may fail before the lease lapses.
+/// Heartbeats in one lease: two renewals may fail before the lease lapses.
 pub(crate) const BEATS: u32 = 3;
 
 /// Owns the sessions under this node's lease.
@@ -48,9 +46,9 @@ pub trait Ownership: Send + Sync + 'static {
 /// The load of this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeLoad {
-    /// Number of sessions on the node.
+    /// Sessions on the node.
     pub sessions: u64,
-    /// Number of requests in flight.
+    /// Requests in flight.
     pub in_flight: u64,
 }
 
@@ -96,8 +94,8 @@ struct MembersInner {
 }
 
 impl Members {
-    /// Takes this node's lease (if `me.session`), announces the node and reads the other nodes. Background tasks repeat
-    /// this. After later store failures, they keep the last view and retry.
+    /// Takes this node's lease (if `me.session`), announces the node and reads the others. Background tasks repeat
+    /// this; if the store fails later, they keep the last view.
     ///
     /// # Errors
     /// If the store fails now, because the node cannot own sessions without a lease.
@@ -131,7 +129,7 @@ impl Members {
             tasks: TaskTracker::new(),
             counted: Mutex::default(),
         });
-        // Subscribe before the nodes are read, so as not to miss one that leaves.
+        // Subscribe before reading the nodes, so as not to miss one that leaves.
         let news = shared.bus.subscribe();
         shared.renew().await?;
         shared.announce().await?;
@@ -150,7 +148,7 @@ impl Members {
         &self.shared.id
     }
 
-    /// Returns a receiver of the nodes, which each change wakes.
+    /// Returns a receiver of the view.
     pub fn watch(&self) -> watch::Receiver<Arc<View>> {
         self.shared.view.subscribe()
     }
@@ -164,18 +162,18 @@ impl Members {
         WaitGuard(&self.shared.waiting)
     }
 
-    /// Returns a receiver of the present nodes' announcements, for workers. It changes when nodes come, go or drain,
-    /// but not with their load.
+    /// Returns the present nodes' announcements, for workers. They change when nodes come, go or drain, but not with
+    /// load.
     pub fn announced(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.shared.announced.subscribe()
     }
 
-    /// Returns the nodes now.
+    /// Returns the nodes.
     pub fn view(&self) -> Arc<View> {
         self.shared.view.borrow().clone()
     }
 
-    /// Sets the source of this node's load, which is called for each announcement. Only the first call has an effect.
+    /// Sets the source of this node's load. Only the first call has an effect.
     pub fn report_load(&self, load: impl Fn() -> NodeLoad + Send + Sync + 'static) {
         let _ = self.shared.load.set(Box::new(load));
     }
@@ -199,7 +197,7 @@ impl Members {
         });
     }
 
-    /// Returns the evidence about leases and nodes for session owners. Does not keep the membership alive.
+    /// Returns evidence about leases and nodes. Does not keep the membership alive.
     pub fn liveness(&self) -> Arc<dyn Liveness> {
         Arc::new(liveness::Watched(Arc::downgrade(&self.shared)))
     }
@@ -208,7 +206,7 @@ impl Members {
         self.shared.is_gone(node).await
     }
 
-    /// Returns the state of this node's lease, by its own clock.
+    /// Returns this node's lease, by its own clock.
     pub fn lease(&self) -> LeaseStatus {
         let lease = self.shared.lease.lock();
         let remaining = lease.remaining(Instant::now());
@@ -223,7 +221,7 @@ impl Members {
         self.shared.me.lock().session
     }
 
-    /// Returns why the store refused the last heartbeat, if it did. A store that is read-only refuses heartbeats.
+    /// Returns why the store refused the last heartbeat, if it did, for example because it is read-only.
     pub fn heartbeat_failure(&self) -> Option<String> {
         self.shared.failing.lock().clone()
     }
@@ -249,8 +247,8 @@ impl Members {
         !self.shared.me.lock().draining
     }
 
-    /// Announces that this node is leaving. Other nodes then place no sessions here, and waiting requests search again.
-    /// Sessions stay until they are released. Retries if the store is away.
+    /// Announces that this node is leaving: other nodes place no more sessions here, and waiting requests search again.
+    /// Sessions stay until released. Retries if the store is away.
     pub async fn drain(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -265,8 +263,7 @@ impl Members {
         self.shared.tell_left().await;
     }
 
-    /// Ends the background tasks, the lease and the announcement. If the store is away, lease and announcement lapse by
-    /// themselves.
+    /// Ends background tasks, lease and announcement. If the store is away, lease and announcement lapse by themselves.
     pub async fn leave(&self) {
         let shared = &self.shared;
         shared.stop.cancel();
@@ -288,7 +285,7 @@ impl Members {
         shared.tell_left().await;
     }
 
-    /// Has the nodes read soon, because a request named an unknown node.
+    /// Reads the nodes soon, because a request named an unknown node.
     pub(crate) fn refresh_soon(&self) {
         self.shared.refresh_now.notify_one();
     }
@@ -303,12 +300,12 @@ impl Members {
 }
 
 impl MembersInner {
-    /// Returns the interval of heartbeats, which is also the time that the store has to answer.
+    /// Also the store's time to answer.
     fn beat(&self) -> Duration {
         self.config.lease / BEATS
     }
 
-    /// Waits for the store. A store that does not answer in time counts as away.
+    /// A store that does not answer in time counts as away.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, StoreError>>,

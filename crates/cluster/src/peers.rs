@@ -1,5 +1,3 @@
-//! Gateways to other nodes, and whether they worked lately.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,13 +10,12 @@ use tokio::time::Instant;
 /// Makes gateways to other nodes.
 #[async_trait]
 pub trait Peers: Send + Sync + 'static {
-    /// Returns the gateways to a node. Called when the node appears, so it must be quick and connect later. Dropping
-    /// the gateways closes their connections.
+    /// Returns the gateways to a node that appeared. Must be quick and connect later. Dropping the gateways closes their
+    /// connections.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
 
-    /// Probes briefly whether a node's process is alive. It is gone if its address refuses
-    /// connections or another process answers. A node that is slow, partitioned or stopped counts
-    /// as unknown.
+    /// Probes briefly whether a node's process is alive. It is gone if its address refuses connections or another
+    /// process answers. A slow, partitioned or stopped node counts as unknown.
     async fn look_for(&self, node: &NodeInfo) -> Sight;
 }
 
@@ -35,7 +32,7 @@ pub struct PeerGateways {
 }
 
 pub(crate) struct Peer {
-    /// The gateways to the node. `None` for this node itself.
+    /// `None` for this node itself.
     pub(crate) gateways: Option<PeerGateways>,
     /// Sessions that this node placed there since the last announcement.
     pub(crate) placed: AtomicU64,
@@ -48,7 +45,7 @@ pub(crate) struct Peer {
     known_since: Instant,
 }
 
-/// How long the result of a probe is shared, because many callers ask at once when a link breaks.
+/// How long callers share a probe's result: many ask at once when a link breaks.
 const LOOKED_FOR: Duration = Duration::from_millis(100);
 
 impl Peer {
@@ -64,7 +61,7 @@ impl Peer {
     }
 
     pub(crate) fn worked(&self) {
-        // These are usually 0. Reading them first leaves the cache line to other cores.
+        // Reading these first, which are usually 0, leaves the cache line to other cores.
         for failure in [&self.failed, &self.gone] {
             if failure.load(Ordering::Relaxed) != 0 {
                 failure.store(0, Ordering::Relaxed);
@@ -80,7 +77,6 @@ impl Peer {
         self.failed.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the node failed so recently that other nodes are a better choice.
     pub(crate) fn is_suspect(&self, suspicion: Duration) -> bool {
         self.is_recent(&self.failed, suspicion)
     }
@@ -89,9 +85,9 @@ impl Peer {
         self.is_recent(&self.gone, recently)
     }
 
-    /// Probes with `look` whether the node's process is gone. Concurrent callers share a probe. An inconclusive probe
-    /// does not change "gone" for `remembered`, because connections to an ended container soon time out instead of
-    /// being refused.
+    /// Probes with `look` whether the process is gone. Concurrent callers share a probe. An inconclusive probe does not
+    /// change "gone" for `remembered`, because connections to an ended container soon time out instead of being
+    /// refused.
     pub(crate) async fn is_gone(
         &self,
         look: impl Future<Output = Sight>,

@@ -1,8 +1,6 @@
-//! Chooses the node of a new session.
-//!
 //! A node keeps the sessions that it opens, which saves a hop for each request. An overloaded node, a node that accepts
-//! no sessions, and an edge choose the less loaded of two random session nodes. That choice is nearly as good as the
-//! least loaded node, and outdated numbers do not send all new sessions to one node.
+//! no sessions, and an edge choose the less loaded of two random session nodes. That is nearly as good as the least
+//! loaded node, and outdated numbers do not send all new sessions to one node.
 
 use rand::Rng;
 use rand::seq::IteratorRandom as _;
@@ -33,8 +31,8 @@ pub(crate) fn choose<'a>(
     drawn.into_iter().min_by_key(|node| node.load())
 }
 
-/// Whether this node is so loaded that placing new sessions elsewhere is worth a hop for each request. Placed sessions
-/// stay, so placement cannot oscillate.
+/// Whether placing new sessions elsewhere is worth a hop for each request. Placed sessions stay, so placement cannot
+/// oscillate.
 fn is_overloaded(view: &View, node: &Node) -> bool {
     let others = view
         .nodes()

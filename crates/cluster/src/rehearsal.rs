@@ -1,4 +1,4 @@
-//! The real rules of placement and waiting, for simulations of many nodes in one thread.
+//! The real rules of placement and waiting, for simulations of many nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -88,17 +88,17 @@ pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
     }
 }
 
-/// Returns how often an edge reads a list of so many nodes.
+/// Returns how often an edge reads so many nodes.
 pub fn look_every(nodes: usize) -> Duration {
     look(MembersConfig::default().refresh, nodes)
 }
 
-/// Returns how often an edge reads the list while a request waits for nodes.
+/// Returns how often an edge reads them while a request waits.
 pub fn look_closely_every(nodes: usize) -> Duration {
     look(CLOSELY, nodes)
 }
 
-/// Returns the index of the node that takes a session without an owner.
+/// Returns the node that takes a session without an owner.
 pub fn taker(session: &SessionId, nodes: &[NodeId]) -> Option<usize> {
     (0..nodes.len()).max_by_key(|at| rendezvous::weight(session, &nodes[*at]))
 }

@@ -3,8 +3,7 @@
 
 use shoal_ports::{NodeId, SessionId, stable_hash};
 
-/// Returns a node's weight for a session. The function must stay the same, because nodes of different releases must
-/// agree.
+/// The function must stay the same, because nodes of different releases must agree.
 pub(crate) fn weight(session: &SessionId, node: &NodeId) -> u64 {
     let node = node.as_str().bytes();
     let session = session.as_str().bytes();

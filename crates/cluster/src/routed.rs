@@ -1,5 +1,3 @@
-//! The gateway that finds the owner of each session and survives its loss.
-
 mod lookup;
 mod open;
 mod owner_route;
@@ -35,23 +33,21 @@ use crate::status::{ClusterStatus, RoutingStatus};
 /// Time over which waiting requests spread their retries.
 pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 
-/// The sessions of the whole cluster as one [`SessionGateway`]. A cheap handle.
+/// The sessions of the whole cluster. A cheap handle.
 ///
-/// A message goes to the remembered owner. If that is unknown, or fails in a way that a retry can
-/// fix, the gateway searches for up to [`RoutingConfig::patience`]: by the hint in the session ID,
-/// the store, redirects, relays, and the node that takes sessions without owner.
+/// A message goes to the remembered owner. If that is unknown, or a retry may help, the gateway searches for up to
+/// [`RoutingConfig::patience`]: by the hint in the session ID, the store, redirects, relays, and the node that takes
+/// sessions without owner. It handles `Moved` and `Unreachable` of owners.
 ///
-/// * After a broken connection, the message goes to the current owner, [repeated](Post::repeated)
-///   under the same delivery ID.
+/// * After a broken connection, the message goes to the current owner, [repeated](Post::repeated) under the same
+///   delivery ID.
 /// * Streams continue through a change of owner, without gaps or duplicates.
 /// * While the store is away, only messages that need it fail, with
 ///   [`Unavailable`](GatewayError::Unavailable) unless they may have been carried out.
 ///
-/// [`Moved`](GatewayError::Moved) and [`Unreachable`](GatewayError::Unreachable) of owners are
-/// handled here. When patience runs out, a delivery that may have been carried out and must not
-/// repeat gets `Unreachable`, others get `Unavailable` with a retry time.
-///
-/// If a future is dropped, the current attempt is dropped with it, as the gateway's contract describes.
+/// When patience runs out, a delivery that may have been carried out and must not repeat gets
+/// [`Unreachable`](GatewayError::Unreachable), others get `Unavailable` with a retry time. If a future is dropped, the
+/// current attempt is dropped with it.
 #[derive(Clone)]
 pub struct RoutedGateway {
     routes: Arc<Routes>,
@@ -89,12 +85,12 @@ impl RoutedGateway {
         }
     }
 
-    /// Returns a gateway for nodes that cannot reach an owner. It makes one attempt, without another relay.
+    /// Returns a gateway for nodes that cannot reach an owner: one attempt, without another relay.
     pub fn relay(&self) -> Arc<dyn SessionGateway> {
         Arc::new(Relay::new(Arc::clone(&self.routes)))
     }
 
-    /// Returns the cluster's state as this node sees it.
+    /// Returns the cluster as this node sees it.
     pub fn status(&self) -> ClusterStatus {
         let routing: RoutingStatus = self.routes.counters.status(self.routes.cache.len());
         ClusterStatus::of(&self.routes.members, routing)
@@ -103,7 +99,7 @@ impl RoutedGateway {
 
 #[async_trait]
 impl SessionGateway for RoutedGateway {
-    /// Opens a session on this node, or on another one if this node is overloaded or accepts no sessions. Waits up to
+    /// Prefers this node, unless it is overloaded or accepts no sessions. Waits up to
     /// [`open_within`](RoutingConfig::open_within) for a node. A broken connection may leave an unused session behind
     /// until its idle timeout.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
@@ -128,7 +124,7 @@ impl SessionGateway for RoutedGateway {
         Ok(self.routes.outlive(to, stream))
     }
 
-    /// Ends the session. If a repeated attempt finds no session, the first attempt ended it.
+    /// If a repeated attempt finds no session, the first attempt ended it.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.routes.carry(to, &Close, false).await?;
         self.routes.cache.remove(&to.session);
@@ -137,7 +133,6 @@ impl SessionGateway for RoutedGateway {
 }
 
 impl Routes {
-    /// Sends a request to the remembered owner, and searches for the owner if that fails.
     pub(crate) async fn carry<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -169,8 +164,7 @@ impl Routes {
         .await
     }
 
-    /// Sends the request once to the remembered owner. For a repeated request, stops waiting when the owner's
-    /// announcement lapses.
+    /// For a repeated request, stops waiting when the owner's announcement lapses.
     async fn first_attempt<E: GatewayRequest>(
         &self,
         route: &owner_route::OwnerRoute,

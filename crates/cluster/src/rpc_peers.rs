@@ -1,5 +1,3 @@
-//! Gateways to other nodes over their cluster listeners.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,13 +8,11 @@ use tokio::time::timeout;
 
 use crate::peers::{PeerGateways, Peers};
 
-/// Time limit of a probe. The limit is short because clients wait for the result. A refused dial ends the probe sooner.
+/// Time limit of a probe, for which clients wait. A refused dial ends the probe sooner.
 const LOOKED_FOR_WITHIN: Duration = Duration::from_millis(250);
 
-/// Links to other nodes, dialled on first use.
-///
-/// The other nodes serve the links with [`Gateways`](shoal_rpc::Gateways): their own sessions as `local`, and
-/// [`RoutedGateway::relay`](crate::RoutedGateway::relay) as `routing`.
+/// Links to other nodes, dialled on first use. The others serve them with [`Gateways`](shoal_rpc::Gateways): their own
+/// sessions as `local`, and [`RoutedGateway::relay`](crate::RoutedGateway::relay) as `routing`.
 #[derive(Clone, Debug)]
 pub struct RpcPeers {
     me: NodeId,
@@ -24,7 +20,7 @@ pub struct RpcPeers {
 }
 
 impl RpcPeers {
-    /// Makes links from the node `me`.
+    /// Creates links from the node `me`.
     pub fn new(me: NodeId, config: LinkConfig) -> Self {
         Self { me, config }
     }

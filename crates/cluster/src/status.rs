@@ -1,12 +1,10 @@
-//! The cluster status for operators.
-
 use serde::Serialize;
 use shoal_ports::NodeInfo;
 
 use crate::members::Members;
 use crate::view::Node;
 
-/// The cluster as this node sees it at one moment.
+/// The cluster as this node sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClusterStatus {
     /// ID of this node.
@@ -15,7 +13,7 @@ pub struct ClusterStatus {
     pub nodes: Vec<NodeStatus>,
     /// This node's lease; `None` without the session role.
     pub lease: Option<LeaseStatus>,
-    /// Counters of the routing to session owners.
+    /// Counters of routing.
     pub routing: RoutingStatus,
 }
 
@@ -25,7 +23,7 @@ pub struct NodeStatus {
     /// The node's announcement. Here, a starting node does not count as draining.
     #[serde(flatten)]
     pub info: NodeInfo,
-    /// Whether the node's announcement is valid.
+    /// Whether the announcement is valid.
     pub present: bool,
     /// Whether the last attempt to reach the node succeeded. True before the first attempt.
     pub reachable: bool,
@@ -38,22 +36,22 @@ pub struct LeaseStatus {
     pub held: bool,
     /// Milliseconds until the lease lapses.
     pub remaining_ms: u64,
-    /// How often the lease has lapsed since the start.
+    /// Lapses since the start.
     pub lapses: u64,
 }
 
 /// Counts of routing to session owners since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoutingStatus {
-    /// Entries in the cache of owners.
+    /// Cached owners.
     pub cached_owners: usize,
-    /// Messages that were sent again.
+    /// Messages sent again.
     pub redelivered: u64,
     /// Streams resumed at another node or link.
     pub reattached: u64,
     /// Streams that could not be resumed.
     pub lost_streams: u64,
-    /// Messages and streams that went through a relay.
+    /// Messages and streams through a relay.
     pub relayed: u64,
     /// Messages and streams that found no owner in time.
     pub given_up: u64,
@@ -64,7 +62,7 @@ pub struct RoutingStatus {
 /// A distribution of pauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PauseStatus {
-    /// Number of pauses.
+    /// Pauses.
     pub count: u64,
     /// Median in milliseconds, up to half too large or small.
     pub p50_ms: u64,

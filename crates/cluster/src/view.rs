@@ -1,5 +1,3 @@
-//! An immutable view of the nodes, replaced as a whole.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +9,7 @@ use tokio::time::Instant;
 use crate::peers::{Peer, Peers};
 use crate::rendezvous;
 
-/// The nodes at one moment, including this one.
+/// An immutable view of the nodes, including this one.
 #[derive(Clone)]
 pub struct View {
     me: NodeId,
@@ -31,7 +29,7 @@ pub struct Node {
 
 pub(crate) struct Rules<'a> {
     pub(crate) now: Instant,
-    /// How long a node that is no longer listed stays in the view.
+    /// How long an unlisted node stays in the view.
     pub(crate) keep_missing: Duration,
     pub(crate) announced_every: Duration,
     pub(crate) peers: &'a dyn Peers,
@@ -48,7 +46,7 @@ impl Node {
         }
     }
 
-    /// Returns the node's last announcement.
+    /// Returns the last announcement.
     pub fn info(&self) -> &NodeInfo {
         &self.info
     }
@@ -73,8 +71,7 @@ impl Node {
         said.saturating_add(placed)
     }
 
-    /// Takes over a new announcement. Sessions that this node placed there count until the announced numbers include
-    /// them, for at most one interval.
+    /// Sessions that this node placed there count until the announced numbers include them, for at most one interval.
     fn announced(&self, info: NodeInfo, rules: &Rules<'_>) -> Self {
         let told = info != self.info;
         let counted = rules.now.duration_since(self.counted_since) >= rules.announced_every;
@@ -141,7 +138,7 @@ impl View {
         self.generation
     }
 
-    /// Returns the node that takes a session without an owner. Equal views give the same node.
+    /// Equal views give the same node.
     pub(crate) fn taker(&self, session: &SessionId, may: impl Fn(&Node) -> bool) -> Option<&Node> {
         self.nodes
             .iter()
@@ -149,7 +146,7 @@ impl View {
             .max_by_key(|node| rendezvous::weight(session, &node.info.id))
     }
 
-    /// Returns the next view. `me` replaces this node's entry in the store's list.
+    /// `me` replaces this node's entry in the store's list.
     pub(crate) fn refreshed(&self, listed: Vec<NodeInfo>, me: NodeInfo, rules: &Rules<'_>) -> Self {
         let mut before: HashMap<&NodeId, &Node> = self
             .nodes

@@ -1,5 +1,3 @@
-//! Joins the workers of this process to every node that dispatches calls.
-
 mod link;
 mod plan;
 mod round;
@@ -58,9 +56,9 @@ pub struct JoinedWorker(Weak<Round>);
 /// A worker's link to a node, for `/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JoinStatus {
-    /// The address that is dialled.
+    /// The dialled address.
     pub address: String,
-    /// The id of the node, once it has been reached.
+    /// The node's ID, once reached.
     pub node: Option<String>,
     /// Whether the link is up.
     pub connected: bool,
@@ -69,8 +67,7 @@ pub struct JoinStatus {
 }
 
 impl WorkerJoins {
-    /// Makes joins without workers; [`add`](Self::add) adds a worker. A node passes its `members`, and calls its own
-    /// workers directly.
+    /// Makes joins without workers. A node passes its `members`, and calls its own workers directly.
     pub fn new(config: JoinConfig, link: LinkConfig, members: Option<Members>) -> Self {
         Self {
             config,
@@ -103,7 +100,7 @@ impl WorkerJoins {
         JoinedWorker(joined)
     }
 
-    /// Makes one worker leave every node for good, like [`leave`](Self::leave).
+    /// Makes one worker [leave](Self::leave) every node for good.
     pub async fn remove(&self, worker: &JoinedWorker, deadline: Instant) {
         let Some(leaver) = worker.0.upgrade() else {
             return;
@@ -123,7 +120,7 @@ impl WorkerJoins {
         kept.iter().map(|kept| kept.round.clone()).collect()
     }
 
-    /// Returns the links of each worker, in the order in which workers were added.
+    /// Returns each worker's links, in the order of [`add`](Self::add).
     pub fn status(&self) -> Vec<Vec<JoinStatus>> {
         let rounds = self.rounds();
         rounds.iter().map(|round| round.status()).collect()

@@ -22,11 +22,11 @@ pub use answers::{EdgeReport, Readiness, StatusReport, StoreHealth, StoreReport}
 pub use console::{ClientEndpoint, Console, OperatorCalls, OperatorEdge};
 pub use front::Front;
 
-/// Reports the state of a node to operators.
+/// Reports a node's state to operators.
 pub trait Observed: Send + Sync + 'static {
-    /// Returns whether the node wants traffic, and why not.
+    /// Whether the node wants traffic, and why not.
     fn readiness(&self) -> Readiness;
-    /// Returns the current state of the node.
+    /// Returns the node's current state.
     fn report(&self) -> StatusReport;
 }
 

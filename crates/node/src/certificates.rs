@@ -1,5 +1,3 @@
-//! The certificates of this process: for links, clients and operators.
-
 use shoal_rpc::{ListenerTls, Tls, TlsFiles};
 use shoal_telemetry::metrics::{CertificateValidity, Registration, TlsPort, metrics};
 
@@ -13,7 +11,7 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Opens the certificates that the settings name.
+    /// Opens the settings' certificates.
     ///
     /// # Errors
     /// Names a file that cannot be used, and why.
@@ -30,7 +28,6 @@ impl Certificates {
         })
     }
 
-    /// Starts to reread the certificates' files regularly.
     pub(crate) fn renew(&self, settings: &Settings) {
         let server = &settings.server;
         if let Some(links) = &self.links {
@@ -60,7 +57,6 @@ impl Certificates {
         Some(http(tls, TlsPort::Operators, &settings.server.admin_tls))
     }
 
-    /// Reports the expiry of the ports' certificates in metrics.
     pub(crate) fn observe_ports(&self) -> Vec<Registration> {
         let ports = [
             (TlsPort::Clients, &self.clients),
@@ -114,8 +110,7 @@ fn http(tls: ListenerTls, port: TlsPort, settings: &PortTls) -> HttpTls {
     )
 }
 
-/// Returns whether all certificate files exist on this machine. A configuration may be checked on a machine
-/// without them.
+/// A configuration may be checked on a machine without its certificate files.
 pub(crate) fn are_there(settings: &Settings) -> bool {
     let (server, links) = (&settings.server, &settings.cluster.tls);
     let files = [

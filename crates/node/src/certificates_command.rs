@@ -1,5 +1,5 @@
-//! `shoal certificates`: makes an authority, and certificates for the processes of a cluster. Sound
-//! certificates stay, so the command can run at every deployment.
+//! `shoal certificates`: makes an authority, and certificates for a cluster. Sound certificates stay, so the command
+//! can run at every deployment.
 
 mod authority;
 mod directory;
@@ -29,7 +29,7 @@ const ANY_POOL: &str = "any-pool";
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
-/// The file with the authorities that the certificate's holder trusts.
+/// Authorities that the certificate's holder trusts.
 const ISSUED_BY: &str = "ca.crt";
 
 enum Place {
@@ -53,8 +53,8 @@ struct Wanted {
 /// Makes missing certificates, replaces unusable ones, and prints a line for each.
 ///
 /// # Errors
-/// When a name is invalid, the place cannot be read or written, the authority is missing or
-/// unusable, or a certificate is for other names. All of this is found before anything is written.
+/// If a name is invalid, the place cannot be read or written, the authority is missing or unusable, or a certificate is
+/// for other names. All of this is found before anything is written.
 pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
     let names = wanted(command)?;
     let place = match (&command.to, &command.secrets) {
@@ -95,7 +95,7 @@ pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
 
 fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let member = &command.name;
-    // A name that is not valid for DNS would not be a DNS name in the certificate.
+    // The certificate would not contain such a name as a DNS name.
     if DnsName::try_from(member.as_str()).is_err() {
         return Err(Failure::usage(format!(
             "--name {member}: it must be a DNS name, such as shoal or mcp.example.com"
@@ -154,7 +154,7 @@ impl Place {
             Self::Directory(directory) => directory.read(certificate)?,
             Self::Secrets(secrets) => secrets.read(certificate).await?,
         };
-        // Drops empty files: a Secret of the type `kubernetes.io/tls` must have its files from the start.
+        // A Secret of the type `kubernetes.io/tls` has its files from the start, empty.
         found.files.retain(|_, content| !content.is_empty());
         Ok(found)
     }

@@ -189,12 +189,12 @@ pub enum Output {
 }
 
 impl Cli {
-    /// Builds the command line for a program of this name, with the examples of each command.
+    /// Adds the examples of each command, for a program of this name.
     pub(crate) fn with_examples(program: &str) -> clap::Command {
         examples::added(Self::command(), program)
     }
 
-    /// Returns whether the words end with `--` but no server follows.
+    /// Whether the words end with `--` without a server.
     pub fn lacks_server(&self, words: impl Iterator<Item = OsString>) -> bool {
         let names_one = match &self.command {
             None => false,
@@ -205,7 +205,7 @@ impl Cli {
         !names_one && words.last().is_some_and(|last| last == "--")
     }
 
-    /// Returns the output format of the command.
+    /// Returns the command's output format.
     pub fn output(&self) -> Output {
         match &self.command {
             Some(Command::Tools(tools)) => tools.output,
@@ -223,7 +223,7 @@ impl Cli {
 }
 
 impl Serve {
-    /// Returns the settings that the flags contain.
+    /// Returns the flags' settings.
     pub fn flags(&self) -> Vec<Flag> {
         let mut flags = self.pools.flags();
         let mut add = |flag, section: &str, key: &str, value: Option<Value>| {

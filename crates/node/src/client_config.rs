@@ -13,22 +13,22 @@ use crate::exit::Failure;
 use crate::print;
 use crate::stdio::exchange::endpoint;
 
-/// Prints the configuration. The place to paste it goes to standard error, so that standard output
-/// can be redirected to a file.
+/// Prints the configuration. The place to paste it goes to standard error, so that standard output can be redirected to
+/// a file.
 ///
 /// # Errors
 ///
-/// Fails if the client does not support this configuration.
+/// If the client does not support this configuration.
 pub fn run(command: &ClientConfig) -> Result<(), Failure> {
     let program = std::env::current_exe().context("cannot find the running program")?;
-    // Clients start programs without a shell's PATH, so the configuration needs the full path.
+    // Clients start programs without a shell's PATH.
     let text = text(command, &program.to_string_lossy())?;
     let place = format!("{}\n", place(command.client));
     let _ = std::io::stderr().write_all(place.as_bytes());
     Ok(print::print(&text)?)
 }
 
-/// The configuration of a client for an endpoint.
+/// A client's configuration for an endpoint.
 #[derive(Serialize)]
 pub struct ClientSetup {
     /// The client's name.
@@ -41,8 +41,8 @@ pub struct ClientSetup {
     pub text: String,
 }
 
-/// Returns the configurations of all known clients for the endpoint, with placeholders for a required
-/// token and for the path of `shoal` on the client's machine. Empty for an invalid URL.
+/// Returns all known clients' configurations, with placeholders for a required token and for the path of `shoal` on the
+/// client's machine. Empty for an invalid URL.
 pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
     let header = Header {
         name: "Authorization".to_owned(),
@@ -91,10 +91,9 @@ fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
     )?)
 }
 
-/// The configuration of a client that calls Shoal over HTTP.
 fn called(command: &ClientConfig) -> Value {
     let mut server = Map::new();
-    // Cursor recognizes the server's type by its members.
+    // Cursor recognizes the type by the members.
     if command.client != McpClient::Cursor {
         server.insert("type".to_owned(), "http".into());
     }
@@ -108,7 +107,6 @@ fn called(command: &ClientConfig) -> Value {
     server.into()
 }
 
-/// The configuration of a client that starts `shoal stdio`.
 fn started(command: &ClientConfig, program: &str) -> Result<Value, Failure> {
     let mut server = Map::new();
     if command.client != McpClient::ClaudeDesktop {
@@ -138,7 +136,7 @@ fn started(command: &ClientConfig, program: &str) -> Result<Value, Failure> {
     Ok(server.into())
 }
 
-/// Returns the bearer token. `shoal stdio` can send no other header.
+/// `shoal stdio` can send no other header.
 fn token(header: &Header) -> Result<&str, Failure> {
     let is_authorization = header.name.eq_ignore_ascii_case("authorization");
     let token = header.value.strip_prefix("Bearer ");
@@ -160,7 +158,6 @@ fn name(client: McpClient) -> &'static str {
     }
 }
 
-/// The place to paste the configuration.
 fn place(client: McpClient) -> &'static str {
     match client {
         McpClient::ClaudeCode => {

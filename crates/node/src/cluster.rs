@@ -26,7 +26,7 @@ use crate::node::{Membership, Watch};
 
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A bound listener for other processes that does not serve yet.
+/// A bound listener that does not serve yet.
 #[derive(Debug)]
 pub struct BoundCluster {
     listener: std::net::TcpListener,
@@ -154,7 +154,7 @@ pub(crate) fn node_info(settings: &Settings, id: &NodeId, address: Option<String
         address: address.unwrap_or_default(),
         session: settings.node.is(Role::Session),
         edge: settings.node.is(Role::Edge),
-        // Reported as draining until this node knows the pools' tools.
+        // Draining until this node knows the pools' tools.
         draining: !settings.node.store.is_memory(),
         starting: !settings.node.store.is_memory(),
         pools: Vec::new(),
@@ -197,7 +197,6 @@ pub(crate) fn routed(
     RoutedGateway::new(config, members.clone(), directory, local)
 }
 
-/// Builds the settings of links. `tls` comes from the files of `cluster.tls`.
 pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     let cluster = &settings.cluster;
     let silence = cluster.silence.get();
@@ -214,7 +213,6 @@ pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     }
 }
 
-/// The sessions of this node, which its lease protects.
 pub(crate) struct Owned {
     sessions: Sessions,
     lease: Duration,
@@ -229,8 +227,7 @@ impl Owned {
 
 #[async_trait]
 impl Ownership for Owned {
-    /// Verifies that this node still owns its sessions. Checks twice, because another node that read the
-    /// lease before its renewal may claim sessions a little later.
+    /// Checks twice, because another node that read the lease before its renewal may claim sessions a little later.
     async fn revalidate(&self) -> Result<(), StoreError> {
         self.sessions.revalidate().await?;
         sleep(self.lease).await;
@@ -238,7 +235,7 @@ impl Ownership for Owned {
     }
 }
 
-/// Lets this node take sessions once it knows the tools, because moved sessions must find the same tools.
+/// Takes sessions only once this node knows the tools, because moved sessions must find the same ones.
 pub(crate) async fn open_when_ready(members: Members, dispatch: Dispatch) {
     let began = Instant::now();
     dispatch.settled().await;

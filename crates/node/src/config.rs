@@ -1,4 +1,4 @@
-//! The settings of a process, from defaults, a file, the environment and flags.
+//! The settings of a process.
 
 mod calls;
 mod catalog;
@@ -80,7 +80,6 @@ pub use streams::Streams;
 pub use tasks::Tasks;
 use toml::Value;
 
-/// Maximum bytes of the configuration file.
 pub(crate) const LONGEST_FILE: u64 = 16 << 20;
 
 /// Everything that can be configured.
@@ -140,7 +139,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the telemetry settings of a process that is called `instance` elsewhere.
+    /// Returns the telemetry settings of a process called `instance` elsewhere.
     #[must_use]
     pub fn telemetry_of(&self, instance: &str) -> Telemetry {
         let roles: Vec<&str> = self.node.roles.iter().map(|role| role.as_str()).collect();
@@ -166,7 +165,7 @@ pub struct Flag {
     pub value: Value,
 }
 
-/// Settings that were read and checked.
+/// Read and checked settings.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The settings.
@@ -183,7 +182,7 @@ pub struct Loaded {
     pub discovered: BTreeSet<String>,
     /// Why other pools from `discovery.file` were left out.
     pub left_out: Vec<Finding>,
-    /// Files and programs that the settings name but this machine lacks. A process that needs one reports it itself.
+    /// Configured files and programs that this machine lacks. A process that needs one reports it itself.
     pub absent: Vec<Finding>,
 }
 

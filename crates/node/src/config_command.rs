@@ -18,11 +18,10 @@ use crate::config::{
 use crate::exit::Failure;
 use crate::print::{json, print};
 
-/// Runs `shoal config …` with the program's settings. `accept` rejects settings that the program
-/// cannot run.
+/// Runs `shoal config …`. `accept` rejects settings that the program cannot run.
 ///
 /// # Errors
-/// When the configuration is invalid, or a standard stream cannot be read or written.
+/// If the configuration is invalid, or a standard stream cannot be read or written.
 pub fn run(
     command: &ConfigCommand,
     program: &[Preset],
@@ -80,7 +79,7 @@ fn check(loaded: &Loaded, output: Output) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Opens the files that a start would open, if they exist on this machine.
+/// Opens files as a start would, if they exist on this machine.
 fn open_files(settings: &Settings) -> Result<(), Failure> {
     if certificates::are_there(settings) {
         Certificates::open(settings).map_err(Failure::usage)?;
@@ -111,7 +110,6 @@ fn open_files(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Without a file, the demo tools are served.
 fn no_pool(loaded: &Loaded) -> Option<Finding> {
     let settings = &loaded.settings;
     let is_none = loaded.from_file && settings.pools.is_empty() && settings.node.is(Role::Worker);

@@ -1,4 +1,4 @@
-//! `shoal controller`: makes pools of the servers that are objects of a Kubernetes cluster.
+//! `shoal controller`: makes pools of the servers in a Kubernetes cluster.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -30,10 +30,10 @@ use crate::signals::{HangUps, Signals};
 
 type Reporter = Arc<dyn Fn() -> Report + Send + Sync>;
 
-/// Reads the settings of a controller.
+/// Reads a controller's settings.
 ///
 /// # Errors
-/// When the settings are invalid.
+/// If the settings are invalid.
 pub fn load(command: &cli::Controller, environment: &Environment) -> Result<Loaded, Failure> {
     let loaded = config::load(&[], command.config.as_deref(), environment, &flags(command))?;
     if loaded.settings.discovery.kubernetes.namespaces.is_empty() {
@@ -54,10 +54,10 @@ fn flags(command: &cli::Controller) -> Vec<Flag> {
     admin.into_iter().collect()
 }
 
-/// Runs the controller as `id` until a signal ends the process.
+/// Runs the controller `id` until a signal ends the process.
 ///
 /// # Errors
-/// There is no cluster, an address is in use, or a certificate cannot be used.
+/// If there is no cluster, an address is in use, or a certificate cannot be used.
 pub async fn run(
     command: cli::Controller,
     environment: Environment,
@@ -123,7 +123,7 @@ fn names(loaded: &Loaded) -> BTreeSet<String> {
     loaded.settings.pools.keys().cloned().collect()
 }
 
-/// Reads the configured pools when the file changes and on SIGHUP, and passes them to the controller.
+/// Passes the configured pools to the controller when the file changes and on SIGHUP.
 async fn follow(
     command: &cli::Controller,
     environment: &Environment,
@@ -164,7 +164,7 @@ fn router(reporter: Reporter, listen: SocketAddr, hosts: &[String]) -> Router {
     guarded(router, listen, hosts)
 }
 
-/// Answers `/readyz`: whether this controller could take over from another one.
+/// Ready means that this controller could take over from another one.
 async fn readyz(State(reporter): State<Reporter>) -> Response {
     let reasons = reasons(&reporter());
     let (code, status) = match reasons.is_empty() {

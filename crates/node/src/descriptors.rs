@@ -1,5 +1,5 @@
-//! Raises the limit on open files, and limits client connections. Without the limit, clients could use up the
-//! files that probes, Redis and other processes need.
+//! Raises the limit on open files, and limits client connections, because clients could use up the files that probes,
+//! Redis and other processes need.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -10,7 +10,7 @@ const BASE: usize = 32;
 const LINKS: usize = 64;
 /// Files for each child process: three streams and the process descriptor.
 const CHILD: usize = 4;
-/// The fraction of all files that clients get at least: one in four.
+/// Clients get at least one in four of all files.
 const LEAST_SHARE: usize = 4;
 
 /// Raises the limit on open files. Returns how many client connections fit, and a warning if they are fewer than
@@ -33,7 +33,7 @@ pub(crate) fn connections(settings: &Settings, admin: usize) -> (usize, Option<S
     (taken, warning)
 }
 
-/// Whether fewer connections are worth a warning: not for one process with the default limit.
+/// A single process with the default limit is not worth a warning.
 pub(crate) fn matters(settings: &Settings) -> bool {
     let usual = NodeLimits::default().connections;
     settings.limits.connections != usual || !settings.node.store.is_memory()

@@ -1,4 +1,4 @@
-//! Exit codes, and the one place that prints why a command failed.
+//! Exit codes, and the only place that prints why a command failed.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -19,12 +19,12 @@ use crate::print;
 pub struct Failure {
     code: Code,
     error: anyhow::Error,
-    /// Whether standard output already has the result, so that the error must not follow it there.
+    /// Standard output already has the result, so the error must not follow it there.
     printed: bool,
     told: bool,
 }
 
-/// The exit codes of failures.
+/// Exit codes of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
@@ -87,7 +87,7 @@ impl Code {
 }
 
 impl Failure {
-    /// Creates a failure with this exit code.
+    /// Creates a failure.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -97,24 +97,24 @@ impl Failure {
         }
     }
 
-    /// Creates a failure that the printed result already explains.
+    /// Creates a failure that the printed result explains.
     pub fn shown(message: impl Into<String>) -> Self {
         Self::new(Code::Tool, message).after_output()
     }
 
-    /// Marks that standard output already has the result, so that the error must not follow it there.
+    /// Marks that standard output has the result, so that the error must not follow it there.
     #[must_use]
     pub fn after_output(mut self) -> Self {
         self.printed = true;
         self
     }
 
-    /// Creates a failure for invalid arguments or configuration.
+    /// Creates a failure with [`Code::Usage`].
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Code::Usage, message)
     }
 
-    /// Returns the process's exit code.
+    /// Returns the exit code.
     pub fn code(&self) -> u8 {
         self.code as u8
     }
@@ -129,8 +129,8 @@ impl Failure {
         print::plain_lines(&format!("shoal: {:#}\n", self.error))
     }
 
-    /// Prints the reason to standard error. If the caller requested JSON and standard output is
-    /// empty, also prints it there.
+    /// Prints the reason to standard error. If the caller requested JSON and standard output is empty, also prints it
+    /// there.
     pub fn report(&self, output: Output) -> ExitCode {
         let line = (!self.told).then(|| self.line());
         let mut object =

@@ -1,6 +1,6 @@
 //! Entry points for `scripts/fuzz`, built with `--cfg fuzzing` only.
 
-/// Parses a configuration file, but does not follow its references to other files.
+/// Parses a configuration file, but follows no references to other files.
 pub fn settings(text: &str) {
     let _ = crate::config::fuzz::read(text);
 }

@@ -1,4 +1,4 @@
-//! Checks the stdio server that the user typed after `--`, and warns about variables that servers do not get.
+//! Checks the stdio server after `--`, and warns about variables that servers do not get.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -38,8 +38,8 @@ const CONFIGURES_TOOLS: [&str; 13] = [
     "DOCKER_",
 ];
 
-/// Checks that the typed server's program and the variables of `--env` exist. The user can read the reason now,
-/// while a pool of the configuration would retry instead.
+/// Checks that the typed program and the variables of `--env` exist. The user can read the reason now, while a pool of
+/// the configuration would retry instead.
 pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     let pool = settings.pools.get(Pools::SERVER);
     let Some(config) = pool.and_then(|pool| server(&pool.backend)) else {
@@ -67,7 +67,7 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     )))
 }
 
-/// Waits until a typed server cannot be started, and returns the reason. Waits forever if all start.
+/// Returns the reason once a typed server cannot be started. Waits forever if all start.
 pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
     let stdio = pools.command().map(|server| Typed {
         pool: Pools::SERVER,
@@ -230,7 +230,7 @@ fn is_program(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Accepts every name, because systems other than Unix add file endings.
+/// Systems other than Unix add file endings.
 #[cfg(not(unix))]
 fn is_program(_file: &Path) -> Result<(), String> {
     Ok(())

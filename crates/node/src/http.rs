@@ -1,7 +1,5 @@
-//! Serves HTTP/1.1 and HTTP/2, with or without TLS, with limits and an orderly shutdown.
-//!
-//! Uses hyper directly, because `axum::serve` has no connection limit, header timeout or shutdown
-//! deadline.
+//! Serves HTTP/1.1 and HTTP/2, with limits and an orderly shutdown. `axum::serve` has no connection limit, header
+//! timeout or shutdown deadline, so this module uses hyper directly.
 
 mod connection;
 mod ending;
@@ -37,7 +35,7 @@ use ending::Ending;
 pub use secure::HttpTls;
 
 const BACKLOG: u32 = 4096;
-/// How long a connection that was accepted just before the shutdown may take to send its request.
+/// A connection accepted just before the shutdown may take so long to send its request.
 const LAST_REQUEST: Duration = Duration::from_millis(250);
 /// Pause after `accept` ran out of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -45,23 +43,23 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The limits of a server's connections.
 #[derive(Clone, Debug)]
 pub struct HttpLimits {
-    /// Maximum open connections.
+    /// Open connections.
     pub connections: usize,
-    /// Maximum concurrent requests on one HTTP/2 connection.
+    /// Concurrent requests on one HTTP/2 connection.
     pub requests_per_connection: u32,
-    /// Maximum headers of one HTTP/1.1 request.
+    /// Headers of one HTTP/1.1 request.
     pub headers: usize,
-    /// Maximum bytes of the headers of one request.
+    /// Bytes of one request's headers.
     pub header_bytes: usize,
-    /// Maximum time for a request's headers, from their first byte or the connection's start.
+    /// Time for a request's headers, from their first byte or the connection's start.
     pub header_timeout: Duration,
-    /// Maximum idle time of an HTTP/1.1 connection between requests.
+    /// Idle time of an HTTP/1.1 connection between requests.
     pub idle_timeout: Duration,
     /// How long a client may read nothing before its connection closes or its stream is reset.
     pub write_timeout: Duration,
 }
 
-/// The service that answers requests.
+/// Answers requests.
 pub trait RequestService: Clone + Send + Sync + 'static {
     /// Answers a request.
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
@@ -94,14 +92,14 @@ impl Bound {
     /// Binds an address; port 0 takes a free port.
     ///
     /// # Errors
-    /// When the operating system cannot bind it.
+    /// If the operating system cannot bind it.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = if address.is_ipv4() {
             TcpSocket::new_v4()?
         } else {
             TcpSocket::new_v6()?
         };
-        // Without this option, a restart would have to wait for the previous process's connections.
+        // Otherwise, a restart would have to wait for the previous process's connections.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
@@ -114,13 +112,13 @@ impl Bound {
         })
     }
 
-    /// Sets whether, and how, the listener uses TLS.
+    /// Sets the listener's TLS.
     #[must_use]
     pub fn over(self, tls: Option<HttpTls>) -> Self {
         Self { tls, ..self }
     }
 
-    /// Returns the origin of the listener's URLs (scheme, host and port).
+    /// Returns the origin of its URLs (scheme, host and port).
     pub fn origin(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
@@ -131,7 +129,7 @@ impl Bound {
         self.address
     }
 
-    /// Serves requests from now on.
+    /// Serves requests.
     pub fn serve(self, service: impl RequestService, limits: &HttpLimits) -> HttpServer {
         let ending = Ending::default();
         let places = Arc::new(Semaphore::new(limits.connections));
@@ -163,14 +161,14 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Makes each answer the last on its connection (`Connection: close`, or `GOAWAY` over HTTP/2).
-    /// Idle connections stay, because closing one could lose a request on its way.
+    /// Makes each answer the last on its connection (`Connection: close`, or `GOAWAY` over HTTP/2). Idle connections
+    /// stay, because closing one could lose a request on its way.
     pub fn drain(&self) {
         self.ending.drain();
     }
 
-    /// Waits until no connection is idle after [`drain`](Self::drain), for at most `within`. Returns how many
-    /// are still idle. Cancellation safe.
+    /// Waits until no connection is idle after [`drain`](Self::drain), for at most `within`. Returns the number of idle
+    /// ones. Cancellation safe.
     pub async fn let_idle_go(&self, within: Duration) -> usize {
         let _ = timeout(within, self.ending.until_none_idles()).await;
         self.ending.idle()
@@ -187,8 +185,7 @@ impl HttpServer {
         self.connections.wait().await;
     }
 
-    /// Closes the server. Returns how many connections were busy at the deadline; they end with the
-    /// process.
+    /// Closes the server. Returns how many connections were busy at the deadline; they end with the process.
     pub async fn close(self, deadline: Duration) -> usize {
         self.begin_close();
         let closed = timeout(deadline, self.closed()).await;
@@ -223,9 +220,8 @@ impl<S: RequestService> Acceptor<S> {
         }
     }
 
-    /// Accepts the connections that wait in the operating system's queue, beyond the limit, and serves one
-    /// request of each. Closing the listener would reset them, and their clients could not know whether their
-    /// requests ran.
+    /// Accepts the connections in the operating system's queue, beyond the limit, and serves one request of each.
+    /// Closing the listener would reset them, and their clients could not know whether their requests ran.
     fn serve_backlog(self) {
         let listener = match self.listener.into_std() {
             Ok(listener) => listener,
@@ -256,7 +252,7 @@ impl<S: RequestService> Acceptor<S> {
         let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, _)) => {
-                // Answers are written whole, so waiting for more data before a packet is sent gains nothing.
+                // Answers are written whole, so a delayed packet gains nothing.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "could not turn Nagle's algorithm off");
                 }

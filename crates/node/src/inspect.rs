@@ -1,5 +1,3 @@
-//! This node as operators see it: sessions, calls and rates behind an [`Inspector`].
-
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -151,7 +149,7 @@ fn worker(worker: WorkerStatus) -> WorkerReport {
     }
 }
 
-/// Ends the recorder's steps on time until the node is dropped.
+/// Ends the recorder's steps until the node is dropped.
 pub(crate) async fn sample(watch: Weak<Watch>) {
     let mut ended = 0;
     loop {
@@ -160,7 +158,7 @@ pub(crate) async fn sample(watch: Weak<Watch>) {
         let Some(watch) = watch.upgrade() else {
             return;
         };
-        // If the clock was set back, this step has already ended.
+        // If the clock was set back, this step has ended.
         let length = Recorder::STEP.as_secs();
         let over = (unix().as_secs() / length).saturating_sub(1) * length;
         if over <= ended {
@@ -185,8 +183,7 @@ fn unix() -> Duration {
     now.unwrap_or_default()
 }
 
-/// Returns the time until the next step. Steps begin at multiples of their length, so that the steps of all
-/// nodes can be added.
+/// Steps begin at multiples of their length, so that the steps of all nodes can be added.
 fn until_next_step(now: Duration) -> Duration {
     let length = Recorder::STEP.as_secs();
     let next = Duration::from_secs((now.as_secs() / length + 1) * length);

@@ -1,5 +1,5 @@
-//! `shoal install`: copies this program out of an image that has no shell. An init container runs
-//! it, so that another container can start the copy.
+//! `shoal install`: copies this program out of an image that has no shell. An init container runs it, so that another
+//! container can start the copy.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -12,15 +12,15 @@ use anyhow::Context as _;
 use crate::exit::Failure;
 use crate::print::print;
 
-/// File permissions: the other container may run as another user.
+/// The other container may run as another user.
 const MODE: u32 = 0o755;
 const NAME: &str = "shoal";
 
-/// Copies the running program to the file or into the directory `to`. Replaces an existing file
-/// atomically.
+/// Copies the running program to the file or into the directory `to`. Replaces an existing file atomically.
 ///
 /// # Errors
-/// When the running program cannot be read, or the target cannot be written.
+///
+/// If the program cannot be read, or the target cannot be written.
 pub fn run(to: &Path) -> Result<(), Failure> {
     let program = std::env::current_exe().context("cannot find the running program")?;
     let target = target(to);
@@ -50,7 +50,7 @@ fn copy(program: &Path, target: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Returns a unique path in the target's directory, so that a rename to the target is atomic.
+/// Returns a path in the same directory, so that the rename is atomic.
 fn beside(target: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or(NAME.as_ref()));

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use shoal_node::program::Program;
 
-/// mimalloc costs less than the C library's allocator here, because calls make many small allocations that
-/// another task frees.
+/// Calls make many small allocations that another task frees, for which mimalloc costs less than the C library's
+/// allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

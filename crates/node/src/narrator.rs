@@ -1,4 +1,4 @@
-//! Messages about a server's life: sentences at a terminal, structured fields for log collectors.
+//! Tells about a server's life: in sentences at a terminal, in structured fields for log collectors.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::node::Watch;
 use crate::print::plain;
 
-/// The first interval and the later interval of readiness checks.
+/// Intervals of readiness checks, at first and later.
 const LOOKS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 const SOON: Duration = Duration::from_secs(5);
 
@@ -98,8 +98,7 @@ impl Narrator {
         }
     }
 
-    /// Logs that the machine allows less than the configuration. Not for users at a terminal, who do not need
-    /// this.
+    /// Logs that the machine allows less than the configuration. Users at a terminal do not need this.
     pub(crate) fn advice(&self, warning: &str, matters: bool) {
         match self.at_terminal {
             true => tracing::debug!("{warning}"),

@@ -1,4 +1,4 @@
-//! Builds the parts of a node in order, and wires them together.
+//! Builds and wires the parts of a node.
 
 mod gauges;
 mod peer_check;
@@ -49,22 +49,22 @@ pub struct Node {
     _rereading: Option<AbortOnDropHandle<()>>,
 }
 
-/// The node's membership in the cluster, and the way to legacy sessions.
+/// Membership in the cluster, and the way to legacy sessions.
 pub(crate) struct Membership {
     pub(crate) members: Members,
     pub(crate) gateway: RoutedGateway,
     pub(crate) sessions: Option<Sessions>,
-    /// Whether this process is the only one that can own sessions.
+    /// Whether only this process can own sessions.
     pub(crate) alone: bool,
 }
 
 impl Node {
-    /// Builds the parts of the node `id`. `cluster` is the listener for other processes, `tls`
-    /// secures the links, `handler` is the embedded server. Waits while the store is unavailable or
-    /// read-only, and reports that in `starting`.
+    /// Builds the parts of the node `id`. `cluster` is the listener for other processes, `tls` secures the links,
+    /// `handler` is the embedded server. Waits while the store is unavailable or read-only, and reports that in
+    /// `starting`.
     ///
     /// # Errors
-    /// When a part cannot be built from its settings.
+    /// If a part cannot be built from its settings.
     pub async fn build(
         settings: Settings,
         id: NodeId,
@@ -138,7 +138,7 @@ impl Node {
         self.listener.as_ref().map(ClusterListener::address)
     }
 
-    /// Builds the edge's service, or `None` without the edge role. `authenticator` identifies callers.
+    /// `None` without the edge role. `authenticator` identifies callers.
     pub fn edge(&self, authenticator: Arc<dyn Authenticator>) -> Option<EdgeService> {
         if !self.settings.node.is(Role::Edge) {
             return None;
@@ -158,7 +158,7 @@ impl Node {
     }
 }
 
-/// Returns the way to sessions. If there are no other processes, the edge does not look up session owners.
+/// If there are no other processes, the edge looks up no session owners.
 fn gateway(membership: &Membership) -> Arc<dyn SessionGateway> {
     match &membership.sessions {
         Some(sessions) if membership.alone => Arc::new(sessions.clone()),

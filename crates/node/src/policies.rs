@@ -1,5 +1,3 @@
-//! The policy rules of a node, and the watch on their file.
-
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -16,8 +14,7 @@ pub(crate) struct Policies {
     watch: Option<FileWatch>,
 }
 
-/// Reads the policy rules. Fails if they are invalid, because without rules every caller could use
-/// everything.
+/// Fails if the rules are invalid, because without rules every caller could use everything.
 pub(crate) fn open(settings: &Settings) -> anyhow::Result<Policies> {
     if !settings.node.is(Role::Edge) && !settings.node.is(Role::Session) {
         return Ok(Policies::default());
@@ -31,7 +28,7 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Policies> {
 }
 
 impl Policies {
-    /// Rereads the rules' file when it changes, until the returned handle is dropped.
+    /// Ends when the returned handle is dropped.
     pub(crate) fn reread(
         self,
         settings: &Settings,

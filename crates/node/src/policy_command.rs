@@ -12,10 +12,10 @@ use crate::config::{self, Environment, Preset};
 use crate::exit::Failure;
 use crate::print::{json, print};
 
-/// Runs `shoal policy …` with the program's settings.
+/// Runs `shoal policy …`.
 ///
 /// # Errors
-/// When rules or cases are invalid, or a case fails.
+/// If rules or cases are invalid, or a case fails.
 pub fn run(command: &PolicyCommand, program: &[Preset]) -> Result<(), Failure> {
     let PolicyCommand::Test(command) = command;
     let cases = read(&command.cases)?;

@@ -1,8 +1,6 @@
-//! Starts the pools of this process, and changes them while it runs.
-//!
-//! A pool's form is its backend and the settings of its offer. A changed pool switches to its new form once that is ready. Until
-//! then, and for calls that have begun, its workers use the old form. The workers stay the same, so linked nodes see only a new
-//! list.
+//! Starts the pools of this process, and changes them while it runs. A pool's form is its backend and the settings of
+//! its offer. A changed pool switches to its new form once that is ready. Until then, and for calls that have begun,
+//! its workers use the old form. The workers stay the same, so linked nodes see only a new list.
 
 mod starting;
 
@@ -28,18 +26,17 @@ use crate::config::{Pool, Role, Settings};
 use crate::program::PoolHandler;
 use crate::roles;
 
-/// Time limit for an idle worker's goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// The pools of this process. Cheap to clone.
+/// A cheap handle.
 #[derive(Clone)]
 pub(crate) struct Pools(Arc<Inner>);
 
 struct Inner {
     node: NodeId,
-    /// Whether the pools run in this process. Otherwise, it only knows their offers.
+    /// Otherwise, this process only knows the pools' offers.
     run_here: bool,
-    /// The allowed targets of backends' requests.
+    /// Allowed targets of backends' requests.
     outbound: Outbound,
     rejoin: Duration,
     presence: PresencePorts,
@@ -54,15 +51,15 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// The pools of the configuration.
+    /// Pools of the configuration.
     wanted: BTreeMap<String, Pool>,
-    /// The pools in use.
+    /// Pools in use.
     running: BTreeMap<String, RunningPool>,
-    /// The forms that are not ready yet.
+    /// Forms that are not ready.
     starting: BTreeMap<String, StartingForm>,
     /// Workers that finish their last calls.
     leaving: Vec<Arc<WorkerRuntime>>,
-    /// How many workers each pool has had, for unique names.
+    /// Counts each pool's workers, for unique names.
     named: HashMap<String, usize>,
 }
 
@@ -78,11 +75,11 @@ struct PoolWorker {
 }
 
 impl Pools {
-    /// Starts the pools of the settings, and adds them to `dispatch`.
+    /// Starts the pools, and adds them to `dispatch`.
     ///
     /// # Errors
     ///
-    /// Fails if a backend cannot be created.
+    /// If a backend cannot be created.
     pub(crate) async fn start(
         settings: &Settings,
         node: &NodeId,
@@ -127,7 +124,7 @@ impl Pools {
         Ok(pools)
     }
 
-    /// Joins all workers, present and future, to other nodes.
+    /// Joins present and future workers to other nodes.
     pub(crate) fn join(&self, joins: &Arc<WorkerJoins>) {
         // A node calls this once.
         let _ = self.0.joins.set(Arc::downgrade(joins));
@@ -142,12 +139,12 @@ impl Pools {
         self.0.joins.get().and_then(Weak::upgrade)
     }
 
-    /// Returns a guard that ends changes in progress when dropped, as [`stop`](Self::stop) does.
+    /// The guard ends changes in progress when dropped, like [`stop`](Self::stop).
     pub(crate) fn stop_with(&self) -> DropGuard {
         self.0.stop.clone().drop_guard()
     }
 
-    /// Returns all workers, also those that are leaving.
+    /// Includes workers that are leaving.
     pub(crate) fn workers(&self) -> Vec<Arc<WorkerRuntime>> {
         let state = self.0.state.lock();
         let running = state.running.values().flat_map(|pool| &pool.workers);
@@ -155,13 +152,13 @@ impl Pools {
         running.chain(&state.leaving).cloned().collect()
     }
 
-    /// Whether the configuration has no pools besides these.
+    /// Whether the configuration has only these pools.
     pub(crate) fn wants_only(&self, these: &BTreeSet<String>) -> bool {
         let state = self.0.state.lock();
         state.wanted.keys().all(|name| these.contains(name))
     }
 
-    /// The pools that keep their old form because the new one is not ready, and the reason.
+    /// Pools that keep their old form because the new one is not ready, and the reason.
     pub(crate) fn waiting(&self) -> Vec<String> {
         let state = self.0.state.lock();
         let waiting = state.starting.iter();
@@ -170,15 +167,15 @@ impl Pools {
             .collect()
     }
 
-    /// Changes the pools to `wanted`. Returns the pools that differ from the previous configuration. New forms continue to start
-    /// after the return, and sessions keep their old servers for up to `sessions`.
+    /// Changes the pools to `wanted`. Returns the changed pools. New forms continue to start after the return, and
+    /// sessions keep their old servers for up to `sessions`.
     ///
-    /// `put_in_force` applies the quotas and policy rules of the same configuration, once nothing can fail any more. Before it,
-    /// removed pools stop taking calls. After it, other pools change.
+    /// `put_in_force` applies the quotas and policy rules of the same configuration, once nothing can fail any more.
+    /// Before it, removed pools stop taking calls. After it, other pools change.
     ///
     /// # Errors
     ///
-    /// Fails if a backend cannot be created. Then no pool has changed, and `put_in_force` was not called.
+    /// If a backend cannot be created. Then no pool has changed, and `put_in_force` was not called.
     ///
     /// # Cancel safety
     ///
@@ -231,7 +228,6 @@ impl Pools {
         Ok(changed)
     }
 
-    /// Creates the backends of the pools that need new ones.
     async fn make(
         &self,
         changed: &[String],
@@ -249,7 +245,7 @@ impl Pools {
             })
         };
         let mut needed: Vec<&String> = changed.iter().filter(needs).collect();
-        // The program's own server can be started only once. It goes last, when nothing can fail any more.
+        // The program's own server can be started only once, so it goes last, when nothing can fail any more.
         needed.sort_by_key(|name| wanted[*name].backend.is_handler());
         let mut made = BTreeMap::new();
         for name in needed {
@@ -297,7 +293,6 @@ impl Pools {
         }
     }
 
-    /// Switches to a form once it is ready.
     fn begin(&self, name: &str, form: StartingForm, sessions: Duration) {
         tracing::info!(pool = name, "a pool's new form is starting");
         let (pools, owned) = (self.clone(), name.to_owned());
@@ -322,7 +317,6 @@ impl Pools {
         });
     }
 
-    /// Switches the pool's calls to this form.
     async fn take_over(&self, name: &str, form: &StartingForm, sessions: Duration) {
         let running = {
             let mut state = self.0.state.lock();
@@ -403,7 +397,7 @@ impl Pools {
         }
     }
 
-    /// Lets a worker finish its calls and leave. At the end of the process, it ends with the others.
+    /// The worker finishes its calls. At the end of the process, it ends with the others.
     fn let_go(&self, worker: PoolWorker, why: &'static str) {
         let PoolWorker { runtime, joined } = worker;
         self.0.state.lock().leaving.push(runtime.clone());
@@ -427,7 +421,7 @@ impl Pools {
         });
     }
 
-    /// Stops all changes. Ends starting forms within `limit`; workers continue.
+    /// Ends starting forms within `limit`; workers continue.
     pub(crate) async fn stop(&self, limit: Duration) {
         self.0.stop.cancel();
         self.0.tasks.close();

@@ -1,13 +1,11 @@
-//! Standard output of commands.
-
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
 
 use anyhow::Context as _;
 use serde::Serialize;
 
-/// Prints a text without terminal control characters, because servers and files choose part of it.
-/// A closed pipe (`… | head`) is no error.
+/// Escapes terminal control characters, because servers and files choose part of the text. A closed pipe (`… | head`)
+/// is no error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let text = plain_lines(text);
@@ -29,8 +27,7 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(escaped(&text) + "\n")
 }
 
-/// Escapes control characters. In JSON these occur only in strings, except line breaks, which occur
-/// only between them.
+/// In JSON, control characters occur only in strings, except line breaks, which occur only between them.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -50,7 +47,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| shown(letter, false)).collect()
 }
 
-/// Makes foreign text safe to print, and keeps line breaks and tabs.
+/// Keeps line breaks and tabs.
 pub(crate) fn plain_lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     text.chars().map(|letter| shown(letter, true)).collect()
@@ -75,7 +72,7 @@ mod tests {
 
     use super::{json, plain, plain_lines};
 
-    /// Characters that move the cursor, ring the bell, begin a command or reverse text.
+    /// These characters move the cursor, ring the bell, begin a command or reverse text.
     const OBEYED: &str = "a\u{1b}[2Jb\u{7}c\u{9b}31md\u{7f}e\u{202e}f\rg";
 
     #[test]

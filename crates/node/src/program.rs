@@ -23,14 +23,13 @@ use crate::{
 
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
 
-/// A program's name, settings and server. [`Program::default`] is the `shoal` binary, which has no
-/// server.
+/// A program's name, settings and server. [`Program::default`] is the `shoal` binary, without a server.
 pub struct Program {
     /// The command that users type.
     pub name: String,
     /// The program's own version, printed beside Shoal's.
     pub version: Option<String>,
-    /// Default settings. The file, the environment and flags override them.
+    /// Defaults. The file, the environment and flags override them.
     pub settings: Vec<Preset>,
     /// The embedded server.
     pub handler: Option<PoolHandler>,
@@ -38,9 +37,9 @@ pub struct Program {
 
 /// A server that a program embeds, and its pool.
 pub struct PoolHandler {
-    /// The pool, whose backend is [`config::Backend::Handler`].
+    /// Its backend is [`config::Backend::Handler`].
     pub pool: String,
-    /// Starts the server. Called inside the runtime, only if this process runs the pool.
+    /// Starts the server, inside the runtime, only if this process runs the pool.
     pub start: StartHandler,
 }
 
@@ -60,8 +59,7 @@ impl Default for Program {
 }
 
 impl Program {
-    /// Runs the command in the process's arguments. Takes over signals, logging and telemetry until
-    /// the process ends.
+    /// Runs the process's command. Takes over signals, logging and telemetry until the process ends.
     pub fn run(self) -> ExitCode {
         let matches = self.command().get_matches();
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -151,7 +149,7 @@ impl Program {
         }
     }
 
-    /// Returns a check of settings, which fails if a handler pool has no server in this program.
+    /// The check fails if a handler pool has no server in this program.
     pub(crate) fn check(
         &self,
     ) -> impl Fn(&Settings) -> Result<(), Failure> + Send + Sync + 'static {

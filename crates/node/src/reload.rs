@@ -1,4 +1,4 @@
-//! Reloads the configuration while the process runs.
+//! Reloads the configuration at run time.
 
 mod reader;
 mod state;
@@ -25,27 +25,25 @@ use crate::pools::Pools;
 use crate::service_manager::ServiceManager;
 use crate::signals::HangUps;
 
-/// Reloads the configuration on request, one reload at a time.
+/// Runs one reload at a time.
 pub(crate) struct Reloads {
     reader: ConfigReader,
-    /// The settings from the start of the process.
+    /// Settings from the start of the process.
     started: Loaded,
-    /// The reload settings, which change only at a restart.
+    /// These change only at a restart.
     how: Reload,
     pools: Pools,
     state: Arc<ConfigurationState>,
-    /// The quotas of an edge, and their settings.
     quotas: Option<(Quotas, Vec<QuotaConfig>)>,
-    /// The policy rules, whose file may change together with the configuration.
+    /// Their file may change together with the configuration.
     rules: Option<(Arc<RulesInForce>, Dispatch)>,
     manager: Option<ServiceManager>,
     /// Why discovered pools were last left out.
     left_out: Vec<Finding>,
-    /// Why the file was last refused, and its content.
+    /// The reason of the last refusal, and the file's content.
     refused: Option<(String, Option<Vec<u8>>)>,
 }
 
-/// The result of a reload.
 struct Taken {
     pools: Vec<String>,
     quotas: bool,
@@ -75,7 +73,6 @@ impl Reloads {
         }
     }
 
-    /// Also reloads the quotas of an edge.
     pub(crate) fn with_quotas(mut self, quotas: &Quotas) -> Self {
         let settings = &self.started.settings;
         let edge = settings.node.is(Role::Edge);
@@ -83,7 +80,7 @@ impl Reloads {
         self
     }
 
-    /// Rereads the policy rules before the pools change.
+    /// The rules are reread before the pools change.
     pub(crate) fn with_rules(
         mut self,
         rules: Option<Arc<RulesInForce>>,
@@ -93,13 +90,12 @@ impl Reloads {
         self
     }
 
-    /// Notifies the service manager of reloads.
     pub(crate) fn telling(mut self, manager: ServiceManager) -> Self {
         self.manager = Some(manager);
         self
     }
 
-    /// Reloads on `hang_ups`, and when a watched file changes, until the handle is dropped.
+    /// Reloads on `hang_ups` and changes of a watched file, until the handle is dropped.
     pub(crate) fn run(mut self, mut hang_ups: HangUps) -> AbortOnDropHandle<()> {
         let mut watch = self.reader.take_watch().filter(|_| self.how.watch);
         let mut discovered = self.reader.take_discovered();
@@ -122,7 +118,7 @@ impl Reloads {
         }))
     }
 
-    /// Logs once which discovered pools were left out, and why.
+    /// Logs each reason once.
     fn tell_left_out(&mut self, left_out: Vec<Finding>) {
         for finding in &left_out {
             if !self.left_out.contains(finding) {
@@ -161,11 +157,9 @@ impl Reloads {
         metrics().configuration.reloaded(outcome);
     }
 
-    /// Reads the configuration and applies it.
-    ///
     /// # Errors
     ///
-    /// Returns why it is unusable. Then nothing has changed.
+    /// Why the configuration is unusable. Then nothing has changed.
     async fn take(&mut self) -> Result<Taken, String> {
         let next = self
             .reader
@@ -221,7 +215,7 @@ impl Reloads {
     }
 }
 
-/// Sets the quotas of an edge. Returns whether they changed.
+/// Returns whether they changed.
 fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaConfig]) -> bool {
     match quotas {
         Some((quotas, known)) if known != next => {
@@ -233,7 +227,7 @@ fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaCon
     }
 }
 
-/// Rereads the policy rules without putting them in force.
+/// Does not put the rules in force.
 async fn read_rules(
     rules: Option<&(Arc<RulesInForce>, Dispatch)>,
 ) -> anyhow::Result<Option<RulesRead>> {
@@ -245,7 +239,7 @@ async fn read_rules(
     read.context("policy.file")
 }
 
-/// Waits until a file changes. Waits for ever without a file.
+/// Waits for ever without a file.
 pub(crate) async fn changed(watch: &mut Option<FileWatch>, every: Duration) {
     match watch {
         Some(watch) => watch.changed(every).await,

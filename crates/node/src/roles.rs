@@ -1,5 +1,3 @@
-//! Builds the parts of a node from its settings, one function for each role.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,7 +76,6 @@ pub(crate) fn dispatch(
     Ok(Dispatch::new(config, keys))
 }
 
-/// Returns whether other processes may have pools or sessions.
 fn others_join(settings: &Settings) -> bool {
     settings.cluster.listen.is_some() || !settings.node.store.is_memory()
 }
@@ -86,7 +83,7 @@ fn others_join(settings: &Settings) -> bool {
 /// Makes one backend, or one for each URL. `handler` is the embedded server.
 ///
 /// # Errors
-/// When a backend cannot be made from its settings.
+/// If a backend cannot be made from its settings.
 pub(crate) async fn backends(
     pool: &Pool,
     handler: Option<PoolHandler>,
@@ -193,7 +190,7 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
         allowed_origins: server.allowed_origins.clone(),
         limits: limits.clone(),
         quotas: Vec::new(),
-        // The check of the configuration has parsed these addresses, so they are valid.
+        // The check of the configuration has parsed these addresses.
         trusted_proxies: TrustedProxies::parse(&server.trusted_proxies).unwrap_or_default(),
         tasks: TaskSettings {
             enabled: settings.tasks.enabled,
@@ -218,8 +215,6 @@ pub(crate) struct Callers {
     pub(crate) oauth: Option<Arc<OAuth>>,
 }
 
-/// Builds the authentication of callers.
-///
 /// # Errors
 /// Names a file of `auth` that cannot be used.
 pub(crate) fn callers(settings: &Settings) -> Result<Callers, String> {

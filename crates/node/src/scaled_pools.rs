@@ -1,5 +1,5 @@
-//! Stores the offers of pools that may have no worker (`pools.<name>.scale_to_zero`), so that a node that starts without one
-//! still lists them.
+//! Stores the offers of pools that may have no worker (`pools.<name>.scale_to_zero`), so that a node that starts
+//! without one still lists them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
 const REMIND: Duration = Duration::from_secs(3_600);
 /// How often a node asks for unknown pools, and retries failed writes.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
-/// Combines several changes in quick succession.
+/// Combines changes in quick succession.
 const GATHERED: Duration = Duration::from_millis(500);
 /// Time limit of a store operation.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,13 +26,13 @@ const LARGEST: usize = 4 << 20;
 pub(crate) struct ScaledPools {
     store: Arc<dyn Membership>,
     dispatch: Dispatch,
-    /// The last stored catalog of each pool, and when it was stored.
+    /// The last stored catalogs, and when they were stored.
     told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
-    /// The removed pools that the store has forgotten.
+    /// Removed pools that the store has forgotten.
     forgotten: BTreeSet<Arc<str>>,
-    /// The pools whose offer is too large to store.
+    /// Pools whose offer exceeds [`LARGEST`].
     too_large: BTreeSet<Arc<str>>,
-    /// The unknown pools whose stored catalog cannot be decoded.
+    /// Unknown pools whose stored catalog cannot be decoded.
     unreadable: BTreeSet<String>,
     /// Whether the last write failed.
     failing: bool,
@@ -54,7 +54,7 @@ impl ScaledPools {
         pools
     }
 
-    /// Keeps asking for unknown pools and storing offers. Runs while it is polled.
+    /// Runs while it is polled.
     pub(crate) async fn follow(mut self) {
         let mut changes = self.dispatch.changes();
         loop {
@@ -68,7 +68,6 @@ impl ScaledPools {
         }
     }
 
-    /// Asks the store for pools that this node does not know.
     async fn ask(&mut self) {
         let mut found = Vec::new();
         let unknown = self.dispatch.unknown_scaled_pools();
@@ -114,11 +113,11 @@ impl ScaledPools {
         self.failing = written.is_err();
     }
 
-    /// Removes from the store the pools that their workers removed.
+    /// Removes pools that their workers removed.
     ///
     /// # Errors
     ///
-    /// Returns the first pool that failed, and why.
+    /// The first pool that failed, and why.
     async fn forget(&mut self) -> Result<(), (Arc<str>, String)> {
         let gone = self.dispatch.to_forget();
         self.forgotten.retain(|pool| gone.contains(pool));
@@ -138,7 +137,7 @@ impl ScaledPools {
     ///
     /// # Errors
     ///
-    /// Returns the first pool that failed, and why.
+    /// The first pool that failed, and why.
     async fn tell(&mut self) -> Result<(), (Arc<str>, String)> {
         let known = self.dispatch.to_remember();
         self.told
@@ -156,7 +155,7 @@ impl ScaledPools {
             if before.is_some_and(|(_, at)| at.elapsed() < REMIND) {
                 continue;
             }
-            // Later writes do not replace, because another node may have stored something newer.
+            // Another node may have stored something newer meanwhile.
             let replaces = replaces && before.is_none();
             let bytes = encode_catalog(&catalog);
             if bytes.len() > LARGEST {
@@ -186,11 +185,9 @@ impl ScaledPools {
     }
 }
 
-/// Waits until the store confirms a step.
-///
 /// # Errors
 ///
-/// Returns why it did not.
+/// Why the store did not confirm the step.
 async fn confirmed(step: impl Future<Output = Result<(), StoreError>>) -> Result<(), String> {
     match timeout(PATIENCE, step).await {
         Ok(done) => done.map_err(|error| error.to_string()),

@@ -30,7 +30,7 @@ use crate::starting::Starting;
 use crate::{admin, cluster, descriptors, given};
 
 pub(crate) const ADMIN_CONNECTIONS: usize = 64;
-/// The pool that Shoal serves if the configuration has none.
+/// Served if the configuration has no pool.
 const DEMO_POOL: &str = "demo";
 
 /// Creates the reader of a server's settings, which rejects a configuration without pools.
@@ -62,7 +62,7 @@ fn accept(given: &Pools, loaded: &mut Loaded) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether all pools serve the demo tools.
+/// Whether all pools serve the demo tools.
 pub fn is_demo(settings: &Settings) -> bool {
     let mut pools = settings.pools.values();
     !settings.pools.is_empty() && pools.all(|pool| matches!(pool.backend, Backend::Demo))
@@ -71,7 +71,7 @@ pub fn is_demo(settings: &Settings) -> bool {
 /// Serves as the node `id`, with the embedded server `handler`, until a signal ends the process.
 ///
 /// # Errors
-/// When a part cannot be built, or an address is in use.
+/// If a part cannot be built, or an address is in use.
 pub async fn run(
     serve: Serve,
     reader: ConfigReader,
@@ -220,8 +220,8 @@ pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> 
         .with_context(|| format!("cannot listen on {address} ({setting}; port 0 takes a free one)"))
 }
 
-/// Returns the edge for operators' calls, or why operators may not call tools. If clients need a token, the console
-/// needs one too, because it must not give access without a token.
+/// Fails if operators may not call tools. If clients need a token, the console needs one too, because it must not give
+/// access without.
 fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCalls {
     let server = &settings.server;
     if !server.console_calls {
@@ -261,8 +261,7 @@ pub(crate) fn http_limits(settings: &Settings) -> HttpLimits {
     }
 }
 
-/// Prints the addresses, because scripts and tests wait for these lines. At a terminal, the narrator prints
-/// them later.
+/// Scripts and tests wait for these lines. At a terminal, the narrator prints them later.
 fn announce(addresses: &Addresses, narrator: &Narrator) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if narrator.is_at_terminal() && out.is_terminal() {
@@ -289,7 +288,7 @@ fn hint_for(settings: &Settings, clients: Option<&Bound>) -> String {
     })
 }
 
-/// Returns the address to dial: loopback for an unspecified address.
+/// Returns loopback for an unspecified address.
 fn dialled(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

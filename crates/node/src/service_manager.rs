@@ -18,15 +18,15 @@ use crate::admin::Readiness;
 use crate::print::plain;
 
 const LOOK: Duration = Duration::from_millis(250);
-/// Maximum bytes of the status, which `systemctl status` prints on one line.
+/// `systemctl status` prints the status on one line.
 const LONGEST_STATUS: usize = 400;
 
-/// Tells the service manager about this process. A cheap handle that does nothing without a service manager.
+/// A cheap handle that does nothing without a service manager.
 #[derive(Clone)]
 pub(crate) struct ServiceManager {
     socket: Option<NotifySocket>,
     watchdog: Option<Duration>,
-    /// Whether readiness was reported. Reloads stay silent before, because their end would report readiness.
+    /// Reloads stay silent before readiness, because their end would report it.
     is_told: Arc<AtomicBool>,
 }
 
@@ -46,7 +46,7 @@ impl ServiceManager {
         }
     }
 
-    /// Reports readiness and sends keep-alives. Does not return. Cancellation safe.
+    /// Reports readiness and sends keep-alives for ever. Cancellation safe.
     pub(crate) async fn follow(&self, readiness: impl Fn() -> Readiness) {
         tokio::join!(self.tell_readiness(readiness), self.tell_life());
     }
@@ -76,8 +76,7 @@ impl ServiceManager {
         }
     }
 
-    /// Sends keep-alives twice per watchdog interval, but only if each of the runtime's threads completes a
-    /// task.
+    /// Sends keep-alives twice per watchdog interval, but only if each of the runtime's threads completes a task.
     async fn tell_life(&self) {
         let (Some(_), Some(watchdog)) = (&self.socket, self.watchdog) else {
             return pending().await;

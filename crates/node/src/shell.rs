@@ -12,7 +12,7 @@ use crate::program::Program;
 /// Prints a completion script.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn completions(shell: Shell, program: &Program) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut program.command(), &program.name, &mut script);
@@ -22,7 +22,7 @@ pub fn completions(shell: Shell, program: &Program) -> Result<(), Failure> {
 /// Writes the man pages into a directory.
 ///
 /// # Errors
-/// When the directory is missing or cannot be written.
+/// If the directory is missing or cannot be written.
 pub fn man(to: &Path, program: &Program) -> Result<(), Failure> {
     let written = clap_mangen::generate_to(program.command(), to);
     let reason = || format!("cannot write man pages to {}", to.display());

@@ -1,10 +1,9 @@
-//! Shuts a node down in order: a list of steps, each with a deadline.
+//! Shuts a node down in steps, each with a deadline.
 //!
-//! Nodes that share the store take the sessions with their running calls at once. Clients then
-//! resume their streams at other edges, and this node waits only for what cannot be resumed. With
-//! the embedded store, calls finish before clients are sent away; overdue calls are stopped and
-//! answered. Workers end before sessions, so that the journal records stopped calls. Idle HTTP/1.1
-//! connections close last, because closing them can lose a request on its way.
+//! Nodes that share the store take the sessions with their running calls at once. Clients then resume their streams at
+//! other edges, and this node waits only for what cannot be resumed. With the embedded store, calls finish before
+//! clients are sent away; overdue calls are stopped and answered. Workers end before sessions, so that the journal
+//! records stopped calls. Idle HTTP/1.1 connections close last, because closing them can lose a request on its way.
 
 mod single_streams;
 
@@ -140,7 +139,7 @@ async fn hand_sessions_over(node: &Node) {
     }
 }
 
-/// Shuts down the parts of the node that are not sockets.
+/// Shuts down everything but the sockets.
 pub(crate) async fn end_parts(node: Node) {
     let deadlines = &node.settings.shutdown;
     node.pools.stop(deadlines.workers.get()).await;
@@ -177,8 +176,8 @@ pub(crate) async fn end_parts(node: Node) {
     }
 }
 
-/// Waits for `finished`. The node accepts new calls in the first half of `shutdown.calls`, because most are short,
-/// and refuses calls in the second half, so that their clients go to another node.
+/// Accepts new calls in the first half of `shutdown.calls`, because most are short. Refuses calls in the second half,
+/// so that their clients go to another node.
 async fn refusing_late_calls<T>(
     watch: &Watch,
     deadlines: &Shutdown,
@@ -237,7 +236,7 @@ async fn finish_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
     }
 }
 
-/// Stops overdue calls while they can still be answered. For nodes with the embedded store.
+/// Stops overdue calls while they can still be answered, with the embedded store.
 async fn stop_calls(node: &Node, limit: Duration) {
     if node.watch.unanswered() == 0 {
         return;
@@ -247,8 +246,7 @@ async fn stop_calls(node: &Node, limit: Duration) {
     answered(&node.watch, limit).await;
 }
 
-/// Stops calls without a session. For nodes with a shared store, where other nodes continue the calls of
-/// sessions.
+/// Used with a shared store, where other nodes continue the calls of sessions.
 async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     watch.load.end_waits();
     let stopped = watch.dispatch.stop_without_session();

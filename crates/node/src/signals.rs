@@ -1,5 +1,4 @@
-//! SIGTERM and SIGINT start the shutdown, and the second one ends the process. SIGHUP reloads the
-//! configuration.
+//! SIGTERM and SIGINT start the shutdown, and the second one ends the process. SIGHUP reloads the configuration.
 
 use std::io;
 use std::time::Duration;
@@ -11,13 +10,13 @@ use crate::exit::Code;
 /// How long to wait for the last log lines after a second signal.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
-/// Receives `SIGTERM` and `SIGINT`, and replaces their default action.
+/// Replaces the default action of `SIGTERM` and `SIGINT`.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-/// Receives `SIGHUP`, and replaces its default action, which ends the process.
+/// Replaces the default action of `SIGHUP`, which ends the process.
 pub(crate) struct HangUps(Signal);
 
 impl HangUps {
@@ -25,7 +24,7 @@ impl HangUps {
         Ok(Self(signal(SignalKind::hangup())?))
     }
 
-    /// Waits for `SIGHUP`; several pending ones count as one. Cancellation safe.
+    /// Several pending signals count as one. Cancellation safe.
     pub(crate) async fn next(&mut self) {
         self.0.recv().await;
     }
@@ -39,7 +38,7 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal and returns its name. Cancellation safe.
+    /// Returns the signal's name. Cancellation safe.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",

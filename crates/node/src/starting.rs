@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Why a starting process cannot serve yet. It waits for the store without a time limit; its
-/// supervisor decides when to give up.
+/// Why a starting process cannot serve yet. It waits for the store without a time limit; its supervisor decides when to
+/// give up.
 #[derive(Default)]
 pub struct Starting {
     waiting: Mutex<Option<StoreWait>>,
@@ -21,8 +21,8 @@ struct StoreWait {
 }
 
 impl Starting {
-    /// Waits a moment because the store is away. Logs the outage of the store at `place` at its start, and
-    /// now and then.
+    /// Waits a moment because the store is away. Logs the outage of the store at `place` at its start, and now and
+    /// then.
     pub(crate) async fn wait_for(&self, place: &str, why: &str) {
         {
             let mut waiting = self.waiting.lock();

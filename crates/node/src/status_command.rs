@@ -18,8 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Prints the report of a node's admin port.
 ///
 /// # Errors
-/// When the node cannot be reached, or its store is unavailable; with `--ready` when the node is
-/// not ready.
+/// If the node cannot be reached, or its store is unavailable; with `--ready` if the node is not ready.
 pub async fn run(command: &Status) -> Result<(), Failure> {
     if command.ready {
         return ready(command).await;
@@ -43,7 +42,7 @@ fn store_away(trouble: &str) -> String {
     )
 }
 
-/// Checks readiness by exit code, for images without a shell or curl.
+/// Serves health checks in images without a shell or curl.
 async fn ready(command: &Status) -> Result<(), Failure> {
     let asked = ask(&command.admin, "/readyz").await;
     // Supervisors expect one exit code for every failure.
@@ -70,7 +69,7 @@ async fn ready(command: &Status) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-/// Requests `path` from the admin port. Returns an answer with an error status too.
+/// Returns an answer with an error status too.
 pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
     let base = match admin.contains("://") {
         true => admin.trim_end_matches('/').to_owned(),
@@ -104,7 +103,7 @@ pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), 
     Ok((code, body))
 }
 
-/// Writes a report for people. Reads JSON without types, because the node may be of another release.
+/// Reads JSON without types, because the node may be of another release.
 fn render(status: &Value) -> String {
     let mut text = format!(
         "node {}  version {}  roles {}  up {} s{}\n",
@@ -209,15 +208,14 @@ fn nodes(cluster: &Value) -> String {
     table.finish()
 }
 
-/// Returns whether a node has a lease: only session nodes do. Earlier releases report a lease for edges too,
-/// as not held.
+/// Only session nodes have a lease. Earlier releases report a lease for edges too, as not held.
 fn has_lease(status: &Value) -> bool {
     let roles = status["roles"].as_array();
     status["cluster"]["lease"].is_object()
         && roles.is_some_and(|roles| roles.iter().any(|role| role == "session"))
 }
 
-/// Returns why the store cannot serve. Earlier releases report only outages of the connection.
+/// Earlier releases report only outages of the connection.
 fn trouble(store: &Value) -> Option<&str> {
     let outage = || store["redis"]["outage"].as_str();
     store["trouble"].as_str().or_else(outage)

@@ -75,7 +75,7 @@ pub fn reader(stdio: &Stdio, program: &Program, environment: &Environment) -> Co
 /// Serves the client on the standard streams until it closes standard input or a signal arrives.
 ///
 /// # Errors
-/// When the server cannot be built, or the URL or token cannot be used.
+/// If the server cannot be built, or the URL or token cannot be used.
 pub async fn run(
     stdio: Stdio,
     token: Option<String>,
@@ -147,8 +147,8 @@ pub async fn run(
     ended
 }
 
-/// Passes lines to the bridge until the client closes its end. Afterwards, waits at most `patience` for the
-/// answers, because a server may still be starting.
+/// Ends when the client closes its end. Afterwards, waits at most `patience` for the answers, because a server may
+/// still be starting.
 async fn pump(
     mut lines: mpsc::Receiver<Line>,
     bridge: &Bridge,
@@ -193,7 +193,7 @@ async fn server(
     }
     let path = settings.server.path.clone();
     let node = Node::build(settings, id, None, None, &Starting::default(), handler).await?;
-    // Needs no authentication, because the owner of the standard streams owns this process.
+    // The owner of the standard streams owns this process.
     let edge = node.edge(Arc::new(NoAuthentication));
     let edge = edge.ok_or_else(|| {
         Failure::usage("a client on the standard streams needs the role edge: leave node.roles out")
@@ -213,8 +213,7 @@ async fn begin(
     }
 }
 
-/// Waits for the tools, because clients of stdio list them once. After the end of the input, waits
-/// for `patience` at most.
+/// Waits because clients of stdio list tools once. After the end of the input, waits for `patience` at most.
 async fn wait_until_ready(node: &Node, lines: &mpsc::Receiver<Line>, patience: Duration) {
     let mut deadline = Instant::now() + READY_WITHIN;
     let mut is_closed = false;

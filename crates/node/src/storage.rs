@@ -1,5 +1,3 @@
-//! The store for sessions, streams and journals: in memory, or Redis.
-
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -21,10 +19,10 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
-    /// Opens the store. Waits while Redis is unreachable.
+    /// Waits while Redis is unreachable.
     ///
     /// # Errors
-    /// When the URL is invalid.
+    /// If the URL is invalid.
     pub(crate) async fn open(settings: &Settings, starting: &Starting) -> anyhow::Result<Self> {
         let streams = &settings.streams;
         if settings.node.store.is_memory() {
@@ -53,7 +51,7 @@ impl Storage {
         }
     }
 
-    /// Reports the store's health. `unwritten` says why the store refused the node's last heartbeat.
+    /// `unwritten` says why the store refused the node's last heartbeat.
     pub(crate) fn health(&self, unwritten: Option<String>) -> StoreHealth {
         let (kind, trouble) = match self {
             Self::Memory(_) => (MEMORY, None),
@@ -69,7 +67,7 @@ impl Storage {
         StoreHealth { kind, trouble }
     }
 
-    /// Reports the store in metrics until the registrations are dropped.
+    /// Ends when the registrations are dropped.
     pub(crate) fn observe(&self) -> Vec<Registration> {
         match self {
             Self::Memory(_) => Vec::new(),

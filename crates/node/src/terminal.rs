@@ -1,5 +1,4 @@
-//! The user's terminal: shows progress, and asks the tool's questions unless the command line
-//! answers them.
+//! Shows progress, and asks the tool's questions unless the command line answers them.
 
 mod elicitation;
 mod progress;
@@ -15,7 +14,7 @@ use elicitation::{Answers, Person};
 
 const CLEAR: &str = "\r\x1b[K";
 
-/// Talks to the user. Prints to standard error, because standard output carries the result.
+/// Prints to standard error, because standard output carries the result.
 pub(crate) struct Terminal {
     shows: bool,
     asks: bool,
@@ -62,7 +61,7 @@ impl ClientHandler for Terminal {
         }
     }
 
-    /// Prints a line, even without a terminal, because a task shows nothing else.
+    /// Prints even without a terminal, because a task shows nothing else.
     fn tell(&mut self, line: &str) {
         self.clear();
         err(&format!("{}\n", plain(line)));

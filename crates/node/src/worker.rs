@@ -1,4 +1,4 @@
-//! A worker embedded in another program, without its own command line, sockets, signals or logging.
+//! A worker inside another program, without its own command line, sockets, signals or logging.
 
 use std::sync::Arc;
 
@@ -13,19 +13,18 @@ use crate::shutdown::end_parts;
 use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
 
-/// A process's pools, linked to the nodes of a cluster. Dropping it closes the links without a
-/// drain.
+/// A process's pools, linked to a cluster's nodes. Dropping it closes the links without a drain.
 pub struct ClusterWorker {
     node: Node,
     reloads: Reloads,
 }
 
 impl ClusterWorker {
-    /// Starts the pools that the settings name, and links them to the cluster's nodes. The environment
-    /// (`SHOAL_…`) and its file override the settings.
+    /// Starts the configured pools, and links them to the cluster's nodes. The environment (`SHOAL_…`) and its file
+    /// override the settings.
     ///
     /// # Errors
-    /// The settings are invalid or name another role than worker, or the handler cannot be started.
+    /// If the settings are invalid or name another role than worker, or the handler cannot be started.
     pub async fn start(program: Program) -> Result<Self, Failure> {
         let check = program.check();
         let accept = move |loaded: &mut Loaded| {
@@ -52,24 +51,22 @@ impl ClusterWorker {
         Ok(Self { node, reloads })
     }
 
-    /// Returns why the worker cannot take the cluster's calls yet. Empty once the worker is linked to the
-    /// nodes.
+    /// Returns why the worker cannot take calls yet. Empty once it is linked to the nodes.
     #[must_use]
     pub fn waits_for(&self) -> Vec<String> {
         self.node.watch.readiness().reasons().to_vec()
     }
 
-    /// Refuses new calls, and waits until running calls have ended or `shutdown.calls` is over.
+    /// Refuses new calls. Waits until running calls have ended or `shutdown.calls` is over.
     pub async fn shutdown(self) {
         self.node.watch.leave();
         end_parts(self.node).await;
     }
 
-    /// Serves calls until SIGTERM or SIGINT. A second signal exits at once. SIGHUP reloads the configuration
-    /// file.
+    /// Serves until SIGTERM or SIGINT. A second signal exits at once. SIGHUP reloads the configuration file.
     ///
     /// # Errors
-    /// The operating system refuses to register the signals.
+    /// If the operating system refuses to register the signals.
     pub async fn run_until_signal(self) -> Result<(), Failure> {
         let mut signals = Signals::take().map_err(anyhow::Error::from)?;
         let hang_ups = HangUps::take().map_err(anyhow::Error::from)?;

@@ -28,11 +28,11 @@ use checks::CHECKS;
 use listener::WorkerListener;
 use report::Report;
 
-/// Waits for a worker, checks it and prints each result.
+/// Checks a worker and prints each result.
 ///
 /// # Errors
 ///
-/// Fails if no worker joins in time, a named check is unknown, or the worker violates the contract.
+/// If no worker joins in time, a named check is unknown, or the worker violates the contract.
 pub async fn run(command: &WorkerCheck) -> Result<(), Failure> {
     if let Some(unknown) =
         (command.only.iter()).find(|name| CHECKS.iter().all(|c| c.name != **name))

@@ -1,4 +1,5 @@
-//! A server with state: each session has a game, which every worker of the pool finds. A worker may end between two moves.
+//! A server with state: each session has a game, which every worker of the pool finds. A worker may end between two
+//! moves.
 //!
 //! `cargo run --example nim`, or see `examples/rust-server/README.md`
 

@@ -70,7 +70,7 @@ impl ServerHandler for Notes {
     }
 }
 
-/// Runs when the process begins to serve. Connect to a database here, for example.
+/// Runs when the process begins to serve, for example to connect to a database.
 async fn notes() -> Result<Notes, std::io::Error> {
     Ok(Notes {
         tools: Notes::tools(),

@@ -1,5 +1,3 @@
-//! Builds a server from an author's handler, and starts it.
-
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,9 +11,8 @@ use shoal_node::program::{PoolHandler, Program, StartHandler};
 use shoal_node::worker::ClusterWorker;
 use shoal_worker::{Backend, RmcpBackend};
 
-/// Describes a server before it starts.
-///
-/// Operators override its values by a configuration file, by variables (`SHOAL_…`) and by flags.
+/// Describes a server before it starts. Operators override its values by a configuration file, by variables (`SHOAL_…`)
+/// and by flags.
 #[must_use = "a server that is not started does nothing"]
 pub struct Builder {
     start: StartHandler,
@@ -56,8 +53,8 @@ impl Builder {
         }
     }
 
-    /// Sets the name of the program and, with a random suffix, of its process in the cluster. The default is the name of
-    /// the executable.
+    /// Sets the name of the program and, with a random suffix, of its process in the cluster. The default is the
+    /// executable's name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -69,47 +66,47 @@ impl Builder {
         self
     }
 
-    /// Sets the pool: a-z, 0-9, `-` and single `_`. Workers of a pool offer the same tools and share its calls. The default
+    /// Sets the pool: a-z, 0-9, `-` and single `_`. Its workers offer the same tools and share its calls. The default
     /// is the program's name.
     pub fn pool(mut self, pool: impl Into<String>) -> Self {
         self.pool = Some(pool.into());
         self
     }
 
-    /// Sets how many calls a process runs at once (`pools.<pool>.concurrency`). Further calls queue, and are refused when
-    /// the queue is full.
+    /// Sets how many calls a process runs at once (`pools.<pool>.concurrency`). Further calls queue, until the queue is
+    /// full.
     pub fn capacity(mut self, calls: usize) -> Self {
         self.capacity = Some(calls);
         self
     }
 
-    /// Sets how long calls may continue when the process is told to end (`shutdown.calls`).
+    /// Sets how long calls may continue at the process's end (`shutdown.calls`).
     pub fn drain(self, limit: Duration) -> Self {
         let limit = format!("{}ms", limit.as_millis());
         self.set("shutdown.calls", &limit)
     }
 
-    /// Adds an edge or session node, as `HOST:PORT`, that the worker joins. One is enough, because it announces the others.
+    /// Adds an edge or session node, as `HOST:PORT`, that the worker joins. One is enough: it announces the others.
     pub fn join(mut self, node: impl Into<String>) -> Self {
         self.nodes.push(node.into());
         self
     }
 
-    /// Sets any [setting](https://github.com/shoal-mcp/shoal/blob/main/docs/configuration.md) by its path. A value that is
-    /// not valid TOML is taken as text.
+    /// Sets any [setting](https://github.com/shoal-mcp/shoal/blob/main/docs/configuration.md) by its path. Invalid TOML
+    /// is taken as text.
     pub fn set(mut self, path: &str, text: &str) -> Self {
         let path = path.split('.').map(str::to_owned).collect();
         self.settings.push((path, value(text)));
         self
     }
 
-    /// Runs the process's command line. Return the result from `main`, as with [`shoal::serve`](crate::serve).
+    /// Runs the command line. Return the result from `main`, as with [`shoal::serve`](crate::serve).
     pub fn serve(self) -> ExitCode {
         self.into_program().run()
     }
 
-    /// Starts the server as a worker inside a program that has its own command line, logging and signals. Must be called in
-    /// a Tokio runtime. The worker looks for the nodes that it [joins](Self::join) throughout its life.
+    /// Starts a worker inside a program that has its own command line, logging and signals. Must be called in a Tokio
+    /// runtime. The worker looks for the nodes that it [joins](Self::join) throughout its life.
     ///
     /// # Errors
     ///
@@ -157,7 +154,6 @@ fn executable() -> String {
     )
 }
 
-/// Derives a pool name from a program's name.
 fn pool_name(program: &str) -> String {
     let mut name = String::with_capacity(program.len());
     for c in program.to_ascii_lowercase().chars() {

@@ -12,22 +12,22 @@ pub use shoal_node::worker::ClusterWorker;
 pub use shoal_protocol::TraceContext;
 pub use shoal_worker::{CallerSession, RequestContextExt};
 
-/// Runs the whole program around a server: `serve`, `stdio`, `call`, `config` and the other commands of `--help`. Return the
-/// result from `main`, which must not be async.
+/// Runs the whole program around a server: `serve`, `stdio`, `call`, `config` and the other commands of `--help`.
+/// Return the result from `main`, which must not be async.
 ///
-/// The function handles arguments, signals, logging and telemetry, and starts a Tokio runtime. To set more than the handler,
-/// use a [`Builder`].
+/// The function handles arguments, signals, logging and telemetry, and starts a Tokio runtime. For other values than
+/// the handler, use a [`Builder`].
 pub fn serve(handler: impl ServerHandler) -> ExitCode {
     server(handler).serve()
 }
 
-/// Creates a server with settings of its own, such as a name, pool or capacity.
+/// Creates a server with its own name, pool or capacity.
 pub fn server(handler: impl ServerHandler) -> Builder {
     server_with(async move || Ok::<_, std::convert::Infallible>(handler))
 }
 
-/// Like [`server`], for a server that must be created first, for example by connecting to a database. `start` runs when the
-/// process begins to serve, and not for `--help` or `config check`.
+/// Like [`server`], for a server that must be created first, for example by connecting to a database. `start` runs when
+/// the process begins to serve, not for `--help` or `config check`.
 pub fn server_with<H, S, F, E>(start: S) -> Builder
 where
     H: ServerHandler,
@@ -38,7 +38,7 @@ where
     Builder::new(start)
 }
 
-/// Creates a worker for a cluster whose edges and session nodes are other processes: [`Builder::join`] them.
+/// Creates a worker for a cluster of other processes: [`Builder::join`] them.
 pub fn worker(handler: impl ServerHandler) -> Builder {
     server(handler).set("node.roles", "['worker']")
 }

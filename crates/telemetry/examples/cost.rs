@@ -1,5 +1,4 @@
-//! Prints the cost of instrumentation in nanoseconds per call, with `off` as argument for a process without
-//! telemetry.
+//! Prints the cost of instrumentation in nanoseconds per call, or with `off`, that of a process without telemetry.
 
 use std::hint::black_box;
 use std::io::Write as _;

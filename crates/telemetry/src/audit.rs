@@ -1,6 +1,5 @@
-//! The audit trail: logins, decisions, and the outcome of each call (`docs/audit.md`).
-//!
-//! Recording does not block: an event that finds its queue full is dropped and counted.
+//! The audit trail (`docs/audit.md`). Recording does not block: an event that finds its queue full is dropped and
+//! counted.
 
 mod arguments;
 mod config;
@@ -54,13 +53,13 @@ pub fn start(audit: &Audit) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether there is an audit trail. Ask before gathering data for events.
+/// Whether there is an audit trail. Ask before gathering data for events.
 #[must_use]
 pub fn enabled() -> bool {
     TRAIL.get().is_some()
 }
 
-/// Returns whether events of this kind are recorded.
+/// Whether events of this kind are recorded.
 #[must_use]
 pub fn keeps(kind: Kind) -> bool {
     TRAIL.get().is_some_and(|trail| trail.kinds.contains(&kind))

@@ -1,6 +1,4 @@
-//! The section `[telemetry]` of the configuration.
-//!
-//! This module does not read the environment. [`Telemetry::check`] reports invalid values before anything starts.
+//! The section `[telemetry]` of the configuration. Reads no environment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -62,7 +60,7 @@ impl Telemetry {
         }
     }
 
-    /// Returns the address of the collector, unless telemetry is off.
+    /// `None` if telemetry is off.
     pub(crate) fn address(&self) -> Option<&str> {
         self.endpoint.as_deref().filter(|_| self.enabled)
     }
@@ -75,7 +73,7 @@ impl Telemetry {
         self.metrics.otlp && self.address().is_some()
     }
 
-    /// Returns whether a collector receives log records.
+    /// Whether a collector receives log records.
     #[must_use]
     pub fn sends_logs(&self) -> bool {
         self.logs.otlp && self.address().is_some()

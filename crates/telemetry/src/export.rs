@@ -1,5 +1,5 @@
-//! Sends all signals to the collector, on separate threads and a separate runtime, so that a busy node and a slow
-//! collector cannot delay each other. Times and queues are bounded.
+//! Sends all signals on separate threads and a separate runtime, so that a busy node and a slow collector cannot delay
+//! each other. Times and queues are bounded.
 
 use std::sync::Arc;
 

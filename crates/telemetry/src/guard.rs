@@ -1,5 +1,3 @@
-//! Shuts telemetry down within a time limit.
-
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,11 +5,11 @@ use std::time::{Duration, Instant};
 use crate::state::State;
 use crate::{audit, logging};
 
-/// How long a drop of the guard waits for the last log lines, also after a shutdown that used up its time.
+/// A dropped guard waits this long for the last log lines, also after a shutdown that used up its time.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// The handle that [`init`](crate::init) returns. Call [`shutdown`](Self::shutdown) last, or the data that
-/// waits for the collector is lost.
+/// The handle that [`init`](crate::init) returns. Call [`shutdown`](Self::shutdown) last, or data that waits for the
+/// collector is lost.
 #[derive(Debug)]
 #[must_use = "call `shutdown` before the process ends, or telemetry that waits for the collector is lost"]
 pub struct Guard {
@@ -23,8 +21,7 @@ impl Guard {
         Self { state }
     }
 
-    /// Sends what waits for the collector within `within`, and waits for queued log lines. Later spans and log
-    /// records are dropped, but lines still go to standard error.
+    /// Sends waiting data and log lines. Later spans and log records are dropped, but lines still go to standard error.
     ///
     /// Blocks the calling thread for at most `within` and half a second.
     pub fn shutdown(self, within: Duration) {
@@ -41,8 +38,7 @@ impl Guard {
         }
         let started = Instant::now();
         let (done, ended) = mpsc::channel();
-        // Shuts all signals down at the same time: all wait for the same collector, and one of them has no
-        // time limit.
+        // All signals at the same time: all wait for the same collector, and one of them has no time limit.
         let mut running = 0;
         let mut start = |work: Box<dyn FnOnce() + Send>| {
             let done = done.clone();
@@ -60,7 +56,7 @@ impl Guard {
             }));
         }
         if let Some(meters) = &state.meters {
-            // Metrics stay readable, because Prometheus may scrape until the process ends.
+            // Prometheus may scrape until the process ends.
             start(Box::new(move || {
                 let _ = meters.force_flush();
             }));

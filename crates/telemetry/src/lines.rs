@@ -1,7 +1,7 @@
 //! Writes lines to a reader that may have stopped: standard error or a file.
 //!
-//! A full pipe would stop every thread of the process, so a separate thread writes from a queue that is bounded in bytes.
-//! Lines that do not fit are dropped and counted.
+//! A full pipe would stop every thread, so a separate thread writes from a queue that is bounded in bytes. Lines that
+//! do not fit are dropped and counted.
 
 use std::io;
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Bytes that wake the writer. They fit into the CPU's cache, and a smaller number would wake the writer too
-/// often.
+/// Bytes that wake the writer: they fit into the CPU's cache, and fewer would wake the writer too often.
 const ENOUGH: usize = 256 << 10;
 
 #[derive(Clone, Debug)]
@@ -20,14 +19,14 @@ pub(crate) struct Lines(Arc<Queue>);
 pub(crate) trait Output: Send + 'static {
     fn write(&mut self, lines: &[u8]);
 
-    /// Reports how many lines were dropped since the last report, once there is room again.
+    /// Reports the lines dropped since the last report, once there is room again.
     fn dropped(&mut self, count: u64);
 }
 
 #[derive(Debug)]
 struct Queue {
     limit: usize,
-    /// How long the writer gathers lines before a write.
+    /// How long the writer gathers lines.
     gather: Duration,
     state: Mutex<State>,
     news: Condvar,
@@ -44,8 +43,7 @@ struct State {
 }
 
 impl Lines {
-    /// Starts a thread that writes to an output. At most `limit` bytes wait. The writer gathers lines for a
-    /// while, which is cheaper under load.
+    /// At most `limit` bytes wait. The writer gathers lines for a while, which is cheaper under load.
     pub(crate) fn start(
         name: &str,
         output: impl Output,
@@ -65,7 +63,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Queues a line. Returns false if the line was dropped.
+    /// Returns false if the line was dropped.
     pub(crate) fn push(&self, line: &[u8]) -> bool {
         let queue = &*self.0;
         let mut state = queue.state.lock();
@@ -97,7 +95,7 @@ impl Lines {
 }
 
 impl Queue {
-    /// Returns whether to wake the writer: enough lines wait, or the queue is nearly full.
+    /// Whether enough lines wait, or the queue is nearly full.
     fn is_filling(&self, state: &State) -> bool {
         state.waiting.len() > ENOUGH || state.bytes > self.limit / 2
     }

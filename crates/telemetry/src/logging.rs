@@ -1,7 +1,7 @@
-//! Structured logs on standard error. Only [`flush`] waits for their reader.
+//! Structured logs on standard error, because standard output carries the protocol in `shoal stdio`. Only [`flush`]
+//! waits for their reader.
 //!
-//! Standard output carries the protocol in `shoal stdio`. Lines inside a recorded span ([`InSpan`](crate::trace::InSpan))
-//! carry `trace_id` and `span_id`.
+//! Lines inside a recorded span ([`InSpan`](crate::trace::InSpan)) carry `trace_id` and `span_id`.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -56,13 +56,13 @@ settings! {
 }
 
 impl Logging {
-    /// Returns whether a person reads the log at a terminal.
+    /// Whether a person reads the log at a terminal.
     pub fn is_read_at_a_terminal(&self) -> bool {
         self.format == Format::Pretty && std::io::stderr().is_terminal()
     }
 }
 
-/// Returns whether lines may be coloured, by the rules of <https://no-color.org>.
+/// Follows <https://no-color.org>.
 fn colours_are_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }
@@ -141,9 +141,9 @@ fn parse(filter: &str) -> Result<EnvFilter, Error> {
         filter: filter.to_owned(),
         part: part.to_owned(),
     };
-    // Silences the SDK's own lines, because `export` logs failures of exports once a minute.
+    // `export` logs failures of exports once a minute.
     let silence = "opentelemetry=off".parse().expect("a good directive");
-    // Refuses such a word, because `EnvFilter` takes "verbose" for a target, which would silence everything.
+    // `EnvFilter` takes "verbose" for a target, which would silence everything.
     let lost = filter
         .split(',')
         .map(str::trim)

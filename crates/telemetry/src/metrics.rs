@@ -1,7 +1,5 @@
-//! Metrics: counts and durations.
-//!
-//! Every metric is a [`Definition`] in the [catalogue](definitions) with a function in [`metrics`]. Attribute values
-//! are enums or configured names. Others are recorded as `_OTHER`, so that clients cannot create series.
+//! Metrics. Every metric is a [`Definition`] in the [catalogue](definitions) with a function in [`metrics`]. Attribute
+//! values are enums or configured names. Others are recorded as `_OTHER`, so that clients cannot create series.
 
 mod actors;
 mod area;
@@ -77,7 +75,7 @@ pub(crate) use prometheus::Exposition;
 
 macro_rules! areas {
     ($($(#[$doc:meta])* $name:ident: $module:ident::$area:ident = $title:literal,)+) => {
-        /// Every instrument. Each method returns at once when metrics are off.
+        /// All instruments. Each method returns at once when metrics are off.
         #[derive(Debug)]
         pub struct Metrics {
             $($(#[$doc])* pub $name: $area,)+
@@ -151,15 +149,13 @@ areas! {
     process: process::ProcessMetrics = "Process",
 }
 
-/// Returns the instruments of this process.
-///
-/// A reference taken before [`init`](crate::init) stays off.
+/// Returns the instruments of this process. A reference taken before [`init`](crate::init) stays off.
 #[must_use]
 pub fn metrics() -> &'static Metrics {
     crate::state::metrics()
 }
 
-/// Returns whether metrics are recorded. Ask before gathering costly values.
+/// Whether metrics are recorded. Ask before gathering costly values.
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::has_metrics()

@@ -1,7 +1,6 @@
-//! Writes spans directly as OTLP's protobuf.
-//!
-//! OTLP's generated messages copy every name and attribute, which doubles the cost of a span. The format is that of
-//! `opentelemetry/proto/trace/v1/trace.proto`; a test reads it back with the generated messages.
+//! Writes spans directly as OTLP's protobuf, because the generated messages copy every name and attribute, which
+//! doubles the cost of a span. The format is that of `opentelemetry/proto/trace/v1/trace.proto`; a test reads it back
+//! with the generated messages.
 
 mod span;
 mod value;

@@ -1,5 +1,3 @@
-//! Sets telemetry up, once per process.
-
 use std::sync::Arc;
 
 use opentelemetry::metrics::MeterProvider as _;
@@ -17,13 +15,13 @@ use crate::otlp::Envelope;
 use crate::state::{self, State};
 use crate::trace::{Decision, Tracer};
 
-/// Maximum log records in the queue. Further records are dropped and counted.
+/// Further records are dropped and counted.
 const LOG_QUEUE: usize = 4_096;
 
 /// Why telemetry could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A value of the configuration is invalid.
+    /// A configured value is invalid.
     #[error("telemetry.{0}")]
     Invalid(#[from] Invalid),
     /// Logging could not be set up.
@@ -37,9 +35,8 @@ pub enum Error {
     Twice,
 }
 
-/// Starts traces, metrics and logs for the whole process.
-///
-/// An unreachable collector is not an error, because exports are retried.
+/// Starts traces, metrics and logs for the process. An unreachable collector is not an error, because exports are
+/// retried.
 ///
 /// # Errors
 ///

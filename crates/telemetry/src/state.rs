@@ -1,5 +1,3 @@
-//! The telemetry of a process, which exists once.
-
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use opentelemetry_sdk::logs::SdkLoggerProvider;
@@ -18,7 +16,7 @@ pub(crate) struct State {
     pub(crate) meters: Option<SdkMeterProvider>,
     pub(crate) loggers: Option<SdkLoggerProvider>,
     pub(crate) repeats: Option<Arc<Repeats>>,
-    /// The runtime of exports. Absent without a collector.
+    /// Absent without a collector.
     pub(crate) _runtime: Option<Background>,
 }
 

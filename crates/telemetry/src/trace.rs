@@ -1,7 +1,7 @@
 //! Spans of calls.
 //!
-//! A span's parent is the [`TraceContext`](shoal_protocol::TraceContext) that it is given, independent of the thread. A span
-//! of an unsampled trace costs a few comparisons, and its [`context`](Span::context) passes the decision on, so that traces
+//! A span's parent is the given [`TraceContext`](shoal_protocol::TraceContext), independent of the thread. A span of an
+//! unsampled trace costs a few comparisons, and its [`context`](Span::context) passes the decision on, so that traces
 //! are complete or absent.
 
 pub mod attributes;
@@ -22,7 +22,7 @@ pub(crate) use decision::Decision;
 pub(crate) use span::SpanData;
 pub(crate) use tracer::Tracer;
 
-/// Returns whether spans are recorded. Callers need not ask.
+/// Whether spans are recorded. Callers need not ask.
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::tracer().is_some()

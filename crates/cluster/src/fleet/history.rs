@@ -1,5 +1,3 @@
-//! Keeps the rates of lost nodes for a while.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,12 +6,12 @@ use shoal_ports::{NodeId, NodeReport, Remembered, Step};
 
 use super::NodeAnswer;
 
-/// How long rates are kept, in seconds, because operators see that much.
+/// Operators see rates of this many seconds.
 const SHOWN_S: u64 = 15 * 60;
 const NODES: usize = 256;
 const TOLD: usize = 8;
 
-/// The latest rates of each node. A cheap handle.
+/// The latest rates of each node, also after its loss. A cheap handle.
 #[derive(Clone, Default)]
 pub struct History(Arc<Mutex<HashMap<NodeId, Vec<Step>>>>);
 

@@ -1,5 +1,3 @@
-//! Merges the reports of nodes.
-
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +12,7 @@ use super::report::{
     WorkerSeen,
 };
 
-/// Maximum steps of merged rates: 15 minutes of 5 seconds each. Clocks that differ may add more.
+/// Maximum steps of merged rates: 15 minutes of 5 seconds each, or more if clocks differ.
 const STEPS: usize = 180;
 /// How many seconds the merged rates wait for a node that lags.
 const MOST_BEHIND_S: u64 = 10;
@@ -123,7 +121,6 @@ fn rate(recent: &RecentCalls) -> Option<f64> {
     (recent.seconds > 0).then(|| calls / recent.seconds as f64)
 }
 
-/// Merges the nodes' reports, with the rates of `lost` nodes.
 pub(super) fn overview(
     me: &NodeId,
     listed: Vec<(NodeInfo, bool)>,

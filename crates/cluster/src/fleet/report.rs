@@ -1,5 +1,3 @@
-//! Reports for operators, merged from all nodes.
-
 use serde::Serialize;
 use shoal_ports::{NodeReport, Outcomes, PoolReport, ToolAnnotations};
 
@@ -8,18 +6,18 @@ use shoal_ports::{NodeReport, Outcomes, PoolReport, ToolAnnotations};
 pub struct Gathered<T> {
     /// The items within the limit.
     pub items: Vec<Located<T>>,
-    /// Number of items on all nodes that answered.
+    /// Count on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
 }
 
-/// An item, and the node that reported it.
+/// An item and its node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Located<T> {
     /// ID of the node.
     pub node: String,
-    /// The reported item.
+    /// The item.
     #[serde(flatten)]
     pub item: T,
 }
@@ -29,14 +27,14 @@ pub struct Located<T> {
 pub struct Unseen {
     /// ID of the node.
     pub node: String,
-    /// Why the node did not answer, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// All nodes with their pools, workers and rates.
+/// All nodes' pools, workers and rates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overview {
-    /// ID of the node that collected the reports.
+    /// The node that collected the reports.
     pub me: String,
     /// All nodes, by ID.
     pub nodes: Vec<NodeSeen>,
@@ -44,7 +42,7 @@ pub struct Overview {
     pub pools: Vec<PoolReport<WorkerSeen>>,
     /// Rates of all nodes, the oldest first.
     pub rates: Vec<RatePoint>,
-    /// Nodes that are lost, whose rates end early, by ID.
+    /// Lost nodes, by ID. Their rates end early.
     pub lost: Vec<LostNode>,
 }
 
@@ -53,7 +51,7 @@ pub struct Overview {
 pub struct LostNode {
     /// ID of the node.
     pub node: String,
-    /// Beginning of the node's last known step, in seconds since 1970.
+    /// Beginning of the last known step, in seconds since 1970.
     pub until: Option<u64>,
 }
 
@@ -62,7 +60,7 @@ pub struct LostNode {
 pub struct ToolsSeen {
     /// The tools within the limit, by name.
     pub items: Vec<ToolSeen>,
-    /// Number of tools on all nodes that answered.
+    /// Count on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
@@ -73,36 +71,36 @@ pub struct ToolsSeen {
 pub struct ToolSeen {
     /// The name that clients call.
     pub name: String,
-    /// The tool's display name.
+    /// The display name.
     pub title: Option<String>,
-    /// The tool's short description.
+    /// The short description.
     pub description: Option<String>,
-    /// The pool that serves the tool.
+    /// The pool.
     pub pool: String,
-    /// The tool's annotations.
+    /// The annotations.
     pub annotations: ToolAnnotations,
-    /// The tool's recent calls, by outcome.
+    /// Recent calls, by outcome.
     pub outcomes: Outcomes,
     /// Calls per second; `None` if some node does not count them.
     pub rate: Option<f64>,
     /// Median latency in milliseconds, if any call was answered.
     pub p50_ms: Option<f64>,
-    /// 95th percentile of the latency.
+    /// 95th percentile.
     pub p95_ms: Option<f64>,
 }
 
 /// A node with its report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NodeSeen {
-    /// The node's address for other nodes, or empty.
+    /// The address for other nodes, or empty.
     pub address: String,
     /// Whether the node does not know all pools yet.
     pub starting: bool,
-    /// Whether the node's announcement is valid.
+    /// Whether the announcement is valid.
     pub present: bool,
     /// Why the node did not answer. `report` then has only the facts of its announcement.
     pub trouble: Option<String>,
-    /// The node's report, without its pools and rates, which the [`Overview`] merges.
+    /// The report without pools and rates, which the [`Overview`] merges.
     #[serde(flatten)]
     pub report: NodeReport,
 }
@@ -114,15 +112,15 @@ pub struct WorkerSeen {
     pub id: String,
     /// Whether the worker accepts calls.
     pub ready: bool,
-    /// Number of nodes that have a link to the worker.
+    /// Nodes with a link to the worker.
     pub reached_by: usize,
-    /// Number of nodes that avoid the worker after failures.
+    /// Nodes that avoid the worker after failures.
     pub avoided_by: usize,
-    /// Number of calls that run at the worker, from all nodes.
+    /// Running calls, from all nodes.
     pub running: usize,
-    /// Number of calls that wait at the worker, from all nodes.
+    /// Waiting calls, from all nodes.
     pub queued: usize,
-    /// Number of calls that can run at once.
+    /// Maximum concurrent calls.
     pub capacity: usize,
     /// Why the worker is not ready, or which part of it is degraded.
     pub detail: Option<String>,
@@ -133,14 +131,14 @@ pub struct WorkerSeen {
 pub struct RatePoint {
     /// Beginning of the step, in seconds since 1970.
     pub at: u64,
-    /// Requests that ended within the step, by outcome.
+    /// Requests that ended, by outcome.
     #[serde(flatten)]
     pub outcomes: Outcomes,
     /// Median latency in milliseconds, if any request was answered.
     pub p50_ms: Option<f64>,
-    /// 95th percentile of the latency.
+    /// 95th percentile.
     pub p95_ms: Option<f64>,
-    /// 99th percentile of the latency.
+    /// 99th percentile.
     pub p99_ms: Option<f64>,
     /// Sessions at the step's end.
     pub sessions: u64,

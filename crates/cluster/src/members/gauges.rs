@@ -1,5 +1,3 @@
-//! Gauges of the nodes and of this node's lease.
-
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Heartbeats: renewals of the lease and the announcement.
-
 use std::sync::Arc;
 
 use shoal_ports::{Backoff, NodeInfo, Renewal, StoreError};
@@ -8,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{MembersInner, NodeLoad, Ownership};
 
-/// Sends heartbeats until the node leaves. After a failure, sends the next one sooner.
+/// Renews lease and announcement until the node leaves, sooner after a failure.
 pub(super) async fn beat(shared: Arc<MembersInner>) {
     let every = shared.beat();
     let mut backoff = Backoff::new(every / 8, every);

@@ -1,5 +1,3 @@
-//! This node's lease, by its own clock.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -25,8 +23,8 @@ impl LeaseClock {
     }
 
     /// Records a renewal that started at `asked`, and returns its effect. The first lease counts as kept. A lease that
-    /// lapsed by this node's clock counts as begun anew, because the store's result alone does not show that: an
-    /// abandoned renewal may arrive after the lapse.
+    /// lapsed by this node's clock counts as begun anew: an abandoned renewal may arrive after the lapse, so the
+    /// store's result alone does not show it.
     pub(crate) fn renewed(&mut self, asked: Instant, found: Renewal) -> Renewal {
         let first = self.renewed.is_none();
         let found = match found {
@@ -62,7 +60,7 @@ pub(crate) struct Certainty {
     until: AtomicU64,
     /// How often other nodes may have claimed sessions.
     doubts: AtomicU64,
-    /// Number of doubts after which ownership was checked.
+    /// Doubts after which ownership was checked.
     settled: AtomicU64,
 }
 
@@ -86,7 +84,7 @@ impl Certainty {
         self.until.store(0, Ordering::Release);
     }
 
-    /// Notes a doubt. Call this before recording the renewal that raised it.
+    /// Call this before recording the renewal that raised the doubt.
     pub(crate) fn doubted(&self) {
         self.doubts.fetch_add(1, Ordering::AcqRel);
     }

@@ -1,5 +1,3 @@
-//! Tells session owners whether this node and the others are alive.
-
 use std::sync::Weak;
 
 use async_trait::async_trait;

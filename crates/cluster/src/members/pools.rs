@@ -1,8 +1,5 @@
-//! Shares the known pools among nodes and through the store.
-//!
-//! A node that starts knows no pools. Other nodes tell it which pools to wait for; if all nodes
-//! stopped together, the store does. The nodes agree in the store which pool keeps a name that
-//! several offer.
+//! A node that starts knows no pools. Other nodes tell it which pools to wait for; if all nodes stopped together, the
+//! store does. The nodes agree in the store which pool keeps a name that several offer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -15,17 +12,17 @@ use super::{Members, MembersInner, warn_of};
 
 /// How long the store remembers pools. After a longer outage, the cluster starts afresh.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
-/// Interval at which unchanged pools are written.
+/// Interval of writing unchanged pools.
 const REMIND: Duration = Duration::from_secs(600);
 
-/// The pools whose tools this node knows.
+/// The pools that this node knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolsHere {
     /// Names of the pools.
     pub known: BTreeSet<String>,
     /// Whether these are all pools that others know.
     pub is_whole: bool,
-    /// Names that several pools offer, with the pool that gets each according to this node.
+    /// Names that several pools offer, with the pool that gets each here.
     pub contested: Names,
 }
 
@@ -34,7 +31,7 @@ pub struct PoolsHere {
 pub struct PoolsElsewhere {
     /// Pools of other nodes, or from before this node started.
     pub known: BTreeSet<String>,
-    /// Names that several pools offer, with the pool on which the nodes agreed.
+    /// Names that several pools offer, with the agreed pool.
     pub settled: Names,
 }
 
@@ -54,8 +51,8 @@ pub(super) struct Memory {
 }
 
 impl Members {
-    /// Shares pools with other nodes. Asks `here` for this node's pools at each announcement, and gives the others'
-    /// pools to `elsewhere`, now and at each read. Only the first call has an effect.
+    /// Shares pools with other nodes: calls `here` at each announcement, and `elsewhere` now and at each read. Only the
+    /// first call has an effect.
     pub fn share_pools(
         &self,
         here: impl Fn() -> PoolsHere + Send + Sync + 'static,
@@ -108,7 +105,7 @@ impl MembersInner {
         }
     }
 
-    /// Announces changed pools early, for nodes that are starting. After a failure, the next announcement has them.
+    /// Announces changed pools early, for nodes that are starting. If this fails, the next announcement has them.
     async fn tell_pools(&self) {
         let known = self.pools_here().known;
         if *self.pools.told.lock() == known {
@@ -120,8 +117,7 @@ impl MembersInner {
         }
     }
 
-    /// Reads the remembered pools from the store. A failure is harmless, because other nodes know better, and the read
-    /// is retried.
+    /// A failure is harmless, because other nodes know better, and the read is retried.
     pub(super) async fn recall_pools(&self) {
         let recalled = async {
             let pools = self.membership.remembered_pools().await?;

@@ -1,5 +1,3 @@
-//! Reads the other nodes from the store.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,21 +8,21 @@ use tokio::time::Instant;
 use super::MembersInner;
 use crate::view::Rules;
 
-/// The least time between two reads, however many requests there are.
+/// Minimum time between two reads.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Number of nodes above which each node reads them less often than `refresh`, because the store's work grows with the
-/// square of their number (docs/scaling.md).
+/// Above this number of nodes, each node reads them less often than `refresh`, because the store's work grows with its
+/// square (docs/scaling.md).
 const CLOSE: usize = 100;
 
-/// How often the nodes are read while a request waits for one to come or go.
+/// Interval of reads while a request waits for a node to come or go.
 pub(crate) const CLOSELY: Duration = Duration::from_millis(100);
 
 pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
     refresh.mul_f64(nodes.max(CLOSE) as f64 / CLOSE as f64)
 }
 
-/// Reads the nodes regularly, on request, and when a node announces that it leaves.
+/// Reads the nodes regularly, on request, and when a node leaves.
 pub(super) async fn follow(shared: Arc<MembersInner>, news: ClusterSubscription) {
     let every = shared.config.refresh;
     let mut backoff = Backoff::new(every, every * 4);

@@ -1,5 +1,3 @@
-//! Looks up session owners in the store.
-
 use std::time::Duration;
 
 use shoal_ports::{GatewayError, NodeId, Placement, SessionRef, StoreError};
@@ -7,8 +5,7 @@ use shoal_ports::{GatewayError, NodeId, Placement, SessionRef, StoreError};
 use super::Routes;
 
 impl Routes {
-    /// Reads a session's owner from the store. Limits concurrent lookups, because many requests ask at once when a node
-    /// dies.
+    /// Limits concurrent lookups, because many requests ask at once when a node dies.
     ///
     /// # Errors
     /// `NotFound`, also for another principal's session; `Unavailable` if the store is away.

@@ -1,5 +1,3 @@
-//! Opens new sessions on nodes with room.
-
 use std::time::Duration;
 
 use shoal_ports::{GatewayError, NodeId, OpenSession, Opened, SessionTransport};
@@ -15,11 +13,11 @@ use crate::placement;
 use crate::view::Node;
 
 impl Routes {
-    /// Opens a session on a node that accepts sessions. Waits while no such node can be reached.
+    /// Waits while no node that accepts sessions can be reached.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let within = match open.transport {
-            // A call that cannot become a task runs as a plain call, which must not wait for this.
+            // A call that cannot become a task runs as a plain call, which must not wait.
             SessionTransport::Task => Duration::ZERO,
             _ => self.config.open_within,
         };
@@ -50,7 +48,7 @@ impl Routes {
             let Some(route) = self.room(&tried) else {
                 break;
             };
-            // Count the session before the answer comes, or a burst of sessions would choose one node.
+            // Count the session before the answer, or a burst of sessions would choose one node.
             route.placed();
             let error = match route.gateway.open(open.clone()).await {
                 Ok(opened) => {
@@ -77,7 +75,7 @@ impl Routes {
         Err(last)
     }
 
-    /// Chooses a node for a session, if possible one that has not failed recently.
+    /// Prefers nodes that have not failed recently.
     fn room(&self, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let rng = &mut rand::rng();
@@ -108,7 +106,7 @@ enum NotOpened {
 }
 
 impl NotOpened {
-    /// Whether waiting for other nodes may help. That all nodes are full is a final answer.
+    /// Waiting does not help if all nodes are full.
     fn passes(&self) -> bool {
         match self {
             Self::NoNode => true,

@@ -11,7 +11,7 @@ use crate::view::{Node, View};
 
 pub(crate) struct OwnerRoute {
     pub(crate) owner: NodeId,
-    /// The node to send requests to: the owner or a relay.
+    /// The owner or a relay.
     pub(crate) asked: NodeId,
     pub(crate) gateway: Arc<dyn SessionGateway>,
     /// Whether only the hint in the session ID leads there.
@@ -28,15 +28,13 @@ impl OwnerRoute {
         self.peer.worked();
     }
 
-    /// Notes that the link to the node broke. Ignores relayed messages, because either side of the relay may be at
-    /// fault.
+    /// Ignores relayed messages, because either side of the relay may be at fault.
     pub(crate) fn broke(&self) {
         if !self.is_relayed() {
             self.peer.broke();
         }
     }
 
-    /// Whether the last attempt to reach this node failed.
     pub(crate) fn is_broken(&self) -> bool {
         self.peer.is_broken()
     }
@@ -49,8 +47,7 @@ impl OwnerRoute {
 }
 
 impl Routes {
-    /// Returns the route to the remembered owner, if that node is present. With `insists`, only a direct route counts:
-    /// a stream would stay on a relay, and relays must not chain.
+    /// With `insists`, only a direct route counts: a stream would stay on a relay, and relays must not chain.
     pub(crate) fn remembered_route(
         &self,
         session: &SessionId,
@@ -66,7 +63,7 @@ impl Routes {
         self.toward(&view, node, &[])
     }
 
-    /// Returns the route to the owner, directly or through a relay that is not in `tried`.
+    /// The relay, if one is needed, is not in `tried`.
     pub(crate) fn route_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         if let Some(node) = view.node(owner) {
@@ -99,7 +96,7 @@ impl Routes {
         })
     }
 
-    /// Returns a direct route to the node that the session ID hints at. A relay would ask the store.
+    /// A relay would ask the store, so only a direct route counts.
     pub(crate) fn hinted_route(&self, session: &SessionId) -> Option<OwnerRoute> {
         let tag = session.hint()?;
         let view = self.members.view();
@@ -126,8 +123,7 @@ impl Routes {
         })
     }
 
-    /// Returns the route to the node that takes a session without an owner, among those not in `tried`. Prefers nodes
-    /// that have not failed recently.
+    /// Prefers nodes that have not failed recently.
     pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);
@@ -145,8 +141,7 @@ impl Routes {
         }
     }
 
-    /// Waits for `answer`, but not beyond the end of the owner's announcement, because dialling a vanished node takes
-    /// longer.
+    /// Stops waiting at the end of the owner's announcement, because dialling a vanished node takes longer.
     pub(crate) async fn while_it_owns<T>(
         &self,
         route: &OwnerRoute,
@@ -162,7 +157,7 @@ impl Routes {
         }
     }
 
-    /// Returns when the owner's announcement has lapsed. If it has lapsed already, gives the node a short time to
+    /// Returns when the owner's announcement has lapsed. If it had lapsed before, gives the node a short time to
     /// answer, because the store may soon know the next owner.
     async fn goes(&self, route: &OwnerRoute) {
         let mut views = self.members.watch();

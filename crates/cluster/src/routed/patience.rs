@@ -1,5 +1,3 @@
-//! Waits for a node that can be reached.
-
 use std::time::Duration;
 
 use shoal_ports::Backoff;

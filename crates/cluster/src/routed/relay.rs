@@ -1,5 +1,3 @@
-//! Relays requests for nodes that cannot reach an owner: one attempt, one hop.
-
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,7 +11,8 @@ use super::Routes;
 use super::owner_route::OwnerRoute;
 use super::request::{Close, Deliver, GatewayRequest, Listen};
 
-/// Relays requests to owners without waiting, because the asking node waits.
+/// Relays requests of nodes that cannot reach an owner: one attempt, one hop, without waiting, because the asking node
+/// waits.
 pub(super) struct Relay {
     routes: Arc<Routes>,
 }
@@ -23,7 +22,7 @@ impl Relay {
         Self { routes }
     }
 
-    /// Sends a request to the session's owner. Follows one redirect.
+    /// Follows one redirect.
     async fn pass<E: GatewayRequest>(
         &self,
         to: &SessionRef,

@@ -14,7 +14,7 @@ pub(crate) trait GatewayRequest: Send + Sync {
 
     const OPERATION: Operation;
 
-    /// Sends the request once. `repeated` means that an earlier attempt may have been carried out.
+    /// `repeated` means that an earlier attempt may have been carried out.
     fn attempt<'a>(
         &'a self,
         gateway: &'a dyn SessionGateway,

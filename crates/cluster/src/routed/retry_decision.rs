@@ -1,5 +1,3 @@
-//! The one table of which errors are retried, and how.
-
 use shoal_ports::GatewayError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +33,6 @@ pub(crate) struct AttemptContext {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryDecision {
-    /// Return the error to the caller.
     Final,
     /// Return success: an earlier attempt was carried out.
     Done,

@@ -1,5 +1,3 @@
-//! Searches for a session's owner until a node answers or patience runs out.
-
 mod patience;
 
 use shoal_ports::{GatewayError, NodeId, SessionRef};
@@ -11,10 +9,10 @@ use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
-/// Maximum attempts without a pause: for example an outdated entry, a redirect and a relay.
+/// Attempts without a pause: for example an outdated entry, a redirect and a relay.
 const EAGER: u32 = 3;
 
-/// Number of full nodes after which the whole cluster counts as full.
+/// Full nodes after which the whole cluster counts as full.
 pub(super) const FULL_NODES: u32 = 2;
 
 struct Search<'a> {
@@ -81,8 +79,7 @@ impl Routes {
     }
 }
 
-/// Returns the error for a message that a later owner refused. That owner cannot know whether an earlier one carried
-/// the message out.
+/// A later owner that refuses cannot know whether an earlier one carried the message out.
 fn refused_later(error: &GatewayError) -> GatewayError {
     GatewayError::Unreachable {
         reason: format!("and then: {error}"),
@@ -136,7 +133,7 @@ impl<'a> Search<'a> {
             }
             let succeeds = self.successor.take().as_ref() == Some(&route.asked);
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
-                // The node may still be the route to the owner, so it does not count as tried.
+                // The node may still be the route to the owner.
                 self.is_owned = true;
             } else if !route.is_hinted {
                 // A node asked because of a hint has not refused to take the session.
@@ -157,8 +154,8 @@ impl<'a> Search<'a> {
         route.is_some() && self.failures <= EAGER
     }
 
-    /// Chooses the next route: the node in the session ID's hint if no owner is remembered, then one redirect, then the
-    /// store. Replaces a dead owner by its successor, which itself probes the owner.
+    /// Tries the hint in the session ID if no owner is remembered, then one redirect, then the store. Replaces a dead
+    /// owner by its successor, which itself probes the owner.
     async fn route(&mut self) -> Result<OwnerRoute, GatewayError> {
         if self.failures == 0 && self.remembered().is_none() {
             let hinted = self.routes.hinted_route(&self.to.session);

@@ -1,5 +1,3 @@
-//! Trace spans of the search for an owner.
-
 use shoal_ports::{GatewayError, OpenSession, SessionRef};
 use shoal_telemetry::trace::{self, Span, attributes, names};
 

@@ -36,7 +36,7 @@ enum Source {
 
 struct Moves {
     backoff: Backoff,
-    /// How many owners in a row sent no event and soon let the stream go.
+    /// Owners in a row that sent no event and soon let the stream go.
     futile: u32,
 }
 
@@ -58,9 +58,8 @@ impl Routes {
         }
     }
 
-    /// Continues the stream at the current owner. `None` ends the client's connection, and the client learns the reason
-    /// when it reconnects. Pauses first after fruitless attempts, because an owner may say `Moved` before other nodes
-    /// see that it released the session.
+    /// `None` ends the client's connection, and the client learns the reason when it reconnects. Pauses first after
+    /// fruitless attempts, because an owner may say `Moved` before other nodes see that it released the session.
     async fn reattach(
         self: Arc<Self>,
         to: SessionRef,

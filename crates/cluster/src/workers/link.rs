@@ -1,5 +1,3 @@
-//! The interface of a worker's links.
-
 use async_trait::async_trait;
 use shoal_ports::NodeInfo;
 use shoal_rpc::{JoinState, JoiningWorker, LinkConfig, WorkerJoin};

@@ -48,7 +48,7 @@ impl Roll {
         }
     }
 
-    /// Plans which links to open and close. `told` are the nodes that this process knows.
+    /// `told` are the nodes that this process knows.
     pub(super) fn revise(
         &mut self,
         now: Instant,
@@ -68,7 +68,7 @@ impl Roll {
         Plan { keep, start }
     }
 
-    /// Adds reported nodes. Forgets nodes that were not reported for a while, unless no one reports any.
+    /// Forgets nodes that were not reported for a while, unless no one reports any.
     fn hear(&mut self, now: Instant, joins: &[Joined], told: Option<Vec<NodeInfo>>) {
         let tellers = joins
             .iter()

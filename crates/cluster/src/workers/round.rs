@@ -1,5 +1,3 @@
-//! Opens and closes one worker's links according to the plan.
-
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -73,8 +71,8 @@ impl Round {
         }
     }
 
-    /// Makes the worker leave every node, including nodes that appear meanwhile, until `deadline`. Returns whether all
-    /// calls ended in time. Calls of unreachable nodes count as ended.
+    /// Makes one worker leave like [`WorkerJoins::leave`](super::WorkerJoins::leave). Calls of unreachable nodes count
+    /// as ended.
     pub(super) async fn leave(&self, deadline: Instant) -> bool {
         let mut ended = true;
         let mut leaving = JoinSet::new();

@@ -1,5 +1,3 @@
-//! A node that drains hands its sessions over before its lease lapses.
-
 use std::time::Duration;
 
 use shoal_cluster::RoutingConfig;

@@ -1,5 +1,3 @@
-//! The hint in a session ID only saves a lookup in the store.
-
 use std::sync::Arc;
 
 use shoal_ports::{GatewayError, NodeId, Principal, SessionGateway as _, SessionId, SessionRef};

@@ -1,5 +1,3 @@
-//! Pools as a starting node learns them from the store alone.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,3 @@
-//! Relays to an owner that is alive but unreachable from here.
-
 use bytes::Bytes;
 use shoal_ports::{Delivered, GatewayError, SessionGateway as _};
 

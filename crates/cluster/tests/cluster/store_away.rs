@@ -1,5 +1,3 @@
-//! Without the store, only requests that need it fail, with a retry time.
-
 use std::time::Duration;
 
 use shoal_cluster::RoutingConfig;

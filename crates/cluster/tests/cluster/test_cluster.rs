@@ -1,5 +1,3 @@
-//! Nodes whose connections to one another and to the store can be cut.
-
 mod link;
 mod log;
 mod node;

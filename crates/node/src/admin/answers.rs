@@ -1,5 +1,3 @@
-//! The JSON answers of the admin port.
-
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -16,11 +14,11 @@ use crate::reload::ConfigurationReport;
 pub struct Readiness {
     status: &'static str,
     reasons: Vec<String>,
-    /// Items that two pools offer. The pool that had the item first serves it.
+    /// The pool that had the item first serves it.
     conflicts: Vec<Conflict>,
     /// Problems that leave the node ready.
     notes: Vec<String>,
-    /// The store's health; `null` while the process starts.
+    /// `null` while the process starts.
     store: Option<StoreHealth>,
     /// Whether a reason also makes a node unready that has served before.
     #[serde(skip)]
@@ -28,8 +26,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Computes readiness from the pools' state. `discovered` pools need not be ready; `empty` allows a node
-    /// without pools.
+    /// `discovered` pools need not be ready; `empty` allows a node without pools.
     pub fn of(draining: bool, status: Status, discovered: &BTreeSet<String>, empty: bool) -> Self {
         let (others, own): (Vec<_>, Vec<_>) =
             (status.pools.iter()).partition(|pool| discovered.contains(&pool.name));
@@ -54,7 +51,7 @@ impl Readiness {
         }
     }
 
-    /// Builds the readiness of a process that is still starting, for the reason `why`.
+    /// Builds the readiness of a starting process, for the reason `why`.
     pub fn not_yet(why: String) -> Self {
         Self {
             status: "not ready",
@@ -85,8 +82,7 @@ impl Readiness {
         self.notes.push(note);
     }
 
-    /// Adds the store's health. An outage leaves nodes ready, because all of them would leave the
-    /// balancer otherwise.
+    /// Adds the store's health. An outage leaves nodes ready, because otherwise all of them would leave the balancer.
     pub fn see_store(&mut self, health: StoreHealth) {
         self.notes.extend(health.trouble.clone());
         self.store = Some(health);
@@ -102,7 +98,7 @@ impl Readiness {
         self
     }
 
-    /// Returns whether the node wants traffic.
+    /// Whether the node wants traffic.
     pub fn is_ready(&self) -> bool {
         self.reasons.is_empty()
     }
@@ -140,23 +136,22 @@ pub struct StatusReport {
     pub uptime_seconds: u64,
     /// Whether the node is shutting down.
     pub draining: bool,
-    /// How much the clock of a linked process differs at least from this process's, in ms. The largest such
-    /// value; `null` while unknown.
+    /// How much the clock of a linked process differs at least from this one's, in ms. The largest such value; `null`
+    /// while unknown.
     pub clock_skew_ms: Option<u64>,
-    /// The nodes, this node's lease, and the session owners; `null` for a single process or a
-    /// worker.
+    /// Nodes, this node's lease, and session owners; `null` for a single process or a worker.
     pub cluster: Option<ClusterStatus>,
-    /// Legacy sessions and their streams; `null` without the session role.
+    /// Legacy sessions and streams; `null` without the session role.
     pub sessions: Option<SessionsStatus>,
-    /// The edge's requests and streams; `null` without the edge role.
+    /// Requests and streams; `null` without the edge role.
     pub edge: Option<EdgeReport>,
     /// The authorization servers; `null` unless `auth.mode` is `oauth`.
     pub issuers: Option<Vec<IssuerReport>>,
-    /// The state of the configuration.
+    /// The configuration.
     pub configuration: ConfigurationReport,
-    /// The state of the store.
+    /// The store.
     pub store: StoreReport,
-    /// The pools with their workers, and the calls that wait.
+    /// Pools with their workers, and waiting calls.
     #[serde(flatten)]
     pub dispatch: Status,
 }
@@ -166,13 +161,13 @@ pub struct StatusReport {
 pub struct EdgeReport {
     /// Requests under way, including streamed answers.
     pub requests: usize,
-    /// Open streams of clients.
+    /// Clients' open streams.
     pub streams: usize,
-    /// Open streams that are WebSockets.
+    /// Open WebSockets.
     pub websockets: u64,
 }
 
-/// Whether the store serves a node.
+/// Whether a store can serve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoreHealth {
     /// The kind of store.
@@ -181,7 +176,7 @@ pub struct StoreHealth {
     pub trouble: Option<String>,
 }
 
-/// The state of the store.
+/// The store's state.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreReport {
     /// Whether the store serves this node.

@@ -1,5 +1,3 @@
-//! The operators' port of a starting process, which later forwards to the node's router.
-
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -14,7 +12,7 @@ use tower::ServiceExt as _;
 use super::{Readiness, answer, guarded};
 use crate::starting::Starting;
 
-/// The router of the operators' port, before and after the node has started.
+/// The operators' router, before and after the node has started.
 #[derive(Clone)]
 pub struct Front {
     starting: Router,
@@ -22,7 +20,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// Builds the router of a starting process. [`router`](super::router) explains `listen` and `hosts`.
+    /// Builds a starting process's router. [`router`](super::router) explains `listen` and `hosts`.
     pub fn new(starting: Arc<Starting>, listen: SocketAddr, hosts: &[String]) -> Self {
         let starting = Router::new()
             .route("/readyz", get(not_yet))
@@ -39,7 +37,7 @@ impl Front {
         Router::new().fallback(pass_on).with_state(self.clone())
     }
 
-    /// Forwards requests to the node from now on.
+    /// Forwards to the node from now on.
     pub fn open(&self, node: Router) {
         let _ = self.node.set(node);
     }

@@ -1,5 +1,3 @@
-//! Converts refusals of the router and its extractors to JSON.
-
 use axum::body::to_bytes;
 use axum::response::Response;
 use http::{StatusCode, header};
@@ -8,7 +6,7 @@ use super::refuse;
 
 const LONGEST: usize = 4 * 1024;
 
-/// Converts an error to `{"error": "…"}`.
+/// Converts the router's own errors to `{"error": "…"}`.
 pub(super) async fn in_json(response: Response) -> Response {
     let (parts, body) = response.into_parts();
     let is_error = parts.status.is_client_error() || parts.status.is_server_error();

@@ -1,5 +1,3 @@
-//! Tests the admin port's answers without a node.
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,5 +1,3 @@
-//! Lists of tools for people.
-
 use serde_json::{Map, Value};
 
 use crate::print::plain;

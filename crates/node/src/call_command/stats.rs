@@ -1,5 +1,3 @@
-//! Estimates how many tokens of a model's context a list of tools takes.
-
 use serde_json::{Value, json};
 use shoal_protocol::{RawJson, ToolCost};
 
@@ -7,9 +5,9 @@ use crate::print::plain;
 
 struct Cost {
     name: String,
-    /// Bytes of name, description and arguments, which clients show to models.
+    /// Clients show these bytes to models: name, description and arguments.
     shown: usize,
-    /// Bytes of the output schema, which few clients show.
+    /// Few clients show the output schema.
     output: usize,
 }
 

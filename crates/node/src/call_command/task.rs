@@ -1,5 +1,3 @@
-//! `shoal call --task` and `shoal tasks`: calls that outlive their command.
-
 use serde_json::{Map, Value, json};
 
 use super::{connect, content, show};

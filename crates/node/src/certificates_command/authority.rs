@@ -1,5 +1,3 @@
-//! The authority of one cluster, and its certificates.
-
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -15,9 +13,9 @@ use x509_parser::prelude::FromDer as _;
 use super::standing::{self, Standing, Validity};
 use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
-/// How long certificates are valid. For short lives, operators use cert-manager or their own authority.
+/// For short lives, operators use cert-manager or their own authority.
 const VALID_FOR: Duration = Duration::from_secs(3650 * 24 * 3600);
-/// How far other machines' clocks may be behind. Certificates are valid from so much earlier.
+/// Certificates are valid from so much earlier, because other machines' clocks may be behind.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
 const SUBJECT: &str = "Shoal cluster authority";
 const PROCESS: &str = "Shoal process";
@@ -53,8 +51,8 @@ impl Authority {
     /// Opens an existing authority.
     ///
     /// # Errors
-    /// When a file is missing or unusable, the key belongs to another certificate, or the
-    /// certificate may not issue or has expired.
+    /// If a file is missing or unusable, the key belongs to another certificate, or the certificate may not issue or
+    /// has expired.
     pub(super) fn open(files: &Files) -> anyhow::Result<Self> {
         let file = |name| {
             files
@@ -96,7 +94,7 @@ impl Authority {
         standing::of(files, names, &self.der)
     }
 
-    /// Issues a certificate with a new key. Keeps the other authorities in the bundle of `before`.
+    /// Keeps the other authorities in the bundle of `before`.
     pub(super) fn issue(&self, names: &[String], before: &Files) -> anyhow::Result<Files> {
         let mut params = CertificateParams::new(names).context("cannot put into a certificate")?;
         params.distinguished_name.push(DnType::CommonName, PROCESS);

@@ -1,5 +1,3 @@
-//! Stores certificates in subdirectories.
-
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -9,18 +7,18 @@ use anyhow::Context as _;
 
 use super::{CERTIFICATE, Files, Found, ISSUED_BY, KEY};
 
-/// File permissions: only the user may read the files, because their holder may join the cluster.
+/// Only the user may read the files, because their holder may join the cluster.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
 pub(super) struct Directory {
     path: PathBuf,
-    /// A lock, because two concurrent runs would each make an authority.
+    /// Without the lock, two concurrent runs would each make an authority.
     _lock: fs::File,
 }
 
 impl Directory {
-    /// Opens and locks a directory. Waits for a concurrent run to end.
+    /// Locks the directory. Waits for a concurrent run to end.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let open = || -> io::Result<fs::File> {
             let directory = fs::File::open(path)?;
@@ -87,7 +85,7 @@ fn write(directory: &Path, files: &Files) -> io::Result<()> {
     }
     // Writes the key first, so that the next run can resume with it if this one is killed.
     for (name, content) in files.iter().rev() {
-        // Writes a temporary file and renames it, which is atomic. A killed run may leave the temporary file.
+        // A rename is atomic. A killed run may leave the temporary file.
         let beside = directory.join(format!(".{name}.new"));
         let written = create(&beside)
             .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))

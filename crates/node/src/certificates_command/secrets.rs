@@ -19,7 +19,7 @@ use crate::cli;
 use crate::exit::Failure;
 
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Maximum bytes of Kubernetes' answer. A Secret has 1 MiB at most, which base64 makes longer.
+/// Maximum bytes of an answer. A Secret has 1 MiB at most, which base64 makes longer.
 const ANSWER_BYTES: usize = 4 << 20;
 
 pub(super) struct Secrets {
@@ -82,7 +82,7 @@ impl Secrets {
         })
     }
 
-    /// Writes the files into the Secret, unless it has changed since it was read.
+    /// Fails if the Secret has changed since it was read.
     pub(super) async fn write(
         &self,
         certificate: &str,

@@ -1,5 +1,3 @@
-//! Decides whether a certificate's files can be used.
-
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
@@ -14,8 +12,7 @@ use x509_parser::prelude::FromDer as _;
 
 use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
-/// The fraction of a certificate's life in which it is renewed: the last fifth, as the alert
-/// ShoalCertificateNotRenewed expects.
+/// Certificates are renewed in the last fifth of their life, as the alert ShoalCertificateNotRenewed expects.
 const LEAST_LEFT: u32 = 5;
 
 #[derive(Debug, PartialEq, Eq)]

@@ -1,5 +1,3 @@
-//! Arguments of the commands that use a server's tools.
-
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -80,7 +78,7 @@ pub struct OneTask {
 }
 
 impl Tasks {
-    /// Returns the task that the command names.
+    /// Returns the command's task.
     pub fn task(&self) -> &OneTask {
         match self {
             Self::Get(task) | Self::Cancel(task) | Self::Watch(task) => task,

@@ -1,5 +1,3 @@
-//! Arguments of `shoal certificates`.
-
 use std::path::PathBuf;
 
 use clap::Args;

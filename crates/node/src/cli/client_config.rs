@@ -1,5 +1,3 @@
-//! Arguments of `shoal client-config`.
-
 use clap::{Args, ValueEnum};
 
 /// `shoal client-config`

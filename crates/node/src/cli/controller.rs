@@ -1,5 +1,3 @@
-//! The arguments of `shoal controller`.
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

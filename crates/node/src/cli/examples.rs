@@ -1,8 +1,6 @@
-//! Examples below the help of each command.
-
 use clap::Command;
 
-/// The words of each command, with its examples: the line to type, then `#` and its effect.
+/// The words of each command with its examples: the line to type, then `#` and its effect.
 const EXAMPLES: [(&str, &[&str]); 21] = [
     (
         "serve",
@@ -89,7 +87,6 @@ const EXAMPLES: [(&str, &[&str]); 21] = [
     ("install", &["install /shared/shoal"]),
 ];
 
-/// Adds the examples to each command's help, for a program of this name.
 pub(super) fn added(mut command: Command, program: &str) -> Command {
     for (words, lines) in EXAMPLES {
         let words: Vec<&str> = words.split(' ').collect();

@@ -1,5 +1,3 @@
-//! Arguments of `shoal policy`.
-
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

@@ -1,5 +1,3 @@
-//! Arguments that serve pools without a configuration file.
-
 use clap::Args;
 use toml::{Table, Value};
 
@@ -61,8 +59,8 @@ pub struct Pools {
 }
 
 impl Stdio {
-    /// Returns the settings that the flags contain. The server gets this process's environment, because the
-    /// client sets it for the server.
+    /// Returns the flags' settings. The server gets this process's environment, because the client sets it for the
+    /// server.
     pub fn flags(&self) -> Vec<Flag> {
         let pools = Pools {
             inherit: true,
@@ -85,13 +83,13 @@ impl Pools {
         (!self.server.is_empty()).then(|| self.server.join(" "))
     }
 
-    /// Returns what the user typed to name the server: the command, the URLs or the OpenAPI document.
+    /// Returns what the user typed: the command, the URLs or the OpenAPI document.
     pub fn typed(&self) -> Option<String> {
         let urls = (!self.urls.is_empty()).then(|| self.urls.join(" "));
         self.command().or(urls).or_else(|| self.openapi.clone())
     }
 
-    /// Returns the pools that the flags define, as settings.
+    /// Returns the flags' pools, as settings.
     pub fn flags(&self) -> Vec<Flag> {
         let mut flags = Vec::new();
         let mut add = |flag, name: &str, backend: Value| {

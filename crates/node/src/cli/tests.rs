@@ -1,5 +1,3 @@
-//! Tests the command line.
-
 use clap::{CommandFactory as _, Parser as _};
 
 use super::{Cli, Command, ConfigCommand};

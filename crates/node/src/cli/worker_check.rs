@@ -1,5 +1,3 @@
-//! Arguments of `shoal worker-check`.
-
 use std::net::SocketAddr;
 use std::time::Duration;
 

@@ -1,12 +1,10 @@
-//! Tests the configurations, and that the page of clients shows the same.
-
 use clap::Parser as _;
 
 use super::text;
 use crate::cli::{Cli, ClientConfig, Command};
 use crate::exit::Failure;
 
-/// The program's path that the page shows.
+/// The page shows this path.
 const PROGRAM: &str = "/usr/local/bin/shoal";
 
 fn parse(words: &[String]) -> ClientConfig {

@@ -1,5 +1,3 @@
-//! `[calls]`: time limits and retries of calls.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_dispatch::Config as Dispatch;

@@ -1,5 +1,3 @@
-//! `[catalog]`: the server's own description and its lists.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_dispatch::{CacheScope, Config as Dispatch, ServerInfo as Info};

@@ -1,5 +1,3 @@
-//! Compares the configuration in force with one that was read later.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -8,7 +6,7 @@ use toml::{Table, Value};
 
 use super::{Backend, Loaded, Pool, Settings};
 
-/// The settings that a reload applies at once.
+/// A reload applies these settings at once.
 const AT_ONCE: [&str; 2] = ["pools", "quotas"];
 
 /// The explicitly set values, secrets included.
@@ -21,18 +19,15 @@ impl fmt::Debug for Given {
     }
 }
 
-/// How a reload changes a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolChange {
-    /// The offer changes: rules, prefix or durability.
+    /// Rules, prefix or durability.
     pub(crate) offer: bool,
-    /// The limits of its calls change.
     pub(crate) limits: bool,
-    /// Another backend runs its calls.
     pub(crate) backend: bool,
 }
 
-/// Returns the changes from `now` to `next`, or `None` if both are equal.
+/// `None` if both pools are equal.
 pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     if now == next {
         return None;
@@ -46,13 +41,12 @@ pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     })
 }
 
-/// Whether the choice of tools changes for a backend that creates only the chosen ones.
+/// Whether the chosen tools change for a backend that creates only those.
 fn makes_other_tools(now: &Pool, next: &Pool) -> bool {
     let chosen = |pool: &Pool| (pool.tools.allow.clone(), pool.tools.deny.clone());
     matches!(next.backend, Backend::OpenApi(_)) && chosen(now) != chosen(next)
 }
 
-/// The pools of `now` that are different in `next`, or missing.
 pub(crate) fn changed_pools<'a>(
     now: &'a BTreeMap<String, Pool>,
     next: &'a BTreeMap<String, Pool>,
@@ -63,7 +57,7 @@ pub(crate) fn changed_pools<'a>(
         .collect()
 }
 
-/// The dotted names of changed settings that need a restart: all but [`AT_ONCE`].
+/// The dotted names of changed settings, without those of [`AT_ONCE`].
 pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
     let (shown_now, shown_next) = (shown(&now.settings), shown(&next.settings));
     let mut differing = BTreeSet::new();
@@ -80,11 +74,11 @@ pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
 }
 
 fn shown(settings: &Settings) -> Table {
-    // Settings that were read from a table can be written as one.
+    // Settings read from a table can be written as one.
     Table::try_from(settings).unwrap_or_default()
 }
 
-/// Collects the paths at which two tables differ.
+/// Collects the differing paths.
 fn differences(
     at: &mut Vec<String>,
     one: &Table,

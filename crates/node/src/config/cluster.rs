@@ -1,5 +1,3 @@
-//! `[cluster]`: how the processes of a cluster find and reach each other.
-
 use std::net::SocketAddr;
 
 use schemars::JsonSchema;
@@ -50,7 +48,7 @@ settings! {
 }
 
 impl Cluster {
-    /// The address that serves other machines without TLS, if any.
+    /// The address that serves other machines without TLS.
     pub(super) fn plaintext_to_others(&self) -> Option<SocketAddr> {
         let address = self.listen.filter(|address| !address.ip().is_loopback())?;
         // Another rule reports an incomplete table.

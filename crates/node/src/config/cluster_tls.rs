@@ -1,5 +1,3 @@
-//! `[cluster.tls]`: the certificates between the processes of a cluster.
-
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -36,11 +34,11 @@ settings! {
 }
 
 impl ClusterTls {
-    /// Returns the certificate files if TLS is on.
+    /// `None` if TLS is off.
     ///
     /// # Errors
     ///
-    /// Returns the setting that is missing or needs another, and what to do.
+    /// The setting that is missing or needs another, and what to do.
     pub(crate) fn files(&self) -> Result<Option<TlsFiles>, (&'static str, String)> {
         let files = [
             ("cluster.tls.certificate", &self.certificate),

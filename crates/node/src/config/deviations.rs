@@ -1,4 +1,4 @@
-//! Compares a configuration with the settings' schema, and reports every deviation.
+//! Reports every deviation of a configuration from the settings' schema.
 
 mod misfit;
 mod suggestions;
@@ -12,26 +12,21 @@ use suggestions::Suggestions;
 
 pub(super) use misfit::shown;
 
-/// A deviation from the schema.
 pub(super) struct Deviation {
     pub(super) path: SettingPath,
     pub(super) problem: Problem,
 }
 
-/// The kind of deviation.
 pub(super) enum Problem {
-    /// The setting does not exist. The candidates are the keys that may be meant.
+    /// The candidates are the keys that may be meant.
     Unknown {
         meant: Vec<Vec<String>>,
         known: Vec<String>,
     },
-    /// A required setting is missing.
     Missing,
-    /// The value does not fit, for this reason.
     Misfit(String),
 }
 
-/// Finds every deviation in `table`.
 pub(super) fn of(schema: &Schema, table: &Table) -> Vec<Deviation> {
     let mut walk = Walk {
         suggestions: Suggestions::of(schema),
@@ -126,7 +121,7 @@ impl Walk {
         }
     }
 
-    /// Checks a table whose only key names the kind of its value.
+    /// The table's only key names the kind of its value.
     fn tagged(&mut self, schema: &Schema, kinds: &[&Schema], table: &Table, path: &SettingPath) {
         let names = || {
             kinds

@@ -1,4 +1,4 @@
-//! Reads the pools in `discovery.file`, which another program writes. An error in one pool affects no other pool.
+//! Reads the pools in `discovery.file`, which another program writes. An error in one pool affects no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,18 +13,18 @@ use super::finding::Finding;
 use super::layers::Source;
 use super::{Backend, LONGEST_FILE, Loaded, Pool, Role, Settings, rules};
 
-/// The allowed settings of `backend.http` in the file.
+/// The allowed settings of `backend.http`.
 const HTTP: [&str; 2] = ["url", "headers_file"];
 
-/// Maximum characters of a pool's name and of a problem in the log.
+/// Maximum characters in the log.
 const LONGEST_NAME: usize = 80;
 const LONGEST_PROBLEM: usize = 1000;
 
-/// Adds the pools of the file to the configuration.
+/// Adds the file's pools to the configuration.
 ///
 /// # Errors
 ///
-/// Fails if the file cannot be read as a whole.
+/// If the file cannot be read as a whole.
 pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Box<Finding>> {
     let own: BTreeSet<String> = loaded.settings.pools.keys().cloned().collect();
     loaded.left_out = add_to(&mut loaded.settings)?;
@@ -33,7 +33,7 @@ pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Box<Finding>> {
     Ok(())
 }
 
-/// Adds the pools to the settings. Returns why others were left out.
+/// Returns why pools were left out.
 fn add_to(settings: &mut Settings) -> Result<Vec<Finding>, Box<Finding>> {
     let Some(file) = settings.discovery.file.clone() else {
         return Ok(Vec::new());
@@ -103,9 +103,10 @@ fn read(file: &Path) -> Result<Table, String> {
 ///
 /// # Errors
 ///
-/// Returns why the file may not define this pool.
+/// Why the file may not define this pool.
 pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
-    // Otherwise, a user who may change the file could turn off checks, or have this process's credentials sent to their server.
+    // Otherwise, a user who may change the file could turn off checks, or have this process's credentials sent
+    // elsewhere.
     let http = table.get("backend").and_then(|backend| backend.get("http"));
     let mut set = http
         .and_then(Value::as_table)
@@ -130,11 +131,12 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
     }
 }
 
-/// Checks the headers file of a pool. `is_worker`: whether this process reads it.
+/// Checks the headers file; `is_worker` means that this process reads it.
 ///
 /// # Errors
 ///
-/// Fails if the headers are missing, which would delay all pools, or are not in a file of their own in the directory of `file`.
+/// If the headers are missing, which would delay all pools, or are not in a file of their own in the directory of
+/// `file`.
 fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String> {
     let Backend::Http(http) = &pool.backend else {
         return Ok(());
@@ -142,7 +144,7 @@ fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String
     let Some(headers) = &http.headers_file else {
         return Ok(());
     };
-    // Otherwise, a user who may change the file could have other files sent to their server.
+    // Otherwise, a user who may change the file could have other files sent elsewhere.
     if headers.file_name().is_none() || headers.parent() != file.parent() {
         return Err(format!(
             "backend.http.headers_file: {} is not in the directory of this file",
@@ -193,8 +195,8 @@ fn finding(file: &Path, pool: &str, problem: String) -> Finding {
     }
 }
 
-/// Quotes a text for the log: shortened, on one line, with invisible characters escaped. Otherwise, a user who may change the
-/// file could forge log lines.
+/// Shortens a text, puts it on one line and escapes invisible characters. Otherwise, a user who may change the file
+/// could forge log lines.
 fn escaped(text: &str, longest: usize) -> String {
     let mut shown = String::new();
     for (at, letter) in text.chars().enumerate() {
@@ -217,7 +219,7 @@ mod tests {
     use super::add_to;
     use crate::config::{Backend, Finding, Pool, Role, Settings};
 
-    /// Adds the file to an edge with the pool `own`. `DIRECTORY` stands for the file's directory.
+    /// `DIRECTORY` in the text stands for the file's directory.
     fn added(text: Option<&str>) -> (Settings, Result<Vec<Finding>, Box<Finding>>) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("pools.toml");

@@ -1,5 +1,3 @@
-//! `[discovery]`: pools that another program finds.
-
 use std::path::PathBuf;
 
 use schemars::JsonSchema;

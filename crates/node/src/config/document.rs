@@ -1,5 +1,3 @@
-//! The configuration file: its settings, and the line and column of each.
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -17,20 +15,17 @@ pub struct Position {
     pub column: usize,
 }
 
-/// A syntax error and its position.
 pub(super) struct SyntaxError {
     pub(super) position: Position,
     pub(super) reason: String,
 }
 
-/// The place of a setting in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) key: Position,
     pub(super) value: Position,
 }
 
-/// The places of a file's settings.
 #[derive(Debug, Default)]
 pub(super) struct Places(BTreeMap<SettingPath, Place>);
 
@@ -44,11 +39,9 @@ impl Places {
     }
 }
 
-/// Reads a file's text.
-///
 /// # Errors
 ///
-/// Returns every TOML error.
+/// Every TOML error.
 pub(super) fn read(text: &str) -> Result<(Table, Places), Vec<SyntaxError>> {
     let lines = Lines::of(text);
     // The error's own text quotes the line, which may contain a secret.

@@ -1,4 +1,4 @@
-//! Removes invalid settings from a configuration, so that the rest can be checked.
+//! Removes invalid settings, so that the rest can be checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,12 @@ use toml::Value;
 
 use super::setting_path::{SettingPath, Step};
 
-/// The removed settings. Paths refer to the original configuration, although removal shifts the items of a
-/// list.
+/// Paths refer to the original configuration, although removal shifts the items of a list.
 #[derive(Default)]
 pub(super) struct Dropped(BTreeMap<SettingPath, BTreeSet<usize>>);
 
 impl Dropped {
-    /// Removes the value at `path`. Returns whether there was one.
+    /// Returns whether there was a value.
     pub(super) fn drop(&mut self, tree: &mut Value, path: &SettingPath) -> bool {
         let Some((last, parents)) = path.0.split_last() else {
             return false;
@@ -44,12 +43,12 @@ impl Dropped {
         }
     }
 
-    /// Whether an item of the list at `path` was removed.
+    /// Whether an item of the list was removed.
     pub(super) fn took_from(&self, path: &SettingPath) -> bool {
         self.0.contains_key(path)
     }
 
-    /// The path of a setting before any removal.
+    /// The path before any removal.
     pub(super) fn before(&self, path: &SettingPath) -> SettingPath {
         let mut before = SettingPath::default();
         for step in &path.0 {
@@ -65,7 +64,7 @@ impl Dropped {
         before
     }
 
-    /// The current index of an item, unless it was removed.
+    /// An item's current index, unless it was removed.
     fn now(&self, list: &SettingPath, index: usize) -> Option<usize> {
         let Some(gone) = self.0.get(list) else {
             return Some(index);

@@ -10,14 +10,14 @@ use super::finding::Finding;
 use super::layers::Source;
 use super::{reference, standard};
 
-/// The variable with the configuration file.
+/// The configuration file.
 pub const CONFIG_FILE: &str = "SHOAL_CONFIG";
-/// The variable with the bearer token of `shoal stdio --url`. Other users could see a token on the command line.
+/// The bearer token of `shoal stdio --url`. Other users could see a token on the command line.
 pub const TOKEN: &str = "SHOAL_TOKEN";
 
 const PREFIX: &str = "SHOAL_";
-/// Separates the parts of a setting's name. Kubernetes adds variables such as `SHOAL_PORT` to every pod beside a
-/// service called `shoal`, so names without a separator are ignored, except for `LISTS`.
+/// Kubernetes adds variables such as `SHOAL_PORT` to every pod beside a service called `shoal`, so names without a
+/// separator are ignored, except for `LISTS`.
 const SEPARATOR: &str = "__";
 /// Settings outside of tables.
 const LISTS: &[&str] = &["QUOTAS"];
@@ -40,11 +40,11 @@ pub struct Environment {
     pub config_file: Option<PathBuf>,
     /// The token in [`TOKEN`].
     pub token: Option<String>,
-    /// The settings by name, so that a whole table comes before its members.
+    /// Settings by name, so that a whole table comes before its members.
     pub variables: Vec<Variable>,
     /// Names with Shoal's prefix that set nothing.
     pub unread: Vec<String>,
-    /// The settings from OpenTelemetry's variables (`OTEL_…`), which every other source overrides.
+    /// Settings from OpenTelemetry's variables (`OTEL_…`), which every other source overrides.
     pub standard: Vec<Variable>,
 }
 
@@ -82,7 +82,7 @@ impl Environment {
 }
 
 impl Environment {
-    /// Warns about variables that are probably meant as settings, but have one underscore between the parts.
+    /// Warns about variables that probably mean settings, but have one underscore between the parts.
     pub(super) fn without_effect(&self) -> Vec<Finding> {
         if self.unread.is_empty() {
             return Vec::new();
@@ -139,17 +139,17 @@ fn variable(name: &str, text: &str) -> Option<Variable> {
     })
 }
 
-/// Whether the keys of the table at `path` are names of environment variables, which are case-sensitive.
+/// Names of environment variables are case-sensitive.
 fn names_variables(path: &[String]) -> bool {
     matches!(path, [pools, _, .., env] if pools == "pools" && env == "env" && path.len() == 5)
 }
 
-/// Parses a setting's value as TOML if possible, otherwise as text.
+/// Parses TOML if possible, otherwise text.
 pub fn value(text: &str) -> Value {
     let parsed = format!("value = {text}").parse::<toml::Table>();
     let parsed = parsed.ok().filter(|table| table.len() == 1);
     match parsed.and_then(|mut table| table.remove("value")) {
-        // No setting is a date, so a pool's prefix that looks like a date is text.
+        // No setting is a date, so a prefix that looks like a date is text.
         Some(Value::Datetime(_)) | None => Value::String(text.to_owned()),
         Some(value) => value,
     }

@@ -1,5 +1,3 @@
-//! Errors of the configuration that say what to change.
-
 use std::fmt;
 use std::path::PathBuf;
 
@@ -22,7 +20,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Creates an error of one finding.
     pub(crate) fn of(finding: Finding) -> Self {
         Self::Unusable(Findings::new(vec![finding]))
     }
@@ -33,7 +30,7 @@ impl Error {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Sorts the findings in reading order.
+    /// Sorts in reading order.
     pub(super) fn new(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_cached_key(Finding::order);
         Self(findings)

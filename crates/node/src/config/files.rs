@@ -1,5 +1,3 @@
-//! Finds the files and programs in the settings that this machine lacks.
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +8,8 @@ use super::layers::Layers;
 use super::{Backend, PortTls, Role, SecretSource, Settings};
 use crate::given;
 
-/// Returns warnings about missing files and programs. They may be missing where an operator only checks a configuration. A
-/// process that needs one fails to start, or retries.
+/// Files and programs may be missing where an operator only checks a configuration. A process that needs one fails to
+/// start, or retries.
 pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     let mut named = Named::default();
     named.of_ports(settings);
@@ -31,12 +29,10 @@ pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     gone.chain(named.programs).map(finding).collect()
 }
 
-/// Whether a setting's file exists.
 pub(crate) fn is_there(file: Option<&Path>) -> bool {
     file.is_some_and(|file| file.exists())
 }
 
-/// The files for a store in Redis.
 pub(crate) fn of_redis(settings: &Settings) -> Vec<(&'static str, &Path)> {
     if settings.node.store.is_memory() {
         return Vec::new();
@@ -77,7 +73,7 @@ fn unreadable(file: &Path) -> Option<String> {
 #[derive(Default)]
 struct Named {
     files: Vec<(String, PathBuf)>,
-    /// Programs that cannot be started here, with the reason.
+    /// Programs that cannot be started, with the reason.
     programs: Vec<(String, String)>,
 }
 

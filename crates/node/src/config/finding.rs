@@ -1,5 +1,3 @@
-//! Errors and warnings about a configuration: the setting, its source, and what to do.
-
 use std::fmt;
 
 use serde::Serialize;
@@ -23,7 +21,6 @@ pub struct Finding {
     pub help: Option<String>,
 }
 
-/// A finding in JSON.
 #[derive(Serialize)]
 struct Report<'a> {
     setting: &'a str,
@@ -34,7 +31,6 @@ struct Report<'a> {
 }
 
 impl Finding {
-    /// Creates a finding for a setting, with its source and position.
     pub(super) fn of_setting(setting: String, problem: String, layers: &Layers) -> Self {
         let path = SettingPath::parse(&setting);
         let origin = layers.source_of(&path.keys());
@@ -48,7 +44,7 @@ impl Finding {
         }
     }
 
-    /// The source of the setting, at the beginning of a line.
+    /// The source, at the beginning of a line.
     fn place(&self) -> Option<String> {
         match (&self.origin, self.position) {
             (Source::Default, _) => None,
@@ -60,7 +56,7 @@ impl Finding {
         }
     }
 
-    /// The sort key in reading order: the file from its beginning, then the other sources.
+    /// Sorts the file from its beginning, then the other sources.
     pub(super) fn order(&self) -> (bool, Option<Position>, String, String) {
         let elsewhere = !matches!(self.origin, Source::File(_));
         let origin = self.origin.to_string();

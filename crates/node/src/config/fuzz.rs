@@ -1,4 +1,4 @@
-//! The entry for `scripts/fuzz`, only with `--cfg fuzzing`.
+//! For `scripts/fuzz`, only with `--cfg fuzzing`.
 
 use std::path::Path;
 

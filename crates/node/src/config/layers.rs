@@ -1,5 +1,3 @@
-//! Merges the sources of configuration, and remembers the source of each setting.
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,7 +10,7 @@ use super::setting_path::{SettingPath, Step};
 /// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The default.
+    /// A default.
     Default,
     /// The program's own setting.
     Program,
@@ -36,19 +34,16 @@ impl fmt::Display for Source {
     }
 }
 
-/// The explicit settings. Later sources override earlier ones.
-///
-/// Tables are merged key by key. All other values, arrays included, are replaced.
+/// Explicit settings. Later sources override earlier ones. Tables are merged key by key. All other values, arrays
+/// included, are replaced.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     merged: Table,
     origin: BTreeMap<Vec<String>, Source>,
-    /// The places in the file.
     places: Places,
 }
 
 impl Layers {
-    /// Applies the configuration file.
     pub(super) fn apply_file(&mut self, table: Table, places: Places, file: &Path) {
         let source = Source::File(file.to_owned());
         for (key, value) in table {
@@ -57,11 +52,9 @@ impl Layers {
         self.places = places;
     }
 
-    /// Applies one setting.
-    ///
     /// # Panics
     ///
-    /// Panics if `path` is empty.
+    /// If `path` is empty.
     pub(super) fn set(&mut self, path: &[String], value: Value, source: &Source) {
         if let Value::Table(table) = value {
             // An empty table also counts as set.
@@ -80,12 +73,11 @@ impl Layers {
         self.origin.insert(path.to_vec(), source.clone());
     }
 
-    /// Returns the merged settings.
     pub(super) fn merged(&self) -> &Table {
         &self.merged
     }
 
-    /// The source of the setting at `path`, or of its nearest set ancestor.
+    /// The source at `path`, or at its nearest set ancestor.
     pub(super) fn source_of(&self, path: &[String]) -> Source {
         let mut at = path;
         loop {
@@ -99,7 +91,7 @@ impl Layers {
         }
     }
 
-    /// The place in the file where `origin` set the setting at `path`, or its nearest set ancestor.
+    /// The place where `origin` set the setting at `path`, or its nearest set ancestor.
     pub(super) fn place_of(&self, path: &SettingPath, origin: &Source) -> Option<Place> {
         match origin {
             Source::File(_) => self.places.nearest(path),
@@ -107,7 +99,6 @@ impl Layers {
         }
     }
 
-    /// The explicit value at `path`.
     pub(super) fn value_at(&self, path: &SettingPath) -> Option<&Value> {
         let (first, rest) = path.0.split_first()?;
         let Step::Key(key) = first else {
@@ -120,7 +111,7 @@ impl Layers {
             })
     }
 
-    /// The names of all sources, for the log.
+    /// For the log.
     pub(super) fn sources(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for source in self.origin.values() {
@@ -132,7 +123,7 @@ impl Layers {
         names
     }
 
-    /// Returns the table at `path`. Replaces any other value there.
+    /// Replaces any value at `path` that is not a table.
     fn descend(&mut self, path: &[String], source: &Source) -> &mut Table {
         let mut table = &mut self.merged;
         for (depth, key) in path.iter().enumerate() {

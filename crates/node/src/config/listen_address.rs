@@ -1,19 +1,17 @@
-//! Reads addresses to listen on.
-
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use serde::de::{Deserializer, Error, Visitor};
 
-/// The schema format of such a setting, which may also be a number.
+/// A setting of this format may also be a number.
 pub(super) const FORMAT: &str = "listen-address";
 
-/// Reads an address to listen on: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080` or `8080`. Without an IP address, it
-/// is on loopback, so that an omission cannot open a port to others.
+/// Reads an address to listen on: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080` or `8080`. Without an IP
+/// address, it is on loopback, so that an omission cannot open a port to others.
 ///
 /// # Errors
 ///
-/// Returns the accepted forms.
+/// The accepted forms.
 pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -30,12 +28,10 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Deserializes an address.
 pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
     from.deserialize_any(Written)
 }
 
-/// Deserializes an optional address.
 pub(super) fn read_some<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<SocketAddr>, D::Error> {

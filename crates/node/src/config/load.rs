@@ -1,5 +1,3 @@
-//! Reads the sources of the configuration, and finds all errors in the merged settings.
-
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -25,12 +23,11 @@ const MOST_UNREADABLE: usize = 100;
 /// Maximum known settings in a message about an unknown one.
 const MOST_KNOWN: usize = 16;
 
-/// Reads and checks the settings. All other sources override `program`, and `file` replaces the file that the environment
-/// names.
+/// Reads and checks the settings. All other sources override `program`, and `file` replaces the environment's.
 ///
 /// # Errors
 ///
-/// Returns all errors, with their sources and the allowed values.
+/// All errors, with their sources and the allowed values.
 pub fn load(
     program: &[Preset],
     file: Option<&Path>,
@@ -40,7 +37,7 @@ pub fn load(
     load_by(read_text_or_pipe, program, file, environment, flags)
 }
 
-/// Reads and checks the settings again in a running process. The file must be regular, so that reading does not block.
+/// Reads and checks the settings again. The file must be regular, so that reading does not block.
 ///
 /// # Errors
 ///
@@ -112,11 +109,6 @@ fn no_toml(path: &Path, errors: Vec<SyntaxError>) -> Error {
     Error::Unusable(Findings::new(findings.collect()))
 }
 
-/// Reads the settings from the layers.
-///
-/// # Errors
-///
-/// Returns all errors.
 fn examine(layers: &Layers) -> Result<Settings, Error> {
     let schema = reference::inlined();
     let (settings, deviations) = understand(&schema, layers);
@@ -140,7 +132,6 @@ fn examine(layers: &Layers) -> Result<Settings, Error> {
     }
 }
 
-/// Returns the readable settings, and the deviations.
 pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>, Vec<Deviation>) {
     let mut found = deviations::of(schema, layers.merged());
     let mut tree = Value::Table(layers.merged().clone());
@@ -148,7 +139,7 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
     for deviation in &found {
         dropped.drop(&mut tree, &deviations::droppable(schema, &deviation.path));
     }
-    // Some errors are found only by a text's own type, one at a time.
+    // A text's own type finds some errors, one at a time.
     for _ in 0..MOST_UNREADABLE {
         let error = match serde_path_to_error::deserialize(tree.clone()) {
             Ok(settings) => return (Some(settings), found),
@@ -171,7 +162,7 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
     (None, found)
 }
 
-/// Explains why a value cannot be read, from its type's message: `…, expected …`.
+/// The type's message is `…, expected …`.
 fn unreadable(layers: &Layers, path: &SettingPath, reason: &str) -> String {
     let value = layers.value_at(path);
     let shown = value.map(|value| deviations::shown(value, path));

@@ -1,5 +1,3 @@
-//! `[node]`: the role of this process in its cluster.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -29,7 +27,7 @@ settings! {
     }
 }
 
-/// The value of `node.store` for the embedded store.
+/// `node.store` for the embedded store.
 pub const MEMORY: &str = "memory";
 
 /// A part of the server that a process can run.

@@ -1,5 +1,3 @@
-//! `[pools.<name>]`: the servers that run the tools.
-
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -105,26 +103,24 @@ pub enum Backend {
 }
 
 impl Default for Backend {
-    /// A placeholder for a backend that is not set yet.
+    /// Returns a placeholder for a backend that is not set yet.
     fn default() -> Self {
         Self::Stdio(Box::default())
     }
 }
 
 impl Backend {
-    /// Whether the backend is the program's own server.
     pub(crate) fn is_handler(&self) -> bool {
         matches!(self, Self::Handler)
     }
 
-    /// Whether the backend is still the placeholder.
     pub(super) fn is_unset(&self) -> bool {
         matches!(self, Self::Stdio(stdio) if stdio.command.is_empty())
     }
 }
 
 impl Pool {
-    /// Creates a pool with defaults for everything but its backend.
+    /// Creates a pool with defaults.
     pub fn of(backend: Backend) -> Self {
         Self {
             backend,
@@ -132,7 +128,7 @@ impl Pool {
         }
     }
 
-    /// Creates the settings of a worker of this pool. `rejoin` is how long its links may be down.
+    /// Creates a worker's settings. `rejoin` is how long its links may be down.
     pub fn to_worker(&self, name: &str, rejoin: Duration) -> Run {
         Run {
             concurrency: self.concurrency,
@@ -152,7 +148,7 @@ impl Pool {
         }
     }
 
-    /// Creates the dispatcher's settings for this pool.
+    /// Creates the dispatcher's settings.
     pub fn to_dispatch(&self) -> Dispatched {
         Dispatched {
             prefix: self.prefix.clone(),

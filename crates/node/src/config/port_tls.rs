@@ -1,5 +1,3 @@
-//! `[server.tls]` and `[server.admin_tls]`: TLS for clients and for operators.
-
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -46,11 +44,11 @@ pub enum ClientCertificate {
 }
 
 impl PortTls {
-    /// Returns the certificate files if TLS is on.
+    /// `None` if TLS is off.
     ///
     /// # Errors
     ///
-    /// Returns the setting in this table that is missing or needs another, and what to do.
+    /// The setting in this table that is missing or needs another, and what to do.
     pub(crate) fn files(
         &self,
         table: &'static str,

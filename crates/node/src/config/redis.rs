@@ -1,5 +1,3 @@
-//! `[redis]`: connections to a store in Redis. Its address is `node.store`.
-
 use std::fmt;
 use std::path::PathBuf;
 
@@ -71,7 +69,7 @@ settings! {
 }
 
 impl Redis {
-    /// Creates the configuration of the store at `store`.
+    /// Creates the store's configuration.
     pub fn store(&self, store: &StoreAddress, streams: &Streams) -> RedisConfig {
         RedisConfig {
             url: store.expose().to_owned(),

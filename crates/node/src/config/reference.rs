@@ -1,4 +1,4 @@
-//! Describes every setting from its type, for errors, the reference page and the JSON Schema.
+//! Describes every setting from its type.
 
 mod page;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::rules::limits;
 use super::{Settings, environment};
 
-/// Matches a duration of zero.
+/// A duration of zero.
 const NO_TIME: &str = r"^[0.\sa-zµM]*$";
 
 /// Stands for a name that operators choose.
@@ -31,7 +31,6 @@ pub fn schema() -> Schema {
     schema
 }
 
-/// Adds a rule's restriction on a setting to the schema.
 fn restrict(schema: &mut Schema, setting: &str, word: &str, value: Value) {
     let mut place = String::new();
     for key in setting.split('.') {
@@ -45,7 +44,7 @@ fn restrict(schema: &mut Schema, setting: &str, word: &str, value: Value) {
     }
 }
 
-/// The keys of every setting. `<name>` stands for a name that operators choose.
+/// [`ANY`] stands for a name that operators choose.
 pub(super) fn settings() -> Vec<Vec<String>> {
     let mut all = Vec::new();
     collect(&inlined(), &mut Vec::new(), &mut all);
@@ -72,8 +71,7 @@ pub(super) fn collect(schema: &Value, at: &mut Vec<String>, all: &mut Vec<Vec<St
     }
 }
 
-/// Describes the setting at `path`: its meaning, default and variable. `None` for tables and unknown
-/// settings.
+/// The meaning, default and variable of a setting. `None` for tables and unknown settings.
 pub(super) fn help(path: &[String]) -> Option<String> {
     let root = inlined();
     let setting = path
@@ -102,7 +100,7 @@ pub(super) fn help(path: &[String]) -> Option<String> {
     Some(help)
 }
 
-/// Returns the schema with every reference replaced by its target.
+/// Replaces every reference by its target.
 pub(super) fn inlined() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -113,7 +111,6 @@ pub(super) fn inlined() -> Value {
         .to_value()
 }
 
-/// The schema of a table's key.
 pub(super) fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     let own = schema["properties"].get(key);
     let named = || {
@@ -129,7 +126,7 @@ pub(super) fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     own.or_else(named).or_else(variant)
 }
 
-/// The possible schemas of a value, without the null of an optional one.
+/// The possible schemas, without the null of an optional value.
 pub(super) fn variants(schema: &Value) -> Vec<&Value> {
     let alternatives = ["oneOf", "anyOf"]
         .into_iter()
@@ -147,7 +144,6 @@ pub(super) fn is_table(schema: &Value) -> bool {
     schema.get("properties").is_some() || schema.get("additionalProperties").is_some()
 }
 
-/// The plain values of an enumeration.
 pub(super) fn choices(schema: &Value) -> Vec<String> {
     let listed = |schema: &Value| -> Vec<Value> {
         let several = schema.get("enum").and_then(Value::as_array).cloned();
@@ -161,7 +157,7 @@ pub(super) fn choices(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the description on one line.
+/// On one line.
 fn text_of(schema: &Value) -> String {
     schema["description"]
         .as_str()
@@ -171,7 +167,7 @@ fn text_of(schema: &Value) -> String {
         .join(" ")
 }
 
-/// Returns the default in TOML.
+/// In TOML.
 fn default_of(schema: &Value) -> Option<String> {
     let default = schema.get("default").filter(|value| !value.is_null())?;
     toml::Value::try_from(default)
@@ -179,7 +175,6 @@ fn default_of(schema: &Value) -> Option<String> {
         .map(|value| value.to_string())
 }
 
-/// The settings of a table by name.
 fn members(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
     schema["properties"]
         .as_object()

@@ -1,5 +1,3 @@
-//! `[reload]`: changes of the configuration in a running process.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::settings;

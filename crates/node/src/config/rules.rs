@@ -1,5 +1,3 @@
-//! Checks that settings fit together.
-
 use std::collections::BTreeSet;
 use std::slice;
 
@@ -18,8 +16,7 @@ pub(super) mod limits;
 pub(super) mod pools;
 mod server;
 
-/// Checks combinations of settings, and the files that they name. Skips rules about `misread` tables, whose violations could be
-/// consequences.
+/// Skips rules about `misread` tables, whose violations could be consequences.
 pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<BrokenRule> {
     let rules: [(&[&str], Rule); 23] = [
         (&["node", "cluster"], cluster::roles),
@@ -61,7 +58,6 @@ type Rule = fn(&Settings, &mut Broken);
 struct Broken(Vec<BrokenRule>);
 
 impl Broken {
-    /// Adds a broken rule: the setting to change, and why.
     fn add(&mut self, setting: impl Into<String>, reason: impl Into<String>) {
         self.0.push(BrokenRule {
             setting: setting.into(),
@@ -70,15 +66,15 @@ impl Broken {
     }
 }
 
-/// A broken rule: the setting to change, and why.
+/// The setting to change, and why.
 pub(super) struct BrokenRule {
     setting: String,
     reason: String,
 }
 
 impl BrokenRule {
-    /// Whether the violation may be a consequence of a mistake at or below its setting. A rule on
-    /// `pools.<name>` itself concerns the pool's name, so it is no consequence.
+    /// Whether the violation may follow from a mistake at or below its setting. A rule on `pools.<name>` itself
+    /// concerns the pool's name, so it does not.
     pub(super) fn may_follow_from(&self, mistake: &SettingPath) -> bool {
         let mistake = mistake.to_string();
         let below = mistake.strip_prefix(&self.setting);
@@ -86,13 +82,12 @@ impl BrokenRule {
             && below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
     }
 
-    /// Adds the place of the setting.
     pub(super) fn finding(self, layers: &Layers) -> Finding {
         Finding::of_setting(self.setting, self.reason, layers)
     }
 }
 
-/// Checks only the shape, because the certificate files may be missing where an operator checks a configuration.
+/// Checks only the shape, because the files may be missing where an operator checks a configuration.
 fn tls(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     for (table, port) in [
@@ -146,7 +141,6 @@ fn quotas(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// Returns the first rule that a pool breaks, in words.
 pub(super) fn wrong_with_pool(name: &str, pool: &Pool) -> Option<String> {
     let mut broken = Broken::default();
     pools::pool(name, pool, &mut broken);

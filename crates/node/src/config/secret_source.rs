@@ -1,5 +1,3 @@
-//! The location of a configured secret.
-
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -8,9 +6,8 @@ use shoal_ports::read_file;
 
 use super::Secret;
 
-/// Minimum bytes of a secret, against guessing.
+/// Minimum bytes, against guessing.
 const LEAST_BYTES: usize = 16;
-/// Maximum bytes of a file with a secret.
 const LONGEST: u64 = 64 << 10;
 
 /// Where a secret is.
@@ -24,11 +21,11 @@ pub enum SecretSource {
 }
 
 impl SecretSource {
-    /// Reads the secret, and returns it with a description of its location.
+    /// Reads the secret, and describes its location.
     ///
     /// # Errors
     ///
-    /// Returns one sentence if the file cannot be read or the secret is too short.
+    /// One sentence, if the file cannot be read or the secret is too short.
     pub fn read(&self) -> Result<(Vec<u8>, String), String> {
         let (secret, place) = match self {
             Self::File(path) => {

@@ -1,5 +1,3 @@
-//! `[server]`: where clients and operators connect.
-
 use std::net::SocketAddr;
 
 use schemars::JsonSchema;

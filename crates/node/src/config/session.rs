@@ -1,5 +1,3 @@
-//! `[session]`: the lifetime of legacy sessions.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::settings;

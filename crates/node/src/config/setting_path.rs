@@ -1,19 +1,14 @@
-//! The path of a setting: keys and list positions.
-
 use std::fmt;
 
 use serde_path_to_error::Segment;
 
-/// One step down into the settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
-    /// A key of a table.
     Key(String),
     /// A position in a list, from 0.
     Index(usize),
 }
 
-/// The steps from the root to a setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SettingPath(pub(super) Vec<Step>);
 
@@ -30,7 +25,6 @@ impl SettingPath {
         Self(steps)
     }
 
-    /// The path of a setting that could not be read.
     pub(super) fn of_error(path: &serde_path_to_error::Path) -> Self {
         let steps = path.iter().map_while(|segment| match segment {
             Segment::Map { key } => Some(Step::Key(key.clone())),
@@ -55,7 +49,7 @@ impl SettingPath {
         Self(steps)
     }
 
-    /// The keys down to the first list. A list comes from one source as a whole.
+    /// The keys down to the first list, which comes from one source as a whole.
     pub(super) fn keys(&self) -> Vec<String> {
         let keys = self.0.iter().map_while(|step| match step {
             Step::Key(key) => Some(key.clone()),
@@ -64,7 +58,6 @@ impl SettingPath {
         keys.collect()
     }
 
-    /// The name of the setting's table.
     pub(super) fn table(&self) -> Option<&str> {
         match self.0.first() {
             Some(Step::Key(key)) => Some(key),

@@ -1,5 +1,3 @@
-//! `[shutdown]`: time limits of the steps of a shutdown.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::settings;

@@ -7,15 +7,12 @@ use toml::Value;
 
 use super::environment::Variable;
 
-/// The prefix of these variables.
 pub(super) const PREFIX: &str = "OTEL_";
 
 const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 
-/// The settings from these variables, with more specific ones later. Empty variables count as unset
-/// (OpenTelemetry specification), and variables for single signals are ignored.
-///
-/// An unusable value is passed on, so that the error names the variable.
+/// More specific settings come later. Empty variables count as unset (OpenTelemetry specification), and variables for
+/// single signals are ignored. An unusable value is passed on, so that the error names the variable.
 pub(super) fn settings(variables: &BTreeMap<String, String>) -> Vec<Variable> {
     let text = |name: &str| Some(variables.get(name)?.trim()).filter(|text| !text.is_empty());
     let mut settings = Vec::new();
@@ -85,13 +82,13 @@ fn sampling(sampler: &str) -> Vec<(&'static str, Value)> {
     let ratio = match own {
         "always_on" | "traceidratio" => 1.0,
         "always_off" => 0.0,
-        // An unsupported sampler. The error will say so.
+        // The error will name the unsupported sampler.
         _ => return vec![("parent", sampler.into())],
     };
     vec![("parent", parent.into()), ("ratio", ratio.into())]
 }
 
-/// Parses `key=value,key=value` with percent-encoding.
+/// `key=value,key=value` with percent-encoding.
 fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     text.split(',').filter_map(|pair| {
         let (key, value) = pair.split_once('=')?;

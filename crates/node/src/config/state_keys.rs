@@ -1,5 +1,3 @@
-//! `[state_keys]`: the secrets that seal `requestState`, which clients carry.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_protocol::{KeyRing, SealKey};
@@ -22,7 +20,7 @@ impl StateKeys {
     ///
     /// # Errors
     ///
-    /// Returns one sentence if a file cannot be read or a secret is too short.
+    /// One sentence, if a file cannot be read or a secret is too short.
     pub fn key_ring(&self) -> Result<KeyRing, String> {
         if self.keys.is_empty() {
             return Ok(KeyRing::new(vec![SealKey::random()]));

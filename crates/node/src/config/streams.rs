@@ -1,5 +1,3 @@
-//! `[streams]`: SSE streams and their resumption.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_edge::Timing;

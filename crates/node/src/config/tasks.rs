@@ -1,5 +1,3 @@
-//! `[tasks]`: calls of modern clients that become tasks.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_edge::TaskSettings;

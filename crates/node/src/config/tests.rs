@@ -1,5 +1,3 @@
-//! Tests of layers, messages and redaction, through what an operator types and reads.
-
 mod changes;
 mod layering;
 mod messages;
@@ -14,14 +12,13 @@ use std::path::PathBuf;
 
 use super::{Environment, Flag, Loaded, Preset, Settings, load, value};
 
-/// Builds an operator's input.
 #[derive(Default)]
 struct Operator {
     program: Vec<Preset>,
     file: Option<PathBuf>,
     variables: Vec<(String, String)>,
     flags: Vec<Flag>,
-    // Keeps the file until the end of the test.
+    // The file lives until the end of the test.
     _directory: Option<Directory>,
 }
 

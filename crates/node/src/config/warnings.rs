@@ -1,5 +1,4 @@
-//! Warnings about valid but dangerous settings. `config check` prints them, and a serving process logs
-//! them.
+//! Valid but dangerous settings. `config check` prints the warnings, and a serving process logs them.
 
 use shoal_policy::Effect;
 
@@ -7,7 +6,6 @@ use super::finding::Finding;
 use super::layers::Layers;
 use super::{AuthMode, Pool, Role, Settings};
 
-/// Returns the warnings, with the places of the settings.
 pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     let rules: [(&str, Rule); 10] = [
         ("server.listen", anonymous),
@@ -30,7 +28,7 @@ pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
 
 type Rule = fn(&Settings) -> Option<String>;
 
-/// Warns about open origins, which let any page in a caller's browser act as the caller.
+/// With open origins, any page in a caller's browser could act as the caller.
 fn any_origin(settings: &Settings) -> Option<String> {
     let origins = &settings.server.allowed_origins;
     origins.iter().any(|origin| origin == "*").then(|| {
@@ -40,7 +38,7 @@ fn any_origin(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about open hosts on loopback, where the host check is the protection against DNS rebinding.
+/// On loopback, the host check is the protection against DNS rebinding.
 fn any_host(settings: &Settings) -> Option<String> {
     let server = &settings.server;
     let any = server.allowed_hosts.iter().any(|host| host == "*");
@@ -70,7 +68,7 @@ fn anonymous(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about issuers over plain HTTP, because anyone on the path can forge tokens.
+/// Over plain HTTP, anyone on the path can forge tokens.
 fn plain_issuers(settings: &Settings) -> Option<String> {
     let plain = settings
         .auth
@@ -87,7 +85,7 @@ fn plain_issuers(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about rules that only deny, because Shoal then denies everything. `policy.file` may allow something at any time.
+/// If rules only deny, Shoal denies everything. `policy.file` may allow something at any time.
 fn allowing_nothing(settings: &Settings) -> Option<String> {
     let policy = &settings.policy;
     let applies = settings.node.is(Role::Edge) || settings.node.is(Role::Session);
@@ -99,7 +97,7 @@ fn allowing_nothing(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about random state keys, because other edges cannot open what this one seals.
+/// Other edges cannot open what this one seals with random keys.
 fn own_keys(settings: &Settings) -> Option<String> {
     let shared = !settings.node.store.is_memory();
     let own = settings.node.is(Role::Edge) && settings.state_keys.keys.is_empty();
@@ -110,7 +108,7 @@ fn own_keys(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about an open cluster port, because the cluster trusts every process that joins.
+/// The cluster trusts every process that joins.
 fn open_cluster(settings: &Settings) -> Option<String> {
     let address = settings.cluster.listen?;
     let tls = settings.cluster.tls.files().ok().flatten();
@@ -129,7 +127,7 @@ fn open_cluster(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about missing per-principal limits, because one principal's slow calls can use all places.
+/// Without limits per principal, one principal's slow calls could use all places.
 fn unshared_places(settings: &Settings) -> Option<String> {
     let several = match settings.auth.mode {
         AuthMode::None => false,
@@ -149,7 +147,6 @@ fn unshared_places(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about a setting of an earlier release.
 fn dozing(settings: &Settings) -> Option<String> {
     let named = settings.session.doze_after.is_some();
     named.then(|| {

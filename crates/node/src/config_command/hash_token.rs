@@ -1,5 +1,3 @@
-//! `shoal config hash-token`: hashes a given token, or makes one.
-
 use std::io::{self, IsTerminal as _, Read as _};
 use std::os::fd::AsFd as _;
 
@@ -19,10 +17,10 @@ const BYTES: usize = 32;
 /// Requests cannot carry longer tokens.
 const LONGEST: u64 = 64 << 10;
 
-/// The hash of the token on standard input, or a new token and its hash.
+/// Hashes the token on standard input, or a new one.
 ///
 /// # Errors
-/// When no request could carry the token, or standard input cannot be read.
+/// If no request could carry the token, or standard input cannot be read.
 pub(super) fn run() -> Result<String, Failure> {
     let given = match io::stdin().is_terminal() {
         true => asked()?,

@@ -35,7 +35,7 @@ use super::wire::{Secured, Wire};
 use super::{HttpLimits, LAST_REQUEST, RequestService};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Time between two looks at a connection that has sent only part of [`PREFACE`].
+/// How often to check a connection that has sent only part of [`PREFACE`].
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
@@ -52,7 +52,7 @@ pub(super) struct Protocols<S> {
     tls: Option<HttpTls>,
 }
 
-/// HTTP/2 settings for one connection, because each connection needs its own executor.
+/// Each connection needs its own executor.
 struct Http2 {
     requests: u32,
     header_list: u32,
@@ -125,7 +125,7 @@ impl<S: RequestService> Protocols<S> {
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
         // Boxed, because the task would reserve room for both protocols.
         let ended = if http2 {
-            // `GOAWAY` preserves requests, so the shutdown can continue at once.
+            // `GOAWAY` preserves requests, so the shutdown can continue.
             drop(idling);
             let streams = Streams::new(self.write_timeout, writing.clone());
             let service = service_fn(|request| {
@@ -162,7 +162,7 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
-    /// Detects the protocol of a connection. Returns whether it is HTTP/2, or `None` on a timeout.
+    /// Returns whether the connection is HTTP/2, or `None` on a timeout.
     async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
         let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
         let Some(tls) = &self.tls else {
@@ -239,7 +239,7 @@ fn on(connection: Connection, mut request: http::Request<Incoming>) -> http::Req
     request.map(Body::new)
 }
 
-/// Removes the body of an answer to `HEAD`, which hyper does over HTTP/1.1 only.
+/// hyper drops the body of an answer to `HEAD` over HTTP/1.1 only.
 fn without_body(mut response: Response) -> Response {
     if let Some(length) = response.body().size_hint().exact() {
         let headers = response.headers_mut();
@@ -248,8 +248,8 @@ fn without_body(mut response: Response) -> Response {
     response.map(|_| Body::empty())
 }
 
-/// Returns whether a connection begins with the HTTP/2 preface. Leaves the bytes in the socket. hyper-util's
-/// detection would copy them in front of all later bytes, and has no timeout.
+/// Whether a connection begins with the HTTP/2 preface. Leaves the bytes in the socket. hyper-util's detection would
+/// copy them in front of all later bytes, and has no timeout.
 async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; PREFACE.len()];
     loop {
@@ -264,8 +264,8 @@ async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// Reads the first bytes over TLS. Returns whether they are the HTTP/2 preface, and the bytes. The preface
-/// decides, whatever ALPN agreed on.
+/// Returns whether the first bytes over TLS are the HTTP/2 preface, and the bytes. The preface decides, whatever ALPN
+/// agreed on.
 async fn read_opening(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(bool, Bytes)> {
     let mut read = BytesMut::with_capacity(PREFACE.len());
     loop {

@@ -1,8 +1,7 @@
 //! Ends connections at the shutdown without losing requests.
 //!
-//! Closing an idle HTTP/1.1 connection loses a request that is on its way. During the drain, each
-//! answer therefore announces the connection's end, and idle connections stay open for a while,
-//! because most clients send another request in time.
+//! Closing an idle HTTP/1.1 connection loses a request on its way. During the drain, each answer therefore announces
+//! the connection's end, and idle connections stay for a while, because most clients send another request in time.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -18,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::stream::Seen;
 
-/// The shutdown, as connections see it. Clones share the state.
+/// The shutdown's state, which clones share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ending(Arc<EndingInner>);
 
@@ -35,7 +34,7 @@ impl Ending {
         self.0.draining.cancel();
     }
 
-    /// Closes idle connections now, and other connections after their present answer.
+    /// Closes idle connections now, and others after their present answer.
     pub(super) fn close(&self) {
         self.0.draining.cancel();
         self.0.closing.cancel();
@@ -60,7 +59,7 @@ impl Ending {
         }
     }
 
-    /// Counts a connection as idle until the guard is dropped.
+    /// A connection counts as idle until the guard is dropped.
     pub(super) fn idling(&self) -> Idling {
         self.0.idle.fetch_add(1, Ordering::AcqRel);
         Idling(self.clone())
@@ -74,7 +73,7 @@ impl Ending {
         }
     }
 
-    /// Serves an HTTP/2 connection to its end. A drain sends `GOAWAY` on it.
+    /// A drain sends `GOAWAY`.
     pub(super) async fn watch_http2<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
@@ -88,7 +87,7 @@ impl Ending {
         connection.await
     }
 
-    /// Serves an HTTP/1.1 connection until its last answer, or until the server closes.
+    /// Ends after the last answer, or when the server closes.
     pub(super) async fn watch_http1<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
@@ -129,8 +128,8 @@ struct OneConnection {
 }
 
 impl Requests {
-    /// Counts a request until its answer is dropped. The answer announces the connection's end if
-    /// the server drains, or if part of the request is still missing.
+    /// The request counts until its answer is dropped. The answer announces the connection's end if the server drains,
+    /// or if part of the request is missing.
     pub(super) async fn answer<B>(
         &self,
         answer: impl Future<Output = Response<B>>,

@@ -1,8 +1,8 @@
-//! Finds the boundaries of HTTP/1.1 requests, and requests that a proxy could read differently.
+//! Finds requests that a proxy could read differently.
 //!
-//! hyper accepts lines that end in LF alone, and a length that is repeated or beside a transfer
-//! coding. A proxy that reads such a request differently may forward it as two (request smuggling),
-//! so this module inspects the bytes before hyper.
+//! hyper accepts lines that end in LF alone, and a length that is repeated or beside a transfer coding. A proxy that
+//! reads such a request differently may forward it as two (request smuggling), so this module inspects the bytes before
+//! hyper.
 
 use memchr::memchr;
 
@@ -35,7 +35,7 @@ enum Next {
     Head,
     Body(u64),
     Size,
-    /// A chunk: its remaining bytes, including the line end.
+    /// Remaining bytes of a chunk, including the line end.
     Chunk(u64),
     Trailer,
     Unclear,
@@ -58,7 +58,7 @@ struct Line {
 }
 
 impl Framing {
-    /// Reads the next bytes. Returns a fault with the number of its request, counted from 0.
+    /// Returns a fault with the number of its request, counted from 0.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Option<(u64, Fault)> {
         while !bytes.is_empty() {
             bytes = match self.next {
@@ -105,7 +105,7 @@ impl Framing {
         &bytes[skipped..]
     }
 
-    /// Judges a complete line. `end` is its last part, without the LF.
+    /// `end` is the line's last part, without the LF.
     fn line(&mut self, end: &[u8]) -> Option<Fault> {
         if self.line.last.is_none() {
             let kept = &end[..end.len().min(KEPT)];
@@ -197,7 +197,7 @@ impl Head {
                 unknown_coding: true,
                 ..
             } => Some(Fault::UnknownCoding),
-            // hyper itself refuses invalid lengths and overlong lines, so they count as sound.
+            // hyper refuses invalid lengths and overlong lines, so they count as sound.
             Self {
                 lengths: 1,
                 length: None,

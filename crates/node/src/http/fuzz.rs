@@ -1,4 +1,4 @@
-//! Entry points for `scripts/fuzz`, built with `--cfg fuzzing` only.
+//! For `scripts/fuzz`, with `--cfg fuzzing` only.
 
 use super::framing::{Fault, Framing};
 

@@ -1,7 +1,5 @@
-//! Detects whether a client that closed its sending side still reads.
-//!
-//! The operating system of a gone client rejects data. So Shoal sends an interim response, which
-//! clients skip (RFC 9110, 15.2), and checks for the rejection.
+//! Detects whether a client that closed its sending side still reads. The operating system of a gone client rejects
+//! data, so Shoal sends an interim response, which clients skip (RFC 9110, 15.2).
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,9 +11,9 @@ use tokio::time::{Sleep, sleep};
 use super::wire::Wire;
 
 const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// How long to wait for the answer before sending an interim response. Most answers come earlier.
+/// How long to wait before an interim response, because most answers come earlier.
 const BEFORE_INTERIM: Duration = Duration::from_millis(50);
-/// The first delay before a check. The delay doubles from check to check.
+/// The first check's delay, which doubles from check to check.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
@@ -33,8 +31,7 @@ impl HalfClosed {
         }
     }
 
-    /// Becomes ready when the client is gone. Before the answer has begun, may send an interim response to
-    /// find out.
+    /// Becomes ready when the client is gone. Before the answer has begun, may send an interim response to find out.
     pub(super) fn poll_gone(
         &mut self,
         wire: &mut Wire,
@@ -48,9 +45,9 @@ impl HalfClosed {
             }
             let pause = match self.pause {
                 Some(pause) => (pause * 2).min(LAST_LOOK),
-                // The answer itself is data that the client's system can reject.
+                // The client's system can reject the answer itself.
                 None if has_begun => FIRST_LOOK,
-                // A full buffer means that the client does not read, so it counts as gone.
+                // A full buffer means that the client does not read.
                 None => match Pin::new(&mut *wire).poll_write(cx, INTERIM) {
                     Poll::Ready(Ok(written)) if written == INTERIM.len() => FIRST_LOOK,
                     _ => return Poll::Ready(()),

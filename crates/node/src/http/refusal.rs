@@ -1,4 +1,4 @@
-//! Answers to requests that the connection itself refuses (`docs/errors.md`).
+//! Answers to requests that the connection refuses (`docs/errors.md`).
 
 use axum::body::Body;
 use axum::response::Response;
@@ -22,8 +22,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// Recognises a refusal that hyper itself writes: a head without a body. Handlers do not send such an
-    /// answer with these statuses.
+    /// Recognises hyper's own refusal: a head without a body. Handlers do not send such an answer with these statuses.
     pub(super) fn of_hyper(written: &[u8], limits: HeadLimits) -> Option<Self> {
         let refusal = match written.strip_prefix(b"HTTP/1.1 ")?.get(..3)? {
             b"400" => Self::Malformed,

@@ -1,4 +1,4 @@
-//! TLS handshakes, each in its own task, with a timeout and a limit on concurrent ones.
+//! Each TLS handshake has its own task, with a timeout and a limit on concurrent ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use tokio_rustls::server::TlsStream;
 use super::refusal::Refusal;
 use super::socket::Socket;
 
-/// The first byte of a TLS handshake. HTTP begins with a letter instead.
+/// A TLS handshake begins with this byte, HTTP with a letter.
 const HANDSHAKE: u8 = 0x16;
 
-/// The TLS of a server. Clones share the limit on handshakes.
+/// A server's TLS. Clones share the limit on handshakes.
 #[derive(Clone, Debug)]
 pub struct HttpTls {
     tls: ListenerTls,
     port: TlsPort,
-    /// The time limit of a handshake, including the wait for a permit.
+    /// Includes the wait for a permit.
     within: Duration,
     room: Arc<Semaphore>,
 }
 
 impl HttpTls {
-    /// Creates the TLS of a server: at most `handshakes` run at once, and each may take the time `within`.
+    /// At most `handshakes` run at once, each for at most `within`, the wait for a permit included.
     pub fn new(tls: ListenerTls, port: TlsPort, handshakes: usize, within: Duration) -> Self {
         Self {
             tls,
@@ -38,15 +38,14 @@ impl HttpTls {
         }
     }
 
-    /// Accepts a TLS connection. Returns `None` if the handshake fails.
+    /// `None` if the handshake fails.
     pub(super) async fn accept(
         &self,
         stream: TcpStream,
         socket: impl FnOnce(TcpStream) -> Socket,
     ) -> Option<TlsStream<Socket>> {
         let greeted = timeout(self.within, async {
-            // A connection takes a permit only after its first byte, because balancers open connections that
-            // stay silent.
+            // Takes a permit only after the first byte, because balancers open connections that stay silent.
             let mut first = [0];
             if !matches!(stream.peek(&mut first).await, Ok(1)) {
                 return None;

@@ -1,5 +1,3 @@
-//! Inspects the bytes of an HTTP/1.1 connection.
-
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +15,8 @@ use super::half_closed::HalfClosed;
 use super::refusal::{HeadLimits, Refusal};
 use super::wire::Wire;
 
-/// How long, and how much, a client may send after an early answer. An earlier close would reset
-/// the connection and lose the answer.
+/// How long, and how much, a client may send after an early answer. An earlier close would reset the connection and
+/// lose the answer.
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
 const LINGER_BUFFER: usize = 8 << 10;
@@ -31,11 +29,11 @@ pub(super) struct WatchedStream {
     limits: HeadLimits,
     head_within: Duration,
     head_timer: Option<Pin<Box<Sleep>>>,
-    /// The answer that replaces hyper's own refusal, which has no body.
+    /// Replaces hyper's own refusal, which has no body.
     refusal: Option<Bytes>,
     ended: bool,
-    /// Set once the client has closed its sending side. hyper must not see this before the answer, because it
-    /// would drop the request.
+    /// Set once the client has closed its sending side. hyper must not see this before the answer, because it would
+    /// drop the request.
     half_closed: Option<HalfClosed>,
 }
 
@@ -50,7 +48,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Returns why the request with this number, counted from 0, is refused.
+    /// The number is counted from 0.
     pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
         let (at, fault) = self.fault.get()?;
         (request >= *at).then_some(Refusal::Fault(*fault))
@@ -75,8 +73,8 @@ impl Seen {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a client that closed its sending side may wait for its answer. Once the answer has
-    /// begun, the client may be leaving a stream instead.
+    /// Whether a client that closed its sending side may wait for its answer. Once the answer has begun, the client may
+    /// be leaving a stream instead.
     fn may_be_read(&self) -> bool {
         self.is_answering()
             && !self.is_amid()
@@ -114,9 +112,9 @@ impl WatchedStream {
         self.stream
     }
 
-    /// Reads and drops what the client still sends, so that the client reads its answer.
+    /// Drops what the client still sends, so that it reads its answer.
     pub(super) async fn linger(mut self, ended: &hyper::Result<()>) {
-        // A refusal by hyper does not reveal where the request ends.
+        // hyper's refusal does not reveal where the request ends.
         let unclear = self.refusal.is_some();
         let answered = unclear || ended.is_ok() && self.framing.is_amid();
         if self.ended || !answered {
@@ -170,7 +168,7 @@ impl WatchedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Checks whether hyper is about to write its own refusal, and stores the answer that replaces it.
+    /// Stores the answer that replaces hyper's own refusal.
     fn replaces(&mut self, written: &[u8]) -> bool {
         let refusal = Refusal::of_hyper(written, self.limits);
         self.refusal = refusal.map(Refusal::wire).or(self.refusal.take());

@@ -1,8 +1,8 @@
 //! Ends HTTP/2 streams whose clients stop reading.
 //!
-//! A stream's data waits for the client's window, which the socket does not show. So each answer
-//! counts its unsent bytes, and the stream's task watches the count. Dropping the task resets only
-//! that stream; others may belong to other users behind a proxy.
+//! A stream's data waits for the client's window, which the socket does not show. So each answer counts its unsent
+//! bytes, and the stream's task watches the count. Dropping the task resets only that stream; others may belong to
+//! other users behind a proxy.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use shoal_edge::Writing;
 use shoal_telemetry::metrics::{GivenUp, metrics};
 use tokio::time::{Sleep, sleep};
 
-/// Maximum size of an answer's last piece that carries END_STREAM. Afterwards, only the connection's end can
-/// drop such a piece. A longer answer ends when the client has read everything.
+/// Maximum size of a last piece that carries END_STREAM. Afterwards, only the connection's end can drop such a piece. A
+/// longer answer ends when the client has read everything.
 const SHORT: usize = 16 << 10;
 
 tokio::task_local! {
@@ -31,7 +31,7 @@ tokio::task_local! {
 struct UnsentBytes {
     bytes: AtomicUsize,
     writing: Writing,
-    /// The task to wake when all bytes are sent.
+    /// Woken when all bytes are sent.
     task: AtomicWaker,
 }
 
@@ -85,7 +85,7 @@ where
     }
 }
 
-/// Answers a request on this task's stream, and waits until the client has read the answer.
+/// Returns once the client has read the answer.
 pub(super) async fn answer<B, E>(
     request: Request<Incoming>,
     answer: impl AsyncFnOnce(Request<Incoming>, Writing) -> Result<Response<B>, E>,
@@ -109,7 +109,7 @@ struct Driven<F> {
 impl<F> Driven<F> {
     fn give_up(&mut self) {
         if self.stream.take().is_none() {
-            // A stream that has ended cannot be reset, so the connection is closed.
+            // A stream that has ended cannot be reset.
             self.of.connection.give_up();
         }
     }
@@ -161,11 +161,11 @@ impl<F: Future<Output = ()>> Future for Driven<F> {
     }
 }
 
-/// A body that passes on a piece only after the previous one is sent.
+/// Passes on a piece only after the previous one is sent.
 pub(super) struct StreamBody<B> {
     body: B,
     unsent: Arc<UnsentBytes>,
-    /// Whether the end must be sent separately, because the last piece was too long for END_STREAM.
+    /// Whether the last piece was too long for END_STREAM.
     unended: bool,
 }
 

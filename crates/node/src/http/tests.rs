@@ -1,5 +1,3 @@
-//! Tests a server's limits and shutdown over real sockets.
-
 mod half_closed;
 mod refusals;
 mod secured;
@@ -116,7 +114,6 @@ impl Drop for Waiting {
     }
 }
 
-/// Builds a body that begins at once and ends when the gate opens.
 fn stream(gate: Gate) -> Body {
     let rest = async { Ok::<_, Infallible>(gate.pass().await) };
     let begun = futures::stream::iter([Ok("begun ")]);

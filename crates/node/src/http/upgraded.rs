@@ -1,5 +1,3 @@
-//! A connection that has left HTTP for another protocol.
-
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::wire::Wire;
 
-/// A connection that HTTP has given up to another protocol. The limit on stalled writes still applies.
+/// A connection that has left HTTP. The limit on stalled writes still applies.
 #[derive(Debug)]
 pub(super) struct Upgraded {
     wire: Wire,

@@ -1,5 +1,3 @@
-//! A connection's socket, with or without TLS.
-
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,15 +9,14 @@ use tokio_rustls::server::TlsStream;
 
 use super::socket::Socket;
 
-/// A connection's socket. TLS wraps the socket and not the reverse, so that the socket sees the client's
-/// progress.
+/// TLS wraps the socket and not the reverse, so that the socket sees the client's progress.
 #[derive(Debug)]
 pub(super) enum Wire {
     Plain(Socket),
     Secured(Box<Secured>),
 }
 
-/// A TLS connection. `read` holds the bytes that revealed its protocol.
+/// `read` holds the bytes that revealed the protocol.
 #[derive(Debug)]
 pub(super) struct Secured {
     pub(super) stream: TlsStream<Socket>,

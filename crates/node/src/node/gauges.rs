@@ -1,5 +1,3 @@
-//! Metrics of the node as a whole.
-
 use std::sync::Arc;
 
 use shoal_rpc::Tls;

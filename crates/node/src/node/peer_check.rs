@@ -1,5 +1,3 @@
-//! Checks whether TLS lets this process talk to its peers.
-
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, Weak};
@@ -14,12 +12,12 @@ use tokio::time::sleep;
 
 /// Maximum peers to dial at once. One success is enough.
 const AT_ONCE: usize = 4;
-/// Time between rounds of dialling: the first while no peer completes TLS, the second afterwards.
+/// Pauses between rounds of dialling: while no peer completes TLS, and afterwards.
 const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 const NAMED: usize = 3;
 
-/// Tracks failed TLS handshakes with peers. Refused connections to the listener do not count,
-/// because anyone could make the process unready with them.
+/// Counts failed handshakes with peers, but not on the listener, because anyone could make the process unready with
+/// refused connections.
 pub(super) struct PeerCheck {
     tls: Tls,
     links: LinkConfig,
@@ -41,7 +39,7 @@ impl PeerCheck {
         Some(Self {
             tls: links.tls.clone()?,
             links: links.clone(),
-            // A worker's links dial by themselves, so nothing has to be dialled first.
+            // A worker's links dial by themselves.
             asked: AtomicBool::new(members.is_none()),
             members,
             joins: OnceLock::new(),
@@ -70,7 +68,7 @@ impl PeerCheck {
     }
 
     async fn dial_some(&self) {
-        // An open link proves more than a dial does.
+        // An open link proves more than a dial.
         if self.tls.has_connections() {
             return;
         }
@@ -103,8 +101,8 @@ impl PeerCheck {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// Once the process `has_served`, a single peer that has always distrusted it is ignored,
-    /// because that peer may be wrong.
+    /// Once the process `has_served`, a single peer that has always distrusted it is ignored, because that peer may be
+    /// wrong.
     pub(super) fn verdict(&self, has_served: bool) -> Verdict {
         let trust = self.trust();
         let outvoted = trust.distrusted.len() > 1 || trust.distrusted.iter().any(|peer| peer.lost);

@@ -1,5 +1,3 @@
-//! The state of a node while it runs and shuts down.
-
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -104,7 +102,7 @@ impl Watch {
         known.unwrap_or_default()
     }
 
-    /// Returns the pools that were discovered, and whether the configuration wants only discovered pools.
+    /// Returns the discovered pools, and whether the configuration wants only these.
     fn discovered(&self) -> (BTreeSet<String>, bool) {
         let known = self.configuration.get();
         let known = known.and_then(|(known, pools)| Some((known.upgrade()?.discovered(), pools)));
@@ -132,8 +130,8 @@ impl Watch {
     }
 
     pub(crate) fn unanswered(&self) -> usize {
-        // Edge and session both count a legacy request, so the larger count is right. Only the session counts
-        // it if the connection is gone.
+        // Edge and session both count a legacy request, so the larger count is right. Only the session counts it if the
+        // connection is gone.
         let in_flight = self.sessions().map_or(0, |sessions| sessions.in_flight);
         self.load.requests_in_flight().max(in_flight)
     }
@@ -152,13 +150,12 @@ impl Watch {
             .collect()
     }
 
-    /// Returns the membership, or `None` if this process is the whole server.
+    /// `None` if this process is the whole server.
     pub(crate) fn shared_membership(&self) -> Option<&Membership> {
         let membership = self.membership.as_ref()?;
         (!membership.alone).then_some(membership)
     }
 
-    /// Returns whether some node takes sessions.
     fn sees_sessions(&self) -> bool {
         self.membership.as_ref().is_none_or(|membership| {
             let view = membership.members.view();
@@ -181,7 +178,7 @@ impl Watch {
         }
         match self.joins.get().and_then(Weak::upgrade) {
             Some(joins) if !leaving => match joins.is_complete() {
-                // A node can use workers of its own process instead of links.
+                // A node can use its own workers instead of links.
                 None if self.membership.is_some() => {}
                 None => wants.wait_for("a worker is linked to no node"),
                 Some(false) if self.started.elapsed() < JOINED_WITHIN && !self.has_served() => {
@@ -208,8 +205,7 @@ impl Watch {
         wants
     }
 
-    /// Adds the result of the TLS checks. A node that TLS cuts off from all others is unready even after it
-    /// has served, because the others can replace it.
+    /// A node that TLS cuts off from all others is unready even after it has served, because the others can replace it.
     fn see_peers(&self, wants: &mut Readiness) {
         let Some(peers) = &self.peers else {
             return;
@@ -230,7 +226,7 @@ impl Watch {
         Some(self.peers.as_ref()?.distrusted())
     }
 
-    /// Reports the store's health, as seen by the node's own requests and heartbeats.
+    /// The node's own requests and heartbeats show the store's health.
     pub(crate) fn store(&self) -> StoreHealth {
         let membership = self.membership.as_ref();
         let unwritten = membership.and_then(|membership| membership.members.heartbeat_failure());
@@ -242,7 +238,7 @@ impl Watch {
         shared.is_none_or(|membership| membership.members.is_open())
     }
 
-    /// Starts a report with the node's identity. Other fields are defaults.
+    /// Starts a report with the node's identity.
     pub(crate) fn about(&self) -> NodeReport {
         let uptime = self.started.elapsed().as_millis();
         NodeReport {
@@ -261,7 +257,7 @@ impl Watch {
     }
 }
 
-/// Creates the edge's quotas, which all edges count together.
+/// All edges count together.
 fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
     let others = membership.map(|membership| membership.members.announced());
     let edges = move || {
@@ -276,10 +272,9 @@ fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership
 }
 
 impl Observed for Watch {
-    /// Decides readiness. A node is ready when it is a member, knows the pools' tools, sees a session node,
-    /// and its workers are linked. A rollout therefore keeps the old process until the new one can replace
-    /// it. Later outages elsewhere do not make it unready: all nodes would leave the balancer at once, and
-    /// clients would get no helpful error.
+    /// A node is ready when it is a member, knows the pools' tools, sees a session node, and its workers are linked. A
+    /// rollout therefore keeps the old process until the new one can replace it. Later outages elsewhere do not make it
+    /// unready: all nodes would leave the balancer at once, and clients would get no helpful error.
     fn readiness(&self) -> Readiness {
         let wants = self.wants();
         let leaving = self.leaving.load(Ordering::Relaxed);

@@ -1,5 +1,3 @@
-//! A form of a pool that is still starting.
-
 use std::sync::Arc;
 
 use futures::future::{join_all, select_all};
@@ -8,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Pool;
 
-/// The future form of a pool. Cheap to clone.
+/// The future form of a pool. A cheap handle.
 #[derive(Clone)]
 pub(super) struct StartingForm(Arc<Parts>);
 
@@ -35,7 +33,7 @@ impl StartingForm {
         &self.0.backends
     }
 
-    /// Waits until the form can run calls. Of several equal servers, one is enough. Cancel safe.
+    /// Waits until the form can run calls. One of several equal servers is enough. Cancel safe.
     pub(super) async fn ready(&self) {
         let ready = self.0.backends.iter().map(|backend| {
             let mut state = backend.state();
@@ -56,7 +54,6 @@ impl StartingForm {
             .unwrap_or_else(|| "it is starting".to_owned())
     }
 
-    /// Marks the form as no longer wanted.
     pub(super) fn give_up(&self) {
         self.0.given_up.cancel();
     }

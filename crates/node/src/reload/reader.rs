@@ -1,5 +1,3 @@
-//! Reads and rereads a process's configuration.
-
 use std::path::{Path, PathBuf};
 
 use shoal_ports::FileWatch;
@@ -12,16 +10,16 @@ type Accept = Box<dyn Fn(&mut Loaded) -> Result<(), Failure> + Send + Sync>;
 
 type Load = fn(&[Preset], Option<&Path>, &Environment, &[Flag]) -> Result<Loaded, config::Error>;
 
-/// Reads a process's configuration: the fixed sources (program, environment, command line) and the file.
+/// Reads a process's configuration: fixed sources (program, environment, command line) and the file.
 pub struct ConfigReader {
     program: Vec<Preset>,
     file: Option<PathBuf>,
     environment: Environment,
     flags: Vec<Flag>,
     accept: Accept,
-    /// The watch, from before the file was read.
+    /// Begun before the file was read.
     watch: Option<FileWatch>,
-    /// The watch of `discovery.file`, whose path is fixed at the start.
+    /// The path of `discovery.file` is fixed at the start.
     discovered: Option<FileWatch>,
 }
 
@@ -47,12 +45,11 @@ impl ConfigReader {
         reader
     }
 
-    /// Takes the only watch, which sees all changes of the file since the reader was created.
+    /// Sees all changes of the file since the reader was created.
     pub(super) fn take_watch(&mut self) -> Option<FileWatch> {
         self.watch.take()
     }
 
-    /// Takes the watch of `discovery.file`.
     pub(super) fn take_discovered(&mut self) -> Option<FileWatch> {
         self.discovered.take()
     }
@@ -67,7 +64,7 @@ impl ConfigReader {
     ///
     /// # Errors
     ///
-    /// Returns why it is unusable.
+    /// Why it is unusable.
     pub fn load(&mut self) -> Result<Loaded, Failure> {
         let mut loaded = self.load_by(config::load)?;
         let file = loaded.settings.discovery.file.as_deref();
@@ -79,11 +76,9 @@ impl ConfigReader {
         self.accepted(loaded)
     }
 
-    /// Rereads the configuration in a running process.
-    ///
     /// # Errors
     ///
-    /// Returns why it is unusable.
+    /// Why the configuration is unusable.
     pub(super) fn load_again(&self) -> Result<Loaded, Failure> {
         let mut loaded = self.load_by(config::load_again)?;
         discovered::add(&mut loaded).map_err(|whole| config::Error::of(*whole))?;

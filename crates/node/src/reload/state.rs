@@ -1,5 +1,3 @@
-//! The state of the configuration, for operators.
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -10,9 +8,9 @@ use serde::Serialize;
 /// The state of the configuration, for operators.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConfigurationReport {
-    /// The file that reloads read; `null` without one.
+    /// The file that reloads read, if any.
     pub file: Option<PathBuf>,
-    /// When the configuration was last found usable, in seconds since the epoch.
+    /// When it was last usable, in seconds since the epoch.
     pub taken_at: u64,
     /// Why later content was refused. The earlier configuration stays in force.
     pub refused: Option<String>,
@@ -22,16 +20,14 @@ pub struct ConfigurationReport {
     pub waiting: Vec<String>,
 }
 
-/// The state of the configuration.
 pub(crate) struct ConfigurationState {
     known: Mutex<ConfigurationReport>,
-    /// The settings last reported as waiting for a restart.
+    /// The reported settings that wait for a restart.
     told: Mutex<Vec<String>>,
     discovered: Mutex<BTreeSet<String>>,
 }
 
 impl ConfigurationState {
-    /// Creates the state after the first read.
     pub(crate) fn new() -> Self {
         let known = ConfigurationReport {
             taken_at: now(),
@@ -52,7 +48,7 @@ impl ConfigurationState {
         *self.discovered.lock() = pools;
     }
 
-    /// The discovered pools. The process is ready without them.
+    /// The process is ready without discovered pools.
     pub(crate) fn discovered(&self) -> BTreeSet<String> {
         self.discovered.lock().clone()
     }
@@ -68,7 +64,6 @@ impl ConfigurationState {
         self.known.lock().refused = Some(reason);
     }
 
-    /// Whether these settings were not reported before.
     pub(super) fn is_news(&self, at_next_start: &[String]) -> bool {
         let mut told = self.told.lock();
         let is_news = *told != at_next_start;

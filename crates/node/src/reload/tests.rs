@@ -1,5 +1,3 @@
-//! Tests of refused reloads.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ use crate::{policies, roles};
 const ALLOW: &str = "[[rules]]\nname = 'all'\neffect = 'allow'\n";
 const DENY: &str = "[[rules]]\nname = 'none'\neffect = 'deny'\n";
 const QUOTA: &str = "[[quotas]]\nname = 'few'\nper = 'all'\nrate = '1/h'\n";
-/// Valid settings, but no program provides the server.
+/// No program provides this server.
 const IMPOSSIBLE: &str = "[pools.impossible]\nbackend = 'handler'\n";
 
 #[tokio::test]

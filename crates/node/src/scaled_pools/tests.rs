@@ -1,5 +1,3 @@
-//! Tests of the stored offers of pools that may have no worker.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +60,6 @@ fn scaled() -> PoolConfig {
     pool.to_dispatch()
 }
 
-/// A dispatcher with such a pool, whose offer is unknown.
 fn dispatch() -> Dispatch {
     let config = Config {
         pools: BTreeMap::from([("scaled".to_owned(), scaled())]),

@@ -1,5 +1,4 @@
-//! The service manager's socket. The crate `sd-notify` would take an abstract socket (`@…`) for a
-//! path.
+//! The crate `sd-notify` would take an abstract socket (`@…`) for a path.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct NotifySocket(SocketAddr);
 
 impl NotifySocket {
-    /// Opens the socket `name`: a path, or `@` and an abstract name.
+    /// `name` is a path, or `@` and an abstract name.
     pub(super) fn at(name: &OsStr) -> Option<Self> {
         let address = match name.as_bytes() {
             [b'/', ..] => SocketAddr::from_pathname(name),
@@ -32,7 +31,7 @@ impl NotifySocket {
         }
     }
 
-    /// Sends lines to the service manager. Failures are only logged.
+    /// Only logs failures.
     pub(super) async fn send(&self, lines: &str) {
         let sent = timeout(PATIENCE, self.try_send(lines)).await;
         let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
@@ -42,7 +41,7 @@ impl NotifySocket {
     }
 
     async fn try_send(&self, lines: &str) -> io::Result<()> {
-        // A restarted service manager has another socket under the same name, so each message uses a new one.
+        // A restarted service manager has another socket under this name.
         let socket = UnixDatagram::unbound()?;
         socket.connect_addr(&self.0)?;
         socket.set_nonblocking(true)?;

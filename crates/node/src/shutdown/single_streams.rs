@@ -1,4 +1,4 @@
-//! Ends streams that cannot be resumed: HTTP+SSE, and WebSocket without ids.
+//! HTTP+SSE streams, and WebSocket streams without ids, cannot be resumed.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::node::Node;
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 const ASKED_AT_ONCE: usize = 16;
 
-/// Ends each stream when its client has received everything, because the stream's end ends the session. Asks
-/// the session's owner, because messages may arrive at any edge.
+/// Ends each stream when its client has received everything, because the stream's end ends the session. Asks the
+/// session's owner, because messages may arrive at any edge.
 pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
     let streams = node.watch.load.single_streams();
     let deadline = Instant::now() + limit;
@@ -44,7 +44,7 @@ pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
     }
 }
 
-/// Asks the session's owner whether the client has received everything.
+/// Whether the client has received everything.
 async fn is_quiet(fleet: &Fleet, session: &SessionId, passed: EventId) -> bool {
     let Some(Located { item: detail, .. }) = fleet.session(session).await else {
         return false;

@@ -1,5 +1,3 @@
-//! Passes each message of a client to its era's half of the bridge.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +31,7 @@ impl Bridge {
         }
     }
 
-    /// Handles a line from the client. Replaces invalid UTF-8 by U+FFFD, as common stdio servers do.
+    /// Replaces invalid UTF-8 by U+FFFD, as common stdio servers do.
     pub(super) async fn take(&self, line: Bytes) {
         let line = match str::from_utf8(&line) {
             Ok(_) => line,
@@ -70,8 +68,8 @@ impl Bridge {
         }
     }
 
-    /// Answers an overlong line with an error, if its id can be found. An overlong answer becomes
-    /// an error too, so that the server does not wait.
+    /// Answers an overlong line with an error, if its id can be found. An overlong answer becomes an error too, so that
+    /// the server does not wait.
     pub(super) async fn too_long(&self, ends: &Ends, limit: usize) {
         let error = RpcError::new(
             code::INVALID_REQUEST,
@@ -115,8 +113,7 @@ impl Bridge {
         }
     }
 
-    /// Decides a request's era by its `_meta`. A session's requests may name a version there too, but a
-    /// legacy one.
+    /// Decides by `_meta`. A session's requests may name a version there too, but a legacy one.
     fn is_modern(&self, request: &Request) -> bool {
         let meta = RequestMeta::of(request.params.as_ref());
         let Some(version) = meta.protocol_version else {

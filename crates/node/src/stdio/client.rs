@@ -20,7 +20,7 @@ use crate::exit::{Code, Failure};
 use crate::print::plain;
 
 const NESTING: usize = 128;
-/// How long to wait at the end for the server to end a session or task.
+/// How long to wait for the server to end a session or task.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// Maximum times that the server may answer one request with questions.
 const MOST_ROUNDS: usize = 100;
@@ -37,29 +37,29 @@ pub(crate) trait ClientHandler: Send {
 
     fn tell(&mut self, _line: &str) {}
 
-    /// Answers a server's question. Returns `None` if its method is unknown.
+    /// `None` if the method is unknown.
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value>;
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    /// An error of the server or, if the server did not answer, of the bridge.
+    /// An error of the server or, if it did not answer, of the bridge.
     #[error("{0}")]
     Refused(RpcError),
     #[error("the server did not answer in time")]
     TimedOut,
-    /// The connection was lost, and no new one was possible in time.
+    /// The connection was lost, and no new one came in time.
     #[error("the connection was lost, and {0}")]
     Lost(String),
 }
 
-/// A client of one server, in the era that both support.
+/// A client in the era that both sides support.
 pub(crate) struct Client {
     exchange: Arc<dyn Exchange>,
     bridge: Bridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
-    /// The deadline for all requests, without the user's time.
+    /// The deadline of all requests, without the user's time.
     deadline: Instant,
     modern: bool,
     last_id: u64,
@@ -68,12 +68,10 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects in the given era or the newest that the server supports. All requests must finish
-    /// within `limit`.
+    /// Connects in the given era or the server's newest. All requests must finish within `limit`.
     ///
     /// # Errors
-    /// When the URL or token is invalid, or the server cannot be reached or supports only another
-    /// era.
+    /// If the URL or token is invalid, or the server cannot be reached or supports only another era.
     pub(crate) async fn connect(
         url: &str,
         token: Option<&str>,
@@ -142,8 +140,7 @@ impl Client {
             .await
     }
 
-    /// Sends a request. The handler answers the server's questions. If it cannot answer one, returns the
-    /// result with the questions.
+    /// The handler answers the server's questions. If it cannot answer one, returns the result with the questions.
     pub(crate) async fn request(
         &mut self,
         method: &str,
@@ -206,7 +203,7 @@ impl Client {
         answered
     }
 
-    /// Returns the `_meta` that requests need. It is empty in a session.
+    /// Empty in a session.
     fn meta(&self) -> Map<String, Value> {
         if !self.modern {
             return Map::new();
@@ -249,7 +246,7 @@ impl Client {
         }
     }
 
-    /// Receives the server's next message. Cancellation safe.
+    /// Cancellation safe.
     async fn receive(&mut self) -> Result<Value, ClientError> {
         loop {
             let Some(line) = self.lines.recv().await else {
@@ -286,7 +283,7 @@ impl Client {
         self.send(reply).await
     }
 
-    /// Answers all questions of a result. Returns `None` if the handler cannot answer one.
+    /// `None` if the handler cannot answer a question.
     async fn responses(&mut self, requests: &Value) -> Option<Map<String, Value>> {
         let mut responses = Map::new();
         for (key, request) in requests.as_object().into_iter().flatten() {
@@ -335,8 +332,7 @@ pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
     }
 }
 
-/// Returns whether the server may be a legacy one, because such a server could answer like this. An
-/// unreachable or overloaded server did not read the request.
+/// A legacy server could answer like this. An unreachable or overloaded server did not read the request.
 fn may_be_legacy(error: &ClientError) -> bool {
     let unread = [code::NOT_EXECUTED, code::OUTCOME_UNKNOWN, code::OVERLOADED];
     matches!(error, ClientError::Refused(error) if !unread.contains(&error.code))

@@ -1,5 +1,5 @@
-//! Reads and writes lines on threads. A read of standard input cannot be cancelled, but its thread
-//! does not delay the process's end.
+//! Reads and writes on threads: a read of standard input cannot be cancelled, but its thread does not delay the
+//! process's end.
 
 use std::io::{self, Write};
 use std::thread::{self, JoinHandle};
@@ -9,7 +9,7 @@ use shoal_worker::{Line, Lines};
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder as _;
 
-/// Maximum lines in a buffer: enough to keep both sides busy, and few enough for backpressure.
+/// Maximum lines in a buffer: enough to keep both sides busy, few enough for backpressure.
 const LINES: usize = 256;
 const READ_BUFFER: usize = 64 << 10;
 
@@ -55,7 +55,7 @@ fn read_to_end(
     }
 }
 
-/// Sends messages to the client; a cheap handle.
+/// A cheap handle.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox(mpsc::Sender<Bytes>);
 
@@ -69,7 +69,7 @@ impl Outbox {
         (Self(sender), receiver)
     }
 
-    /// Sends a message. Waits while the client does not read.
+    /// Waits while the client does not read.
     pub(super) async fn send(&self, message: Bytes) -> Result<(), Closed> {
         self.0.send(on_one_line(message)).await.map_err(|_| Closed)
     }
@@ -83,7 +83,7 @@ impl Outbox {
     }
 }
 
-/// Replaces line breaks, which are white space between JSON tokens.
+/// Line breaks are white space between JSON tokens.
 fn on_one_line(message: Bytes) -> Bytes {
     if memchr::memchr2(b'\n', b'\r', &message).is_none() {
         return message;
@@ -95,7 +95,7 @@ fn on_one_line(message: Bytes) -> Bytes {
     line.collect::<Vec<u8>>().into()
 }
 
-/// Writes lines until every [`Outbox`] is dropped or the client stops reading.
+/// Ends when every [`Outbox`] is dropped or the client stops reading.
 pub(super) fn write_lines<W>(mut output: W, mut lines: mpsc::Receiver<Bytes>) -> JoinHandle<()>
 where
     W: Write + Send + 'static,

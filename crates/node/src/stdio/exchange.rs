@@ -1,5 +1,3 @@
-//! The bridge's connection to the server: in this process, or over HTTP.
-
 mod in_process;
 mod remote;
 
@@ -32,7 +30,7 @@ pub(super) struct Outgoing {
     pub(super) body: Bytes,
 }
 
-/// The server's answer. Dropping it closes its stream.
+/// Dropping it closes its stream.
 pub(super) type Reply = Response<ReplyBody>;
 
 pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, BodyError>>;
@@ -60,13 +58,13 @@ pub(super) trait Exchange: Send + Sync + 'static {
         true
     }
 
-    /// Why the newest request could not be sent, if it could not.
+    /// Why the newest request could not be sent.
     fn out_of_reach(&self) -> Option<SendError> {
         None
     }
 }
 
-/// Sends each request once, without retries while the server is down, because the user waits.
+/// Does not retry while the server is down, because the user waits.
 pub(super) struct Prompt {
     exchange: Arc<dyn Exchange>,
     reached: AtomicBool,
@@ -105,7 +103,7 @@ impl Exchange for Prompt {
     }
 }
 
-/// Sends a request, and retries for a while if that is safe and may help.
+/// Retries for a while if that is safe and may help.
 pub(super) async fn send_patiently(
     exchange: &dyn Exchange,
     request: Outgoing,
@@ -130,8 +128,7 @@ pub(super) async fn send_patiently(
     }
 }
 
-/// Returns when to retry a refused request. An MCP server's refusal with `Retry-After` means that nothing was
-/// executed. A proxy's page does not mean this.
+/// An MCP server's refusal with `Retry-After` means that nothing was executed. A proxy's page does not mean this.
 fn retry_after(reply: &Reply) -> Option<Duration> {
     let kind = reply.headers().get(header::CONTENT_TYPE);
     let refused = matches!(

@@ -1,5 +1,3 @@
-//! The requests in flight, by id.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum requests in flight, because each holds a connection to the server.
+/// Maximum requests, because each holds a connection to the server.
 const MOST: usize = 1024;
 
 #[derive(Clone)]
@@ -45,8 +43,6 @@ impl InFlightRequests {
         }
     }
 
-    /// Registers a request.
-    ///
     /// # Errors
     /// The error to send to the client: the id is in use, or too many requests are in flight.
     pub(super) fn begin(&self, id: &RequestId) -> Result<InFlightRequest, RpcError> {
@@ -78,7 +74,7 @@ impl InFlightRequests {
         })
     }
 
-    /// Cancels a request. Returns whether it was in flight.
+    /// Returns whether the request was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let known = self.all.lock().known.remove(id);
         if let Some(known) = &known {
@@ -99,7 +95,7 @@ impl InFlightRequests {
         self.until(|all| !all.known.contains_key(id)).await;
     }
 
-    /// Waits until no request is in flight, up to `limit`. Returns how many are left.
+    /// Returns how many requests are left after `limit`.
     pub(super) async fn wait(&self, limit: Duration) -> usize {
         let _ = timeout(limit, self.until(|all| all.known.is_empty())).await;
         self.all.lock().known.len()

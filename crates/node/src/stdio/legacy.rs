@@ -1,4 +1,4 @@
-//! Carries a legacy session over POSTs and resumable streams.
+//! Carries a session over POSTs and resumable streams.
 
 mod follow;
 mod listen;
@@ -50,8 +50,7 @@ impl Legacy {
         self.session.is_open()
     }
 
-    /// Starts a request. Waits for the answer to `initialize` first, because everything else needs its
-    /// session.
+    /// Waits for the answer to `initialize` first, because everything else needs its session.
     pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
         let in_flight = match self.in_flight.begin(&request.id) {
             Ok(in_flight) => in_flight,
@@ -83,7 +82,7 @@ impl Legacy {
         self.wire.begin(Arc::clone(self).carry(pending, text)).await;
     }
 
-    /// Posts a notification and waits until the server has received it, to keep the order.
+    /// Waits until the server has received it, to keep the order.
     pub(super) async fn notify(self: &Arc<Self>, notification: &Notification, text: Bytes) {
         if notification.method == Method::Cancelled
             && let Some(id) = super::cancelled_request(notification)
@@ -117,7 +116,7 @@ impl Legacy {
         }
     }
 
-    /// Posts a message. Returns whether the server accepted it.
+    /// Returns whether the server accepted the message.
     async fn hand_over(&self, text: Bytes) -> bool {
         match send_patiently(&*self.wire.exchange, self.posting(text)).await {
             Ok(reply) if reply.status().is_success() => true,
@@ -136,7 +135,7 @@ impl Legacy {
     async fn carry(self: Arc<Self>, mut pending: Pending, text: Bytes) {
         let key = self.session.key();
         let mut sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
-        // A 404 means that the server lost the session, so it did not execute the request.
+        // A 404 means that the server lost the session, and did not execute the request.
         let lost = matches!(&sent, Ok(reply) if reply.status() == StatusCode::NOT_FOUND);
         if lost && key.is_some() && self.reopen(key).await {
             sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
@@ -174,8 +173,7 @@ impl Legacy {
         self.fail(&mut pending, &error).await;
     }
 
-    /// Passes the server's messages to the client and marks the answered requests. Drops text that is not a
-    /// message.
+    /// Marks the answered requests. Drops text that is not a message.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
         let Some(messages) = messages(&text) else {
             tracing::debug!("the server sent what is no message");
@@ -197,7 +195,7 @@ impl Legacy {
         }
     }
 
-    /// Answers the open requests with an error, except cancelled ones.
+    /// Skips cancelled requests.
     async fn fail(&self, pending: &mut Pending, error: &shoal_protocol::RpcError) {
         for (id, request) in pending.take() {
             if !request.cancelled().is_cancelled() {

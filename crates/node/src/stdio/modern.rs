@@ -1,4 +1,4 @@
-//! Carries requests of 2026-07-28, each on its own connection.
+//! Carries each 2026-07-28 request on its own connection.
 
 mod mirror;
 
@@ -36,12 +36,12 @@ impl Modern {
         })
     }
 
-    /// Returns the requests in flight. Leaves out subscriptions, which do not end by themselves.
+    /// Leaves out subscriptions, which do not end by themselves.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }
 
-    /// Cancels a request. Returns whether it was in flight.
+    /// Returns whether the request was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         self.in_flight.cancel(id) || self.subscriptions.cancel(id)
     }
@@ -83,8 +83,7 @@ impl Modern {
         }
     }
 
-    /// Sends a request. If the server reports missing mirrored arguments, fetches the tools' schemas and
-    /// sends the request again.
+    /// If the server reports missing mirrored arguments, fetches the tools' schemas and sends the request again.
     async fn answer_to(&self, request: &Request, text: Bytes) -> Result<Reply, RpcError> {
         let reply = self.send(request, text.clone()).await?;
         if reply.status().is_success() {
@@ -187,8 +186,7 @@ impl Modern {
         })
     }
 
-    /// Returns whether the message is the response to the request. Remembers the schemas if it is a list of
-    /// tools.
+    /// Whether the message is the response. Remembers the schemas of a list of tools.
     fn look_at(&self, request: &Request, message: &Message) -> bool {
         let Message::Response(response) = message else {
             return false;

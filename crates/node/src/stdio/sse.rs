@@ -1,5 +1,3 @@
-//! Reads server-sent events as they arrive.
-
 use futures::StreamExt as _;
 use shoal_protocol::{SseEvent, SseParser};
 
@@ -20,7 +18,7 @@ impl Events {
         }
     }
 
-    /// Returns the next event. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Result<SseEvent, BodyError>> {
         loop {
             match self.parser.next_event() {

@@ -1,5 +1,3 @@
-//! Tests the bridge against a scripted server: broken streams, refusals, lost sessions.
-
 mod client;
 mod legacy;
 mod modern;

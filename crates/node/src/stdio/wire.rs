@@ -1,5 +1,3 @@
-//! The parts that both eras share: the connections to server and client, and background tasks.
-
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,7 +13,7 @@ use super::exchange::{Exchange, Reply, SendError, collect};
 
 const SHOWN: usize = 64;
 
-/// The bridge's two ends; cheap to clone.
+/// The bridge's two ends; a cheap handle.
 #[derive(Clone)]
 pub(super) struct Wire {
     pub(super) exchange: Arc<dyn Exchange>,
@@ -34,8 +32,7 @@ impl Wire {
         }
     }
 
-    /// Starts `work`. Polls it once before returning, so that a server in this process gets
-    /// messages in order.
+    /// Polls `work` once before returning, so that a server in this process gets messages in order.
     pub(super) async fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         let mut work = Box::pin(async move {
@@ -50,8 +47,7 @@ impl Wire {
         }
     }
 
-    /// Writes a message to the client. Ignores a client that stopped reading, because the bridge then ends
-    /// elsewhere.
+    /// Ignores a client that stopped reading, because the bridge then ends elsewhere.
     pub(super) async fn deliver(&self, message: Bytes) {
         let _ = self.outbox.send(message).await;
     }
@@ -84,7 +80,7 @@ pub(super) fn unanswered(error: &SendError) -> RpcError {
     }
 }
 
-/// Builds the error for a connection that broke before the answer to `what`.
+/// The error of a connection that broke before the answer to `what`.
 pub(super) fn outcome_unknown(what: &str) -> RpcError {
     RpcError::new(
         code::OUTCOME_UNKNOWN,
@@ -98,8 +94,7 @@ pub(super) async fn refusal(reply: Reply) -> RpcError {
     refusal_of(status, body)
 }
 
-/// Builds the error for an answer that is not MCP. A proxy that sent the answer may have forwarded the
-/// request before.
+/// A proxy that sent this answer may have forwarded the request before.
 pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run: bool) -> RpcError {
     let what = match kind.and_then(|kind| kind.to_str().ok()) {
         _ if body.is_empty() => "nothing".to_owned(),
@@ -115,7 +110,7 @@ pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run:
     }
 }
 
-/// Returns whether clients can read the message: every MCP result must be an object.
+/// Every MCP result must be an object.
 pub(super) fn is_readable(message: &Message) -> bool {
     match message {
         Message::Response(Response { outcome, .. }) => match outcome {
@@ -132,7 +127,7 @@ fn shown(value: &str) -> String {
     plain.take(SHOWN).collect()
 }
 
-/// Parses an error message of the server. Its id may be missing.
+/// The id may be missing.
 fn own_error(body: Bytes) -> Option<RpcError> {
     RawJson::parse_text(body)
         .ok()
@@ -142,7 +137,7 @@ fn own_error(body: Bytes) -> Option<RpcError> {
         .map(|error| RpcError::from_json(&error))
 }
 
-/// Returns the server's own error, or else an error for the HTTP status.
+/// Returns the server's own error, or else one for the HTTP status.
 pub(super) fn refusal_of(status: StatusCode, body: Bytes) -> RpcError {
     let own = own_error(body);
     let hint = match status {

@@ -1,5 +1,3 @@
-//! Asks the user the questions of `elicitation/create`, line by line.
-
 mod field;
 
 use std::collections::BTreeMap;
@@ -19,7 +17,7 @@ pub(super) trait Person {
 
     fn tell(&mut self, line: &str);
 
-    /// Asks the user for a line. Returns `None` at the end of the input.
+    /// `None` at the end of the input.
     fn ask(&mut self, question: &str) -> Option<String>;
 }
 
@@ -28,7 +26,7 @@ enum Unanswered {
     Declined,
 }
 
-/// Asks the user the questions that `answers` leaves open. Returns the `ElicitResult`.
+/// Asks what `answers` leaves open. Returns the `ElicitResult`.
 pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) -> Value {
     let answered = match params["mode"].as_str() {
         Some("url") => visit(params, person),
@@ -123,7 +121,7 @@ fn say(params: &Value, person: &mut dyn Person) {
     person.tell(&format!("The tool asks: {}", plain(message)));
 }
 
-/// Asks the user for consent, which the command line cannot give.
+/// The command line cannot give consent.
 fn agree(person: &mut dyn Person, question: &str) -> Result<(), Unanswered> {
     if !person.is_there() {
         person.tell("The tool asks for somebody to agree. Run this in a terminal.");

@@ -1,5 +1,3 @@
-//! Progress on one line.
-
 use serde_json::Value;
 
 use crate::print::plain;

@@ -10,20 +10,18 @@ use shoal_rpc::proto::worker::v1::{Answer, AnswerTaken, Attach, Cancel, Event, S
 use super::check_failure::{Checked, expect, failed};
 use super::link::{Link, flight_of, kind};
 
-/// The cost of each event in addition to its payload, in bytes.
+/// Each event costs so many bytes besides its payload.
 const WEIGHT: u64 = 256;
 
-/// A reader of a call.
 pub(super) struct CallReader {
     pub(super) number: u64,
-    /// The number of the last read event.
+    /// The last read event.
     pub(super) read: u64,
     /// The worker's number for this reader.
     pub(super) reader: u64,
 }
 
 impl Link {
-    /// Starts a call.
     pub(super) async fn start(&mut self, call: &Call) -> Checked<CallReader> {
         let flight = self.open(0);
         let call = Some(call.clone());
@@ -35,7 +33,7 @@ impl Link {
         Ok(flight)
     }
 
-    /// Reads a call after an event, as this reader or as a new one (0).
+    /// Reads after an event, as this reader or as a new one (0).
     pub(super) async fn attach(
         &mut self,
         call: &Call,
@@ -55,7 +53,7 @@ impl Link {
         Ok(flight)
     }
 
-    /// Opens a flight: one reading of a call over this link.
+    /// A flight is one reading of a call over this link.
     pub(super) fn open(&mut self, read: u64) -> CallReader {
         self.flights += 1;
         CallReader {
@@ -65,7 +63,6 @@ impl Link {
         }
     }
 
-    /// Reads the next frame of a flight.
     pub(super) async fn said(&mut self, flight: &mut CallReader, expected: &str) -> Checked<Frame> {
         let is_it = |frame: &Frame| flight_of(frame) == Some(flight.number);
         let frame = loop {
@@ -94,13 +91,11 @@ impl Link {
         Ok(frame)
     }
 
-    /// Grants the worker credit.
     pub(super) async fn grant(&self, flight: &CallReader, bytes: u64) -> Checked {
         let flight = flight.number;
         self.say(Said::Credit(Credit { flight, bytes })).await
     }
 
-    /// Reads the next event of a flight.
     pub(super) async fn event(
         &mut self,
         flight: &mut CallReader,
@@ -115,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Reads a flight to the end of the call.
+    /// Reads to the end of the call.
     pub(super) async fn outcome(&mut self, flight: &mut CallReader) -> Checked<Outcome> {
         loop {
             let event = self.event(flight, "the call's end").await?;
@@ -128,7 +123,6 @@ impl Link {
         }
     }
 
-    /// Reads a flight to the end of the call, and returns its result.
     pub(super) async fn result(&mut self, flight: &mut CallReader) -> Checked<Value> {
         match self.outcome(flight).await? {
             Outcome::Result(result) => match serde_json::from_slice(&result) {
@@ -139,7 +133,6 @@ impl Link {
         }
     }
 
-    /// Reads a flight to the end of the call, and returns the text of its result.
     pub(super) async fn text(&mut self, flight: &mut CallReader) -> Checked<String> {
         let result = self.result(flight).await?;
         match result["content"][0]["text"].as_str() {
@@ -148,7 +141,6 @@ impl Link {
         }
     }
 
-    /// Expects the worker to refuse a call.
     pub(super) async fn refusal(
         &mut self,
         flight: &mut CallReader,
@@ -165,7 +157,6 @@ impl Link {
         }
     }
 
-    /// Reads the next question of a call to its client.
     pub(super) async fn question(&mut self, flight: &mut CallReader) -> Checked<Ask> {
         loop {
             let expected = "a request to the client";
@@ -177,7 +168,6 @@ impl Link {
         }
     }
 
-    /// Reads the next request of a call to its session.
     pub(super) async fn wish(&mut self, flight: &mut CallReader) -> Checked<(u64, state::Request)> {
         let expected = "a request for the session's state";
         loop {
@@ -210,7 +200,7 @@ impl Link {
         self.say(Said::Answer(answer)).await
     }
 
-    /// Reads the worker's reply to an answer, and drops earlier events.
+    /// Drops events before the worker's reply.
     pub(super) async fn taken(&mut self, flight: &mut CallReader) -> Checked<AnswerTaken> {
         let expected = "an acknowledgement of the answer (answer_taken)";
         loop {
@@ -233,7 +223,7 @@ impl Link {
     }
 }
 
-/// The credit that an event uses, in bytes.
+/// In bytes.
 pub(super) fn cost(event: &Event) -> u64 {
     let payload = match &event.kind {
         Some(Kind::Notification(said)) => said.params.as_ref().map_or(0, |params| params.len()),

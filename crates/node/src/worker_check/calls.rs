@@ -1,18 +1,15 @@
-//! The calls of the checks.
-
 use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::{Call, Caller, Durability, Ledger, LogLevel};
 use uuid::Uuid;
 
 use super::link::Link;
 
-/// The progress token of every call.
 pub(super) const TOKEN: &str = "\"check\"";
 /// The time limit of calls that should not reach it.
 const TIMEOUT_MS: u64 = 60_000;
 
 impl Link {
-    /// A call that is not safe to repeat, from a client with a session and all capabilities.
+    /// The call is not safe to repeat. Its client has a session and all capabilities.
     pub(super) fn call(&self, tool: &str, arguments: Value) -> Call {
         let params = json!({
             "name": tool,
@@ -42,7 +39,7 @@ impl Link {
         }
     }
 
-    /// A call that is safe to repeat, from a client without a session.
+    /// The call is safe to repeat. Its client has no session.
     pub(super) fn repeatable(&self, tool: &str, arguments: Value) -> Call {
         let mut call = self.call(tool, arguments);
         call.durability = Durability::Repeatable.into();
@@ -55,13 +52,12 @@ impl Link {
         call
     }
 
-    /// A call that reports progress in each of its steps.
+    /// Reports progress in each step.
     pub(super) fn job(&self, steps: u32, interval_ms: u32) -> Call {
         let arguments = json!({ "steps": steps, "interval_ms": interval_ms });
         self.call("long_job", arguments)
     }
 
-    /// The worker's ledger, if it keeps one.
     pub(super) fn ledger(&self) -> Option<Ledger> {
         let known = self.load.as_ref().and_then(|load| load.ledger);
         Some(Ledger {

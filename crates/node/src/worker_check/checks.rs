@@ -1,4 +1,4 @@
-//! The checks in order. A check reuses the link of the previous one, if that passed.
+//! A check reuses the link of the previous one, if that passed.
 
 mod asking;
 mod ending;
@@ -14,16 +14,16 @@ use super::check_failure::Checked;
 use super::listener::WorkerListener;
 
 pub(super) struct Check {
-    /// The name, in one word.
+    /// One word.
     pub(super) name: &'static str,
-    /// The requirement of the contract.
+    /// The contract's requirement.
     pub(super) about: &'static str,
-    /// The tools that the worker must offer.
+    /// Tools that the worker must offer.
     pub(super) tools: &'static [&'static str],
     pub(super) run: for<'a> fn(&'a mut WorkerListener) -> BoxFuture<'a, Checked>,
 }
 
-/// Declares each check in one line: its function, the required tools and the requirement.
+/// One line per check: its function, the required tools and the requirement.
 macro_rules! checks {
     ($($group:ident::$name:ident [$($tool:literal)*] $about:literal;)*) => {
         &[$(Check {

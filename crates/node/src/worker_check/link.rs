@@ -1,4 +1,4 @@
-//! The node's side of one link to the worker.
+//! The node's side of one link.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -17,23 +17,21 @@ use super::check_failure::{Checked, expect, failed};
 
 /// Maximum bytes of a message in either direction.
 pub(super) const LONGEST_MESSAGE: usize = 128 * 1024;
-/// Longer frames to the worker are sent in fragments of half this size.
+/// Longer frames are sent in fragments of half this size.
 const LONGEST_WHOLE: usize = 64 * 1024;
-/// Maximum frames in fragments at a time.
+/// Maximum fragmented frames at a time.
 const LANES: usize = 8;
 
-/// A link that the worker has opened.
 pub(super) struct Incoming {
     pub(super) say: mpsc::Sender<Result<NodeFrame, Status>>,
     pub(super) heard: Streaming<WorkerFrame>,
 }
 
-/// The parameters of a new link.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Setting {
-    /// The limits of this side.
+    /// Limits of this side.
     pub(super) limits: Limits,
-    /// Whether to use the worker's oldest version.
+    /// Uses the worker's oldest version.
     pub(super) oldest: bool,
 }
 
@@ -44,9 +42,7 @@ pub(super) struct Link {
     parts: HashMap<u64, Vec<u8>>,
     /// Frames of flights that no check has read yet.
     pub(super) kept: VecDeque<Frame>,
-    /// The worker's hello.
     pub(super) hello: Hello,
-    /// The worker's newest announcement.
     pub(super) announce: Option<Announce>,
     pub(super) load: Option<Load>,
     pub(super) patience: Duration,
@@ -57,7 +53,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Reads the hello of a link, and answers with a welcome.
+    /// Answers the worker's hello with a welcome.
     pub(super) async fn welcome(
         incoming: Incoming,
         setting: Setting,
@@ -82,7 +78,6 @@ impl Link {
             other => return failed("a hello, the first frame of a worker", kind(&other)),
         };
         let versions = link.hello.versions.unwrap_or_default();
-        // The newest version of this release.
         let newest = LinkConfig::default().max_version;
         let (lowest, highest) = (versions.lowest, versions.highest);
         expect(
@@ -112,7 +107,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Sends a message, in fragments if it is long.
+    /// Splits long messages.
     pub(super) async fn say(&self, said: Said) -> Checked {
         let flight = match &said {
             Said::Start(start) => start.flight,
@@ -137,7 +132,6 @@ impl Link {
         Ok(())
     }
 
-    /// Sends several messages in one batch.
     pub(super) async fn say_all(&self, said: Vec<Said>) -> Checked {
         let frames = said.into_iter().map(|said| NodeFrame { frame: Some(said) });
         let batch = node_frame::Batch {
@@ -147,7 +141,6 @@ impl Link {
         self.send(NodeFrame { frame }).await
     }
 
-    /// Sends a frame unchanged.
     pub(super) async fn send(&self, frame: NodeFrame) -> Checked {
         let sending = timeout(self.patience, self.say.send(Ok(frame))).await;
         match sending {
@@ -157,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Reads the next frame for a check, or `None` when the worker has ended its half.
+    /// `None` when the worker has ended its half.
     pub(super) async fn next(&mut self, expected: &str) -> Checked<Option<Frame>> {
         loop {
             let (frame, batched) = match self.batch.pop_front() {
@@ -178,7 +171,6 @@ impl Link {
         }
     }
 
-    /// Reads the next frame for a check.
     pub(super) async fn frame(&mut self, expected: &str) -> Checked<Frame> {
         match self.next(expected).await? {
             Some(frame) => Ok(frame),
@@ -229,7 +221,6 @@ impl Link {
         Ok(None)
     }
 
-    /// Reads until the worker has made the expected announcement.
     pub(super) async fn announced(
         &mut self,
         wanted: impl Fn(&Announce) -> bool,
@@ -242,7 +233,7 @@ impl Link {
         }
     }
 
-    /// Reads one message, and keeps frames of flights.
+    /// Keeps frames of flights.
     pub(super) async fn read(&mut self, expected: &str) -> Checked {
         let heard = match timeout(self.patience, self.heard.message()).await {
             Ok(Ok(Some(frame))) => frame,
@@ -259,7 +250,7 @@ impl Link {
         Ok(())
     }
 
-    /// Pings the worker, and keeps the frames before its answer.
+    /// Keeps the frames before the answer.
     pub(super) async fn ping(&mut self) -> Checked {
         let nonce = 0x5ca1_ab1e;
         self.say(Said::Ping(Ping { nonce })).await?;
@@ -285,7 +276,6 @@ impl Link {
     }
 }
 
-/// The flight of a frame.
 pub(super) fn flight_of(frame: &Frame) -> Option<u64> {
     match frame {
         Frame::Accepted(said) => Some(said.flight),
@@ -297,7 +287,6 @@ pub(super) fn flight_of(frame: &Frame) -> Option<u64> {
     }
 }
 
-/// A short description of a frame.
 pub(super) fn kind(frame: &Frame) -> String {
     let text = format!("{frame:?}");
     let short: String = text.chars().take(300).collect();

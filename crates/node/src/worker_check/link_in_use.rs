@@ -1,5 +1,3 @@
-//! The link of a check, reused by the next check.
-
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -8,10 +6,10 @@ use parking_lot::Mutex;
 use super::check_failure::Checked;
 use super::link::Link;
 
-/// The place for a link between two checks.
+/// A link between two checks.
 pub(super) type Spare = Arc<Mutex<Option<Link>>>;
 
-/// A link that is passed to the next check on drop, if it may be reused.
+/// Passes its link to the next check on drop, if that may be reused.
 pub(super) struct LinkInUse {
     /// Present until the drop.
     link: Option<Link>,
@@ -19,7 +17,7 @@ pub(super) struct LinkInUse {
 }
 
 impl LinkInUse {
-    /// Creates a link that is returned to `spare`, or ends.
+    /// Returns the link to `spare`, or ends it.
     pub(super) fn new(link: Link, spare: Option<&Spare>) -> Self {
         Self {
             link: Some(link),

@@ -1,5 +1,3 @@
-//! The address that the worker under check joins, and the command that starts it.
-
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -28,19 +26,17 @@ const WAITING: usize = 64;
 /// Factor on the patience for the worker's start and end.
 const LONG: u32 = 6;
 
-/// Accepts the worker's links.
 pub(super) struct WorkerListener {
     pub(super) address: String,
-    /// Time limit of each wait.
+    /// Limits each wait.
     pub(super) patience: Duration,
     links: mpsc::Receiver<Incoming>,
-    /// The link of the previous check.
+    /// The previous check's link.
     spare: Spare,
-    /// The worker's process, if the check started it.
+    /// Present if the check started the worker.
     pub(super) process: Option<Child>,
 }
 
-/// The worker's first announcements.
 pub(super) struct Met {
     pub(super) worker: String,
     pub(super) pool: String,
@@ -67,11 +63,11 @@ impl WorkerLink for Service {
 }
 
 impl WorkerListener {
-    /// Listens, and starts the worker if its command is set.
+    /// Starts the worker if its command is set.
     ///
     /// # Errors
     ///
-    /// Fails if the address cannot be used or the command cannot be started.
+    /// If the address cannot be used or the command cannot be started.
     pub(super) async fn start(command: &WorkerCheck) -> Result<Self, Failure> {
         let listening = Self::listen(&command.listen.to_string(), command.timeout).await;
         let mut listener = listening.context("cannot listen for the worker (--listen)")?;
@@ -106,7 +102,6 @@ impl WorkerListener {
         let serving = Server::builder()
             .add_service(service.max_decoding_message_size(LONGEST_MESSAGE))
             .serve_with_incoming(TcpIncoming::from(socket));
-        // Ends with the process.
         tokio::spawn(serving);
         Ok(Self {
             address,
@@ -121,7 +116,7 @@ impl WorkerListener {
     ///
     /// # Errors
     ///
-    /// Fails if no worker joins, or its process ends first.
+    /// If no worker joins, or its process ends first.
     pub(super) async fn meet(&mut self) -> Result<Met, Failure> {
         let meeting = timeout(self.patience * LONG, async {
             let mut link = self.link().await?;
@@ -147,8 +142,8 @@ impl WorkerListener {
         }
     }
 
-    /// Returns a link with the worker's newest version: the previous one, unless it was cut. After a short link, a worker may
-    /// pause for seconds before it dials again.
+    /// Returns a link with the worker's newest version: the previous one, unless it was cut. After a short link, a
+    /// worker may pause for seconds before it dials again.
     pub(super) async fn link(&mut self) -> Checked<LinkInUse> {
         let spare = self.spare.lock().take();
         if let Some(mut link) = spare {
@@ -161,14 +156,13 @@ impl WorkerListener {
         Ok(LinkInUse::new(link, Some(&self.spare)))
     }
 
-    /// Returns a new link for one check. The previous one must have been dropped.
+    /// The previous link must have been dropped.
     pub(super) async fn link_with(&mut self, setting: Setting) -> Checked<LinkInUse> {
         self.hang_up();
         let link = self.new_link(setting).await?;
         Ok(LinkInUse::new(link, None))
     }
 
-    /// Cuts the link of the previous check.
     pub(super) fn hang_up(&mut self) {
         self.spare.lock().take();
     }
@@ -190,7 +184,7 @@ impl WorkerListener {
         Link::welcome(incoming, setting, &self.address, self.patience).await
     }
 
-    /// Returns a new link with these limits of this side.
+    /// The limits are those of this side.
     pub(super) async fn limited(&mut self, limits: Limits) -> Checked<LinkInUse> {
         let setting = Setting {
             limits,
@@ -199,7 +193,6 @@ impl WorkerListener {
         self.link_with(setting).await
     }
 
-    /// Time limit for the worker to leave.
     pub(super) fn long(&self) -> Duration {
         self.patience * LONG
     }

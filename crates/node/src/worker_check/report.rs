@@ -1,5 +1,3 @@
-//! The results of the checks, for people and programs.
-
 use serde::Serialize;
 
 use super::check_failure::{CheckFailure, Checked};
@@ -7,7 +5,6 @@ use super::checks::Check;
 use super::listener::Met;
 use crate::print::plain;
 
-/// The results so far.
 #[derive(Serialize)]
 pub(super) struct Report {
     worker: String,
@@ -20,11 +17,10 @@ pub(super) struct Report {
     tools: Vec<String>,
 }
 
-/// The result of one check.
 #[derive(Serialize)]
 struct Entry {
     name: &'static str,
-    /// The requirement of the contract, in short.
+    /// The contract's requirement, in short.
     about: &'static str,
     #[serde(flatten)]
     outcome: Outcome,
@@ -51,7 +47,6 @@ impl Report {
         }
     }
 
-    /// Whether the worker offers a tool.
     pub(super) fn offers(&self, tool: &str) -> bool {
         self.tools.iter().any(|offered| offered == tool)
     }
@@ -76,7 +71,6 @@ impl Report {
         self.failed
     }
 
-    /// The result of the newest check, in one line.
     pub(super) fn last_line(&self) -> String {
         let Some(Entry { name, outcome, .. }) = self.checks.last() else {
             return String::new();
@@ -91,7 +85,6 @@ impl Report {
         }
     }
 
-    /// The summary line.
     pub(super) fn summary(&self) -> String {
         let Self {
             passed,

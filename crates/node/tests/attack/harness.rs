@@ -1,5 +1,3 @@
-//! Attacks as rows, and requests as raw bytes.
-
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -23,7 +21,7 @@ pub(crate) struct Family {
 
 struct Row {
     attack: String,
-    /// The expected answer: a status, then words that the answer contains.
+    /// A status, then words that the answer contains.
     expected: &'static str,
     got: String,
 }
@@ -142,7 +140,7 @@ impl Request {
         )
     }
 
-    /// Builds a call that every known caller may make.
+    /// Every known caller may make this call.
     pub(crate) fn echo() -> Self {
         Self::call("echo", json!({ "text": "hello" }))
     }
@@ -200,11 +198,10 @@ pub(crate) fn address(url: &str) -> &str {
     rest.split('/').next().unwrap()
 }
 
-/// Sends bytes, and reads until the server closes. Returns the statuses of all answers, then their
-/// text.
+/// Reads until the server closes. Returns the statuses of all answers, then their text.
 pub(crate) async fn raw(url: &str, bytes: &[u8]) -> String {
     let mut socket = TcpStream::connect(address(url)).await.unwrap();
-    // Ignores an error, because the server may close before it has read everything.
+    // The server may close before it has read everything.
     let _ = socket.write_all(bytes).await;
     said(&mut socket).await
 }

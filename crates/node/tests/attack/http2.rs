@@ -1,4 +1,4 @@
-//! Raw HTTP/2 frames that client libraries would not send.
+//! Client libraries would not send such frames.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     frame
 }
 
-/// Encodes headers in HPACK without compression. Names and values have at most 126 bytes.
+/// HPACK without compression. Names and values have at most 126 bytes.
 pub(crate) fn packed(head: &Head) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in head {
@@ -63,7 +63,7 @@ pub(crate) async fn ask(url: &str, head: &Head, body: &[u8]) -> String {
     send(url, &[], &bytes).await
 }
 
-/// Sends frames. Returns `answer` with its text, `reset`, `goaway` or `closed`.
+/// Returns `answer` with its text, `reset`, `goaway` or `closed`.
 pub(crate) async fn send(url: &str, settings: &[u8], frames: &[u8]) -> String {
     let mut socket = TcpStream::connect(address(url)).await.unwrap();
     let mut bytes = PREFACE.to_vec();

@@ -11,10 +11,10 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey};
 use crate::harness::{Family, RESOURCE, Request, trusting};
 use crate::process::Server;
 
-/// A text that breaks a log line, and colours the rest.
+/// Breaks a log line, and colours the rest.
 const FORGED: &str = "x\r\nFORGED \u{1b}[31m\u{202e}\u{2028}";
 const SECRET: &str = "argument-that-is-secret";
-/// A name that must not become a metric's series.
+/// Must not become a metric's series.
 const MADE_UP: &str = "made-up-name";
 
 pub(crate) async fn family() -> Family {

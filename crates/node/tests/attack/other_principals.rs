@@ -75,7 +75,7 @@ async fn redis() -> (Child, String) {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        // If another process took the port meanwhile, try another one.
+        // Another process may have taken the port meanwhile.
         while server.try_wait().unwrap().is_none() {
             if TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
                 return (server, format!("redis://127.0.0.1:{port}"));

@@ -1,5 +1,3 @@
-//! Tokens that are revoked while their streams are open.
-
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,7 +14,7 @@ use crate::other_principals::legacy;
 use crate::process::{SOON, Server};
 
 const TOKEN: &str = "stolen";
-/// The longest time after which a revoked token may still work, including the WebSocket's grace period.
+/// The longest validity of a revoked token, including the WebSocket's grace period.
 const PROMISED: Duration = Duration::from_secs(20);
 
 pub(crate) async fn family() -> Family {

@@ -1,5 +1,3 @@
-//! Slow clients, and clients that use up shared resources.
-
 use crate::harness::{Family, Request, raw, serve};
 use crate::http2::{self, CONTINUATION, END_HEADERS, HEADERS, RESET, frame, packed};
 use crate::process::Server;
@@ -44,7 +42,7 @@ pub(crate) async fn family() -> Family {
     let block = packed(&head);
     let body = echo.body.as_bytes();
     let request = [frame(HEADERS, END_HEADERS, 1, &block), frame(0, 1, 1, body)].concat();
-    // This setting does not allow the server to send any data.
+    // The server may send no data.
     let no_window = [0, 4, 0, 0, 0, 0];
     family.row(
         "HTTP/2: an answer that is never read",

@@ -1,12 +1,10 @@
-//! Requests that two readers could read differently.
-
 use serde_json::json;
 
 use crate::harness::{Family, Request, raw, serve};
 use crate::http2;
 use crate::process::Server;
 
-/// A smuggled request, which must not be answered.
+/// Must not be answered.
 const SECOND: &str = "GET /smuggled HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
 
 pub(crate) async fn family() -> Family {

@@ -1,5 +1,3 @@
-//! Forged and misused tokens.
-
 use serde_json::{Value, json};
 use shoal_auth::fixture::{AuthorizationServer, SigningKey, now, unsigned};
 

@@ -1,5 +1,3 @@
-//! Tests approval of calls by a person.
-
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -16,7 +14,7 @@ const RULES: &[(&str, &str)] = &[(
     r#"[{ name = "all", effect = "allow" }, { name = "ask", effect = "ask", tools = ["increment_counter"] }]"#,
 )];
 const TOOL: &str = "increment_counter";
-/// A tool whose first result is a question. The client calls it again with the answer.
+/// The first result is a question. The client calls again with the answer.
 const ROUNDS: &str = "test_input_required_result_elicitation";
 
 async fn counted(server: &Server) -> u64 {

@@ -1,5 +1,3 @@
-//! Tests the audit trail of a process.
-
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio::time::timeout;

@@ -1,5 +1,3 @@
-//! Tests `shoal tools` and `shoal call`.
-
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};

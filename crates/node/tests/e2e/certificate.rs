@@ -1,4 +1,4 @@
-//! Tests certificate-bound tokens (RFC 8705) with the right, another and no certificate.
+//! Certificate-bound tokens (RFC 8705).
 
 use std::fs;
 use std::path::Path;

@@ -149,7 +149,7 @@ impl Session {
     }
 }
 
-/// Returns the response: the JSON body, or the last message of a stream.
+/// The JSON body, or the last message of a stream.
 pub(crate) async fn response(answer: Response) -> Value {
     let kind = answer.headers()["content-type"]
         .to_str()
@@ -186,7 +186,7 @@ impl Events {
         }
     }
 
-    /// Returns the next event, and skips comments. `None` at the end of the stream.
+    /// Skips comments. `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
             while let Some((event, rest)) = self.rest.split_once("\n\n") {

@@ -1,5 +1,3 @@
-//! Tests commands and exit codes.
-
 use std::process::Stdio;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -23,7 +21,7 @@ pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // Ignores an error, because the command may have exited.
+    // The command may have exited.
     let _ = stdin.write_all(input.as_bytes()).await;
     drop(stdin);
     let output = timeout(SOON, child.wait_with_output()).await.unwrap();
@@ -35,7 +33,7 @@ pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
     }
 }
 
-/// Only the needed files are opened, because a configuration may be checked on another machine.
+/// A configuration may be checked on another machine, so only the needed files are opened.
 #[tokio::test]
 async fn certificates_that_cannot_be_used_end_the_start_with_exit_code_2() {
     let directory = std::env::temp_dir().join(format!("shoal-tls-{}", std::process::id()));

@@ -1,5 +1,3 @@
-//! Tests that `shoal config check` and `shoal serve` report the same problems.
-
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -1,5 +1,3 @@
-//! Tests the console's list of tools, and operators' calls.
-
 use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder};

@@ -1,5 +1,3 @@
-//! Tests a process with a low limit on open files.
-
 use std::net::SocketAddr;
 
 use tokio::io::AsyncWriteExt as _;
@@ -9,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::process::{SOON, Server, shoal};
 
-/// Number of clients, above the limit on open files.
+/// Above the limit on open files.
 const CLIENTS: usize = 500;
 
 #[tokio::test]
@@ -48,7 +46,7 @@ async fn clients_leave_files_for_the_admin_port() {
         clients.push(client);
     }
     for path in ["livez", "readyz", "livez"] {
-        // Opens a new connection for each probe, as supervisors do.
+        // Supervisors open a new connection for each probe.
         let client = reqwest::Client::builder().no_proxy().timeout(SOON);
         let answer = client
             .build()

@@ -1,5 +1,3 @@
-//! Tests methods of extensions that Shoal does not know.
-
 use std::path::PathBuf;
 
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ const RULES: &str = r#"[
     { name = "notes", effect = "allow", resources = ["*"], when = '"read" in scopes' },
 ]"#;
 
-/// An authorization server with a full and an empty grant for one person.
+/// One person has a full and an empty grant.
 struct Granting {
     issuer: AuthorizationServer,
     strong: String,
@@ -83,7 +83,7 @@ fn expect(listed: &Value, called: &Value, may: bool) {
     }
 }
 
-/// Checks that the token of each request decides, and not the token that opened the session.
+/// The token of each request decides, and not the one that opened the session.
 async fn expect_of_session(server: &Server, granting: &Granting) {
     let session = Session::open_as(&server.mcp, Some(&granting.weak)).await;
     let ask = async |token: &str, message: &Value| {
@@ -107,7 +107,7 @@ async fn expect_of_session(server: &Server, granting: &Granting) {
     }
 }
 
-/// Checks batches, which only the session's owner plans.
+/// Only the session's owner plans batches.
 async fn expect_of_batch(server: &Server, granting: &Granting) {
     let opened = post(&server.mcp, &initialize(0, "2025-03-26")).bearer_auth(&granting.weak);
     let session = opened.send().await.unwrap().headers()["mcp-session-id"].clone();

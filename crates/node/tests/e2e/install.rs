@@ -1,5 +1,3 @@
-//! Tests `shoal install` and `shoal status --ready`, the replacements of `cp` and `curl`.
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,3 @@
-//! Tests tasks of 2025-11-25 over the wire.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,7 +9,7 @@ use crate::client::{
 use crate::command::output;
 use crate::process::{SOON, Server};
 
-/// Seconds that a call takes, longer than any test.
+/// Longer than any test.
 const ENDLESS: u32 = 600;
 
 fn task_call(id: u64, tool: &str, arguments: Value) -> Value {

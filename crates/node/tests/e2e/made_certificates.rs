@@ -1,5 +1,3 @@
-//! Tests `shoal certificates` with the processes of a cluster.
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -1,5 +1,3 @@
-//! Tests the messages of `shoal serve`, at a terminal and without one.
-
 use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
@@ -32,7 +30,7 @@ impl AtTerminal {
             .stdout(Stdio::from(pty.slave.try_clone().unwrap()))
             .stderr(Stdio::from(pty.slave));
         let child = command.spawn().unwrap();
-        // Dropped here, because the command has the terminal open too.
+        // The command has the terminal open too.
         drop(command);
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut terminal, written) = (File::from(pty.master), shown.clone());
@@ -68,7 +66,7 @@ impl AtTerminal {
 
 fn serve(words: &[&str]) -> Command {
     let mut command = shoal(&[&ADDRESSES[..], words].concat());
-    // Cleared, because variables of this machine could cause warnings.
+    // Variables of this machine could cause warnings.
     command.env_clear();
     command.envs(["PATH", "HOME"].map(|name| (name, std::env::var_os(name).unwrap_or_default())));
     command

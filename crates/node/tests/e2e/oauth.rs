@@ -1,5 +1,3 @@
-//! Tests access tokens of an authorization server over the wire.
-
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};

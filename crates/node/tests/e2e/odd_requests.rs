@@ -1,4 +1,4 @@
-//! Tests invalid requests that the official servers accept.
+//! The official servers accept these invalid requests.
 
 use futures::future::join_all;
 use reqwest::{Client, Method, RequestBuilder, Response};
@@ -48,7 +48,7 @@ async fn an_answer_is_json_for_a_client_that_takes_no_stream() {
     let answer = ask(&json_only, &job(1)).await;
     assert_eq!(kind(&answer), "application/json");
     assert_eq!(text(&answer.json().await.unwrap()), "done after 2 steps");
-    // The call of a client that cannot read the question continues without asking.
+    // The client cannot read the question.
     let book = call(2, "book_table", json!({ "restaurant": "Chez Nous" }));
     let answer: Value = ask(&json_only, &book).await.json().await.unwrap();
     assert_eq!(

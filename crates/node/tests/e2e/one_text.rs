@@ -1,4 +1,4 @@
-//! Tests that approval, checks, audit and tool all see the same text.
+//! Approval, checks, audit and tool must all see the same text.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ tools = ["pay"]
 [audit]
 arguments = ["*"]
 "#;
-/// Numbers that some readers round or rewrite.
+/// Some readers round or rewrite these numbers.
 const NUMBERS: [&str; 8] = [
     "9007199254740993",
     "-9223372036854775809",
@@ -35,7 +35,7 @@ const NUMBERS: [&str; 8] = [
     "1.0",
     "1E+2",
 ];
-/// Parameters of `pay` that two readers could take for different calls.
+/// Two readers could take these for different calls.
 const AMBIGUOUS: [&str; 9] = [
     r#""name":"pay","arguments":{"amount":1,"amount":1000}"#,
     r#""name":"pay","arguments":{"amount":1,"\u0061mount":1000}"#,
@@ -99,7 +99,7 @@ impl Setting {
         read(&self.trail).iter().filter(has).count()
     }
 
-    /// Calls `pay` in both eras with an approval. The person must see `shown`, and the tool must get `sent`.
+    /// The person must see `shown`, and the tool must get `sent`, in both eras.
     async fn pay(&self, session: &Session, arguments: &str, shown: &str, sent: &str) {
         let named = format!(r#""name":"pay","arguments":{arguments}"#);
         let post = session.post(&json!({})).body(call(&format!("{{{named}}}")));
@@ -183,7 +183,7 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
             .body(call(&format!("{{{members}}}")));
         let legacy = response(legacy.send().await.unwrap()).await;
         let modern = setting.modern(members).await;
-        // A retry that approves one of the two calls.
+        // Approves one of the two calls.
         let retry = format!(r#"{members},{yes},"requestState":"{state}""#);
         let retry = setting.modern(&retry).await;
         for refused in [legacy, modern, retry] {
@@ -196,7 +196,7 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
     );
     assert_eq!(setting.modern(&twice).await["error"]["code"], -32602);
     assert!(setting.calls().is_empty());
-    // The refused requests did not use up the `requestState`, so it still works.
+    // The refused requests did not use up the `requestState`.
     let paid = format!(r#""name":"pay","arguments":{{"amount":1}},{yes},"requestState":"{state}""#);
     let paid = setting.modern(&paid).await;
     assert_eq!(paid["result"]["content"][0]["text"], "paid", "{paid}");
@@ -204,7 +204,7 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
     setting.stop().await;
 }
 
-/// Arguments as common clients write them: a number and a list as text, and an extra member.
+/// Common clients write such arguments: a number and a list as text, and an extra member.
 const HABITS: &str = r#"{"amount":"9007199254740993","tags":"[\"a\", 1.0]","sessionId":"n8n"}"#;
 const MEANT: &str = r#"{"amount":9007199254740993,"tags":["a"]}"#;
 const READABLE: &str = r#"{"amount":"9007199254740993","tags":"[\"a\"]","sessionId":"n8n"}"#;

@@ -1,5 +1,3 @@
-//! Tests a service that an OpenAPI document describes.
-
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};

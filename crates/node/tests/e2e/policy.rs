@@ -1,5 +1,3 @@
-//! Tests policy rules over the wire.
-
 use std::path::PathBuf;
 
 use nix::sys::signal::Signal;

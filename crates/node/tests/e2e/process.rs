@@ -1,5 +1,3 @@
-//! Processes of the binary: a server on free ports, and a bridge on pipes.
-
 use std::collections::HashMap;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -13,10 +11,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 pub(crate) const SHARED: (&str, &str) = ("SHOAL_POOLS__STDIO__BACKEND__STDIO__ISOLATION", "shared");
-/// A time limit that is longer than any step takes on a busy machine.
+/// Longer than any step takes on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// Builds a command of the binary, without variables that could configure it.
+/// The command has no variables that could configure the binary.
 pub(crate) fn shoal(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
     command.args(arguments).kill_on_drop(true);
@@ -31,9 +29,9 @@ pub(crate) fn shoal(arguments: &[&str]) -> Command {
 }
 
 pub(crate) struct Server {
-    /// The URL of the MCP endpoint. Empty without an edge.
+    /// Empty without an edge.
     pub(crate) mcp: String,
-    /// The address of the cluster listener. Empty without one.
+    /// Empty without a cluster listener.
     pub(crate) cluster: String,
     pub(crate) admin: String,
     child: Child,
@@ -44,7 +42,7 @@ pub(crate) struct Server {
 pub(crate) struct Log(Arc<Mutex<String>>);
 
 impl Server {
-    /// Starts `shoal serve` on free ports, and waits until its pools are ready.
+    /// Waits until the pools are ready.
     pub(crate) async fn start(arguments: &[&str]) -> Self {
         Self::start_with(arguments, &[]).await
     }
@@ -66,7 +64,7 @@ impl Server {
         server
     }
 
-    /// Runs a serving command, and waits until it has printed its addresses.
+    /// Waits until the command has printed its addresses.
     pub(crate) async fn announced(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -112,7 +110,6 @@ impl Server {
         });
     }
 
-    /// Waits until the first pool's worker runs this many calls.
     pub(crate) async fn wait_for_calls(&self, running: usize) {
         let status = format!("{}/status", self.admin);
         let reached = async {
@@ -225,7 +222,7 @@ impl Bridge {
         self.write(message.to_string()).await;
     }
 
-    /// Returns the next message. `None` at the end of the output.
+    /// `None` at the end of the output.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = timeout(SOON, self.output.next_line()).await;
         let line = line.unwrap_or_else(|_| panic!("no message: {}", self.log.text()));

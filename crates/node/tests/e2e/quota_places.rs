@@ -1,4 +1,4 @@
-//! Tests permits of `concurrent` quotas, which a call holds until its tool has stopped.
+//! A call holds the permit of a `concurrent` quota until its tool has stopped.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn server() -> Server {
     Server::start_with(&["--config", config.path()], &environment).await
 }
 
-/// Makes the tool report progress at once, so that the answer begins, and then work for a second.
+/// The answer begins at once, and the tool works for a second.
 fn job(mut call: Value) -> Value {
     call["params"]["_meta"]["progressToken"] = call["id"].clone();
     call
@@ -40,7 +40,7 @@ async fn running(server: &Server) -> u64 {
     running.as_u64().unwrap_or_else(|| panic!("{status}"))
 }
 
-/// Sends calls and drops them. At most two of them may run at once.
+/// At most two of the calls may run at once.
 async fn never_more_than_two(server: &Server, request: impl Fn(u64) -> RequestBuilder) {
     let (mut id, mut let_in, mut most) = (100, 0, 0);
     timeout(SOON, async {
@@ -97,7 +97,6 @@ async fn tasks_of_both_eras_keep_their_places() {
     .await;
 }
 
-/// The tool stops when its client is gone, and then its place is free.
 #[tokio::test]
 async fn a_modern_call_frees_its_place_when_its_tool_has_stopped() {
     let server = server().await;

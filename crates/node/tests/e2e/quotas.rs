@@ -1,5 +1,3 @@
-//! Tests quotas over the wire, on one and several edges.
-
 use futures::future::join_all;
 use nix::sys::signal::Signal;
 use reqwest::{RequestBuilder, Response};
@@ -48,7 +46,7 @@ async fn send(request: RequestBuilder) -> Response {
     timeout(SOON, request.send()).await.unwrap().unwrap()
 }
 
-/// Returns whether a request passes the quota. Checks the documented error if it does not.
+/// Checks the documented error if the request does not pass.
 async fn passes(request: RequestBuilder, quota: &str) -> bool {
     let answer = send(request).await;
     if answer.status() == 200 {
@@ -168,7 +166,7 @@ async fn an_address_is_counted_before_its_token_is_looked_at() {
     for token in ["another guess", "alice's token"] {
         assert!(!passes(echo().bearer_auth(token), "doors").await, "{token}");
     }
-    // The quota counts by address, whatever the request says about its client.
+    // The request's claims about its client do not count.
     let opening = post(&server.mcp, &request(1, "ping", json!({})));
     let elsewhere = opening.header("x-forwarded-for", "192.0.2.1");
     assert!(!passes(elsewhere, "doors").await);

@@ -1,5 +1,3 @@
-//! Tests changes of the configuration while calls run.
-
 #[path = "reload/cluster.rs"]
 mod cluster;
 #[path = "reload/load.rs"]
@@ -121,7 +119,7 @@ async fn a_call_that_runs_ends_as_it_began() {
     until(async || server.status().await["pools"].as_array().unwrap().len() == 1).await;
 }
 
-/// Counts the pool's running calls over all its versions.
+/// Counts running calls over all versions of the pool.
 async fn runs(server: &Server, pool: &str) -> u64 {
     let status = server.status().await;
     let pools = status["pools"].as_array().unwrap().clone();
@@ -171,7 +169,6 @@ async fn a_file_that_cannot_be_used_changes_nothing() {
     let said = refused().await.as_str().unwrap().to_owned();
     assert!(said.contains("pools.same.backend.stdio"), "{said}");
     assert_eq!(server.log().matches("stays as it was").count(), 1);
-    // `shoal config check` reports the problem like the start.
     let mut check = shoal(&["config", "check", "--config", config.path()]);
     let output = check.output().await.unwrap();
     assert!(String::from_utf8(output.stderr).unwrap().contains(&said));

@@ -1,5 +1,3 @@
-//! Tests `shoal stdio --url`.
-
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -31,7 +29,7 @@ async fn a_legacy_client_is_bridged() {
     bridge.of_method("notifications/tools/list_changed").await;
     bridge.close();
     assert_eq!(bridge.end().await.0, 0);
-    // The bridge deleted the session, which did not just expire.
+    // The bridge deleted the session.
     let status = reqwest::get(format!("{}/status", server.admin))
         .await
         .unwrap();

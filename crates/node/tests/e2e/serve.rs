@@ -1,5 +1,3 @@
-//! Tests `shoal serve`: both eras, the admin port, a stdio server.
-
 use reqwest::Client;
 use serde_json::json;
 

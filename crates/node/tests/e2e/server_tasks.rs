@@ -1,4 +1,4 @@
-//! Tests tools that their server runs only as tasks, for every client.
+//! The server runs these tools only as tasks.
 
 use serde_json::{Value, json};
 

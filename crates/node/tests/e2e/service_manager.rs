@@ -1,5 +1,3 @@
-//! Tests the notifications to the service manager.
-
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;

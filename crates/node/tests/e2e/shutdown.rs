@@ -1,5 +1,3 @@
-//! Tests that a shutdown drops no client and ends in time.
-
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -136,7 +134,7 @@ async fn balancers_get_their_time() {
     assert_eq!(server.exit_code().await, 130);
 }
 
-/// Calls `long_job` with and without a session. Returns a handle of each call, which waits for its answer.
+/// Calls with and without a session. Each handle waits for its answer.
 fn in_both_eras(server: &Server, session: &Session, job: Value) -> [JoinHandle<Value>; 2] {
     let legacy = tokio::spawn({
         let (session, call) = (session.clone(), call(1, "long_job", job.clone()));

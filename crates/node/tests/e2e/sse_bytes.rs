@@ -1,4 +1,4 @@
-//! Tests the bytes of event streams against what strict official SDKs accept.
+//! Event streams must satisfy strict official SDKs.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,7 +14,7 @@ struct Event {
     data: Option<String>,
 }
 
-/// Reads a stream as strictly as the Java SDK, where fields other than `event`, `id` and `data` are errors.
+/// In the Java SDK, fields other than `event`, `id` and `data` are errors.
 fn strict(stream: &str) -> Vec<Event> {
     let mut events = vec![Event::default()];
     for line in stream.lines() {
@@ -63,7 +63,7 @@ fn dechunked(mut chunks: &str) -> String {
     }
 }
 
-/// Makes the tool report progress, so that the answer is a stream.
+/// The tool reports progress, so that the answer is a stream.
 fn job(mut call: Value) -> Value {
     call["params"]["_meta"]["progressToken"] = json!("job");
     call

@@ -1,5 +1,3 @@
-//! Tests `shoal stdio` with the server in the same process.
-
 use nix::sys::signal::Signal;
 use serde_json::json;
 

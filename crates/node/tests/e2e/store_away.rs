@@ -1,5 +1,3 @@
-//! Tests what operators see while the store is unavailable.
-
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -10,7 +8,7 @@ use crate::process::Server;
 use crate::reload::redis;
 use crate::reload::setting::until;
 
-/// An edge and a session node, each of which has a worker.
+/// Each node has a worker.
 struct Cluster {
     edge: Server,
     sessions: Server,
@@ -71,7 +69,7 @@ async fn expect_trouble(node: &Server, part: &str) {
         said["store"]["trouble"].to_string().contains(part),
         "{said}"
     );
-    // The node stays ready, because otherwise all nodes would leave the balancer at once.
+    // Otherwise all nodes would leave the balancer at once.
     let ready = status(node, &["--ready"]).await;
     assert_eq!(ready.code, 0, "{}", ready.stderr);
     assert!(
@@ -120,7 +118,7 @@ async fn a_store_that_is_gone_is_told_of_on_every_page() {
     }
 }
 
-/// The store answers but takes no writes, so sessions cannot begin.
+/// A store that takes no writes prevents new sessions.
 #[tokio::test]
 async fn a_store_that_takes_no_writes_is_told_of_until_it_does() {
     let (_redis, store) = redis().await;

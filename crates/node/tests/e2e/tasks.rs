@@ -1,5 +1,3 @@
-//! Tests `shoal call --task` and `shoal tasks`.
-
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
@@ -12,7 +10,7 @@ use crate::command::{Output, output};
 use crate::process::{SOON, Server, shoal};
 use crate::terminal::at_a_terminal;
 
-/// Arguments of a job that takes longer than any test.
+/// Longer than any test.
 const ENDLESS: &str = r#"{"steps":600,"interval_ms":1000}"#;
 
 async fn hurried(pool: &str) -> Server {
@@ -53,7 +51,6 @@ async fn a_task_is_followed_to_its_end() {
     let short = call(&server, &["echo", r#"{"text":"a"}"#]).await;
     assert_eq!((short.code, short.stdout.as_str()), (0, "a\n"));
     assert_eq!(short.stderr, "");
-    // A tool's error stays the same.
     let failed = call(&server, &["long_job", r#"{"steps":0,"interval_ms":1}"#]).await;
     assert_eq!(failed.code, 3, "{}", failed.stderr);
 }

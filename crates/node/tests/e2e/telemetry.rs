@@ -1,5 +1,3 @@
-//! Tests metrics for Prometheus, and telemetry to a collector until the end.
-
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -28,7 +26,7 @@ impl Collector {
         (collector, url)
     }
 
-    /// Returns whether a request to `path` contains this text. Protobuf keeps texts readable.
+    /// Protobuf keeps texts readable.
     pub(crate) fn has(&self, path: &str, text: &str) -> bool {
         let all = self.0.lock().unwrap();
         all.iter().any(|(to, body)| {

@@ -1,5 +1,3 @@
-//! Tests `shoal call` at a terminal: progress and questions.
-
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
@@ -17,7 +15,7 @@ pub(crate) struct Ended {
     pub(crate) code: i32,
 }
 
-/// Runs a command at a terminal. Types the value of a key when a question ends in that key, in order.
+/// Types the value of a key when a question ends in that key, in order.
 pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> Ended {
     let pty = openpty(None, None).unwrap();
     let mut command = shoal(words);
@@ -26,7 +24,7 @@ pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> E
         .stderr(Stdio::from(pty.slave))
         .stdout(Stdio::piped());
     let child = command.spawn().unwrap();
-    // Dropped here, because the command has the terminal open too.
+    // The command has the terminal open too.
     drop(command);
     let mut terminal = File::from(pty.master);
     let mut keyboard = terminal.try_clone().unwrap();

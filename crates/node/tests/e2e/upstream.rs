@@ -1,4 +1,4 @@
-//! Tests servers behind a URL: one Shoal in front of others.
+//! One Shoal is in front of others.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,8 +41,7 @@ async fn a_server_is_put_behind_by_its_url() {
     assert_eq!(text(&response(answer).await), "modern");
 }
 
-/// Calls a repeatable tool concurrently while `crash` hits its server. Each call must be answered in its
-/// session.
+/// Calls a repeatable tool concurrently while `crash` hits its server. Each call must be answered in its session.
 async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
     let sessions = [
         Session::open(&server.mcp).await,
@@ -136,14 +135,14 @@ async fn one_of_several_servers_may_go_away() {
     );
 }
 
-/// Two servers behind a Shoal with the settings `more`. One of them runs a call that waits for a file.
+/// Two servers behind a Shoal with the settings `more`.
 struct Pair {
     servers: [Server; 2],
     processes: Vec<String>,
     _front: Server,
     config: ConfigFile,
     asked: JoinHandle<Value>,
-    /// The index of the server that runs the call.
+    /// The server that runs the call.
     busy: usize,
 }
 

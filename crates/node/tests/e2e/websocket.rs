@@ -1,5 +1,3 @@
-//! Tests sessions over WebSocket.
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -62,7 +60,7 @@ impl Client {
         })
     }
 
-    /// Connects again and resumes the session after the last event.
+    /// Resumes the session after the last event.
     async fn resumed(self, server: &Server) -> Self {
         let (session, last) = (&self.session, &self.last);
         let mut protocols = format!("mcp.resume, mcp.session.{session}");

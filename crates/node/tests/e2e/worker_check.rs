@@ -1,5 +1,3 @@
-//! Tests `shoal worker-check` with Shoal's worker and with other programs.
-
 use std::time::Duration;
 
 use serde_json::Value;
@@ -8,10 +6,9 @@ use tokio::time::timeout;
 use crate::command::output;
 use crate::process::shoal;
 
-/// A time limit for checks, some of which take many seconds.
+/// Some checks take many seconds.
 const LONG: Duration = Duration::from_secs(180);
 
-/// The command of Shoal's own worker with the demo tools.
 const OWN: [&str; 9] = [
     "serve",
     "--roles",

@@ -1,5 +1,4 @@
-//! A server that records its tool runs in a ledger, for `interop/composed`. Another program serves it over stdio,
-//! unchanged.
+//! Records its tool runs in a ledger, for `interop/composed`. Another program serves it over stdio, unchanged.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -78,7 +77,6 @@ fn write_down(key: u64) -> Result<(), ErrorData> {
     written.map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-/// Waits until the file GATE exists.
 async fn gate(gated: bool) -> Result<(), ErrorData> {
     let open = named("GATE")?;
     while gated && !Path::new(&open).exists() {

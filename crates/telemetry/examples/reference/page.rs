@@ -1,5 +1,3 @@
-//! Writes the reference page, `docs/metrics.md`.
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -110,8 +108,7 @@ fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = writeln!(page, "{text}");
 }
 
-/// Writes a row: both names and the kind, the meaning, and the attributes. Lists the values of attributes
-/// that differ between metrics.
+/// Writes a row. Lists the values of attributes that differ between metrics.
 fn metric(page: &mut String, of: &Definition) {
     let attributes: Vec<String> = (of.attributes.iter())
         .map(|attribute| named(attribute, of))
@@ -132,7 +129,7 @@ fn metric(page: &mut String, of: &Definition) {
     );
 }
 
-/// The attribute with its values. The page explains equal values of several metrics once, at the first metric.
+/// The page explains equal values of several metrics once, at the first metric.
 fn named(attribute: &Attribute, of: &Definition) -> String {
     let key = attribute.key;
     if shared().any(|shared| shared == attribute) {
@@ -150,7 +147,7 @@ fn named(attribute: &Attribute, of: &Definition) -> String {
     }
 }
 
-/// Lists the attributes that have the same values in all metrics. Leaves out attributes of one metric alone.
+/// Leaves out attributes of one metric alone.
 fn shared() -> impl Iterator<Item = &'static Attribute> {
     let mut by_key: BTreeMap<&str, Vec<&'static Attribute>> = BTreeMap::new();
     for attribute in definitions().flat_map(|definition| definition.attributes) {
@@ -162,7 +159,6 @@ fn shared() -> impl Iterator<Item = &'static Attribute> {
         .map(|all| all[0])
 }
 
-/// Writes each list of buckets, with the histograms that use it.
 fn buckets(page: &mut String) {
     let mut lists: Vec<(&[f64], Vec<String>)> = Vec::new();
     for definition in definitions() {
@@ -198,7 +194,6 @@ fn values(attribute: &Attribute) -> String {
     }
 }
 
-/// A line for each value with its meaning, if there are meanings.
 fn meanings(attribute: &Attribute) -> Option<String> {
     let Values::OneOf {
         values, meanings, ..

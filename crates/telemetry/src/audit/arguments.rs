@@ -1,5 +1,3 @@
-//! Selects which arguments of a tool call are recorded.
-
 use shoal_ports::matches_pattern;
 use shoal_protocol::{RawJson, Token, Tokens, utf16_of};
 
@@ -9,7 +7,7 @@ const REDACTED: &[u8] = br#""[redacted]""#;
 
 pub(super) struct Arguments {
     tools: Vec<String>,
-    /// Names of members to redact, in lower case.
+    /// Names of members, in lower case.
     redacted: Vec<String>,
     longest: usize,
 }

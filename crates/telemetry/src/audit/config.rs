@@ -1,5 +1,3 @@
-//! The section `[audit]` of the configuration.
-
 use std::path::PathBuf;
 
 use schemars::JsonSchema;

@@ -1,5 +1,3 @@
-//! An audit event, which is written separately for each destination.
-
 use std::time::SystemTime;
 
 use opentelemetry::Value;
@@ -19,7 +17,7 @@ use crate::trace::attributes::Recorded;
 pub struct Event<'a> {
     arguments: &'a Arguments,
     line: Option<Line>,
-    /// The record for the collector. Boxed, because without a collector moving it would only cost time.
+    /// Boxed, because without a collector moving it would only cost time.
     record: Option<Box<SdkLogRecord>>,
 }
 
@@ -53,7 +51,7 @@ impl<'a> Event<'a> {
         self
     }
 
-    /// Adds an attribute, if there is a value.
+    /// Adds an attribute if it has a value.
     pub fn set_some<T: Recorded + ?Sized>(
         &mut self,
         key: Key<T>,
@@ -65,7 +63,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Adds the trace and span of the event.
+    /// Adds the event's trace and span.
     pub fn trace(&mut self, trace: Option<&TraceContext>) -> &mut Self {
         let Some(trace) = trace else {
             return self;
@@ -82,7 +80,7 @@ impl<'a> Event<'a> {
         self
     }
 
-    /// Adds the arguments of a tool's call, if they are recorded.
+    /// Adds a tool call's arguments, if they are recorded.
     pub fn arguments(&mut self, tool: &str, params: &RawJson) -> &mut Self {
         let Some(text) = self.arguments.of(tool, params) else {
             return self;

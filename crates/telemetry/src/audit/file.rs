@@ -13,11 +13,10 @@ use crate::metrics::{AuditSink, metrics};
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long the writer gathers events before it writes, because a write per event would cost more than a
-/// call.
+/// How long the writer gathers events, because a write per event would cost more than a call.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Opens or creates the file, readable only for the owner and group.
+/// Readable only for the owner and group.
 pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<Lines> {
     let named = |error: io::Error| {
         let text = format!("cannot write to audit.file {}: {error}", path.display());
@@ -44,7 +43,7 @@ fn append_to(path: &Path) -> io::Result<File> {
 }
 
 fn is_torn(path: &Path) -> bool {
-    // Opens only a regular file, because opening a pipe would make this process its reader.
+    // Opening a pipe would make this process its reader.
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
     let last = || {
         let mut last = [0];
@@ -59,7 +58,7 @@ struct AuditFile {
     path: PathBuf,
     file: Option<File>,
     looked: Instant,
-    /// Whether the last write failed. Then the writer opens the file anew, because it may have been replaced.
+    /// After a failed write, the writer opens the file anew, because it may have been replaced.
     has_failed: bool,
     /// Lost events that the file does not mention yet.
     lost: u64,
@@ -145,7 +144,7 @@ impl Output for AuditFile {
 
     fn dropped(&mut self, count: u64) {
         self.lost += count;
-        // Writes only the report. The lost events were counted when they were dropped.
+        // Writes only the report: the lost events were counted when they were dropped.
         self.write(&[]);
         tracing::error!(
             count,

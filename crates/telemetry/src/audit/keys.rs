@@ -1,5 +1,3 @@
-//! Keys of the audit trail besides those of spans.
-
 use std::time::Duration;
 
 use crate::trace::Key;
@@ -13,21 +11,21 @@ pub const CLIENT_NAME: Key<str> = key!("mcp.client.name");
 pub const AUTH_METHOD: Key<str> = key!("shoal.auth.method");
 /// The client program, by its own claim.
 pub const USER_AGENT: Key<str> = key!("user_agent.original");
-/// The rule that made the decision.
+/// The deciding rule.
 pub const POLICY_RULE: Key<str> = key!("shoal.policy.rule");
 /// The quota that was used up.
 pub const QUOTA: Key<str> = key!("shoal.quota");
 /// The URI template to complete.
 pub const RESOURCE_TEMPLATE: Key<str> = key!("shoal.resource_template");
-/// The `shoal.call.id` of an earlier event of the same call, whose answer was a question.
+/// The `shoal.call.id` of the call's earlier event, whose answer was a question.
 pub const CALL_CONTINUES: Key<str> = key!("shoal.call.continues");
-/// The duration of the call, in seconds.
+/// The call's duration, in seconds.
 pub const DURATION: Key<Duration> = key!("shoal.duration");
-/// The path of an operator's request at the admin port.
+/// The path of a request at the admin port.
 pub const URL_PATH: Key<str> = key!("url.path");
 
-/// The arguments of a tool call, which may exceed the limit of other texts.
+/// Arguments may exceed the limit of other texts.
 pub(super) const TOOL_ARGUMENTS: Key<str> = key!("gen_ai.tool.call.arguments");
-/// The trace's id, only in the file, because log records have fields for the ids of trace and span.
+/// Written only to the file, because log records have fields for the ids of trace and span.
 pub(super) const TRACE_ID: Key<str> = key!("trace_id");
 pub(super) const SPAN_ID: Key<str> = key!("span_id");

@@ -1,4 +1,4 @@
-//! Writes an event directly as a line of JSON, in a buffer of its thread, to keep the cost low.
+//! Writes JSON directly, in a buffer of the thread, to keep the cost low.
 
 use std::cell::Cell;
 
@@ -9,11 +9,11 @@ use crate::trace::attributes::{Recorded, write_text};
 
 const USUAL: usize = 512;
 
-/// Maximum bytes of a buffer that a thread keeps, because arguments can be long.
+/// Maximum bytes of a kept buffer, because arguments can be long.
 const KEPT: usize = 4096;
 
 thread_local! {
-    /// A thread's buffer for lines. While it is in use, further lines allocate their own.
+    /// While the buffer is in use, further lines allocate their own.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 

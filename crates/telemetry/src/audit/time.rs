@@ -1,5 +1,3 @@
-//! Formats the time of an event.
-
 use std::cell::Cell;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -11,7 +9,7 @@ const EPOCH: Text = *b"1970-01-01T00:00:00.000000Z";
 const FRACTION: Range<usize> = 20..26;
 
 thread_local! {
-    /// The last second and its text, because many events share a second.
+    /// The last second and its text, because many events share it.
     static LAST: Cell<(u64, Text)> = const { Cell::new((0, EPOCH)) };
 }
 
@@ -36,7 +34,7 @@ fn write(since_epoch: Duration, text: &mut Vec<u8>) {
     text.extend_from_slice(&time);
 }
 
-/// Formats the beginning of a time. Not inlined, because that makes the caller faster.
+/// Not inlined, because that makes the caller faster.
 #[cold]
 #[inline(never)]
 fn begin(seconds: u64) -> Text {
@@ -53,8 +51,7 @@ fn begin(seconds: u64) -> Text {
     text
 }
 
-/// Converts days since 1970 to year, month and day. Counts years from March, in eras of 400 years, so that a
-/// leap day is the last of its year.
+/// Converts days since 1970. Counts years from March, in eras of 400 years, so that a leap day is the last of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -1,5 +1,3 @@
-//! Checks a configuration before telemetry starts.
-
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
@@ -18,7 +16,7 @@ pub struct Invalid {
     pub problem: String,
 }
 
-/// The longest timeout that is valid, because shutdown waits for a running export too.
+/// Shutdown waits for a running export too.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 fn invalid(setting: &'static str, problem: impl Into<String>) -> Invalid {

@@ -1,5 +1,3 @@
-//! The runtime of exports.
-
 use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -26,7 +24,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // Does not wait for the runtime, because the current thread may have to stay responsive.
+            // The current thread may have to stay responsive.
             runtime.shutdown_background();
         }
     }

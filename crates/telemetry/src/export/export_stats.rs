@@ -1,5 +1,3 @@
-//! Counts queued and dropped items, and the outcomes of exports.
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,7 +37,7 @@ impl ExportStats {
         }
     }
 
-    /// Reserves a place in the queue. If the queue is full, counts a loss and returns `false`.
+    /// Reserves a place in the queue. If the queue is full, counts a loss.
     pub(super) fn admit(&self) -> bool {
         if self.is_closed.load(Ordering::Relaxed) {
             return false;
@@ -54,8 +52,7 @@ impl ExportStats {
             metrics()
                 .telemetry
                 .dropped(self.signal, DropReason::QueueFull, 1);
-            // Does not wait for the lock, because callers must not wait for a log line. The next export logs
-            // the loss instead.
+            // Callers must not wait for a log line. The next export logs the loss instead.
             if let Some(mut said) = self.said.try_lock() {
                 said.lost += 1;
             }

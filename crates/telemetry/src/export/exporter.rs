@@ -1,5 +1,3 @@
-//! Sends what the SDK gathers to the collector.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +16,8 @@ use tokio::runtime::Handle;
 
 use super::{ExportStats, Sender};
 
-/// Sends the SDK's data to the collector. [`ExportStats`] reports failures, because the SDK could do no more
-/// about them.
+/// Sends the SDK's data to the collector. [`ExportStats`] reports failures, because the SDK could do no more about
+/// them.
 #[derive(Debug)]
 pub(crate) struct Exporter {
     sender: Arc<Sender>,
@@ -38,7 +36,7 @@ impl Exporter {
         }
     }
 
-    /// Sends a request on telemetry's own runtime, because the SDK's threads have none.
+    /// Runs on telemetry's own runtime, because the SDK's threads have none.
     async fn send(&self, request: impl Message, count: usize) -> OTelSdkResult {
         let (sender, stats) = (Arc::clone(&self.sender), Arc::clone(&self.stats));
         let request = request.encode_to_vec().into();
@@ -66,7 +64,7 @@ impl LogExporter for Exporter {
 
 impl PushMetricExporter for Exporter {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
-        // A failed push loses nothing, because metrics are cumulative and the next push has them too.
+        // Metrics are cumulative, so the next push has the values of a failed one too.
         self.send(ExportMetricsServiceRequest::from(metrics), 0)
             .await
     }

@@ -22,7 +22,7 @@ pub(super) struct Grpc {
 }
 
 impl Grpc {
-    /// Creates a sender. Must be called inside the runtime that drives the connection.
+    /// Must be called inside the runtime that drives the connection.
     pub(super) fn new(otlp: &Telemetry, address: &str, signal: Signal) -> Result<Self, String> {
         let mut endpoint = Endpoint::from_shared(address.to_owned())
             .map_err(|error| error.to_string())?

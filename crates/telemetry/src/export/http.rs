@@ -14,7 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 
-/// Maximum bytes of a response. A correct response has a few bytes.
+/// A correct response has a few bytes.
 const LONGEST_ANSWER: usize = 256 * 1024;
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ pub(super) fn client(otlp: &Telemetry, address: &str) -> Result<reqwest::Client,
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .timeout(otlp.timeout.get())
-        // Follows no redirect, because it would send the headers' secrets elsewhere.
+        // A redirect would send the headers' secrets elsewhere.
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Bounds the log queue and counts dropped lines, which the SDK's processors drop silently.
+//! Bounds the log queue and counts dropped lines, because the SDK drops them silently.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! Sends requests with the retries of OTLP (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable Response
-//! Codes").
+//! Retries as OTLP says (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable Response Codes").
 
 use std::time::Duration;
 
@@ -40,7 +39,7 @@ pub(super) struct AttemptError {
 pub(super) enum Retryable {
     Never,
     Soon,
-    /// Retry after the time that the collector named.
+    /// The collector named this time.
     After(Duration),
 }
 
@@ -73,7 +72,7 @@ impl Sender {
         }
     }
 
-    /// Sends a request with retries, all within the timeout.
+    /// All retries share the timeout.
     async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
@@ -117,7 +116,7 @@ impl Sender {
     }
 }
 
-/// Reads the rejections of a response, which has the same encoding for all signals.
+/// All signals have the same encoding of rejections.
 fn rejected(answer: &[u8]) -> Option<Rejected> {
     let partial = (ExportTraceServiceResponse::decode(answer).ok()?).partial_success?;
     let count = u64::try_from(partial.rejected_spans).unwrap_or(0);

@@ -1,5 +1,3 @@
-//! Sends encoded spans to the collector.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -74,8 +72,7 @@ impl Spans {
         }
     }
 
-    /// Reserves a place in the queue for [`add`](Self::add). If the queue is full, counts a loss and returns
-    /// `false`.
+    /// Reserves a place in the queue for [`add`](Self::add). If the queue is full, counts a loss.
     pub(crate) fn admit(&self) -> bool {
         self.queue.stats.admit()
     }
@@ -99,7 +96,7 @@ impl Spans {
         }
     }
 
-    /// Sends the queued spans. Blocks for at most `within`, after which unsent spans are lost.
+    /// Blocks for at most `within`, after which unsent spans are lost.
     pub(crate) fn shut_down(&self, within: Duration) {
         self.queue.stats.close();
         let (ended, wait) = mpsc::channel();

@@ -1,5 +1,3 @@
-//! Sends log lines to the collector as well.
-
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::{SdkLogger, SdkLoggerProvider};
 use tracing::{Event, Subscriber};
@@ -7,7 +5,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// The crates that carry exports. Exporting their log lines would cause more lines.
+/// These crates carry exports. Exporting their log lines would cause more lines.
 const CARRIERS: [&str; 7] = [
     "h2",
     "hyper",

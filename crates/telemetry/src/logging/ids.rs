@@ -1,5 +1,3 @@
-//! Adds the ids of the current span to log lines.
-
 use std::fmt;
 
 use opentelemetry::Context;

@@ -1,5 +1,3 @@
-//! Suppresses lines that repeat too often, and logs their number.
-
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -18,16 +16,15 @@ use crate::config::Logs;
 use crate::metrics::metrics;
 
 const TARGET: &str = "shoal_telemetry::repeats";
-/// Maximum messages that are counted separately. Beyond it, all messages of a place in the code count
-/// together.
+/// Messages counted separately. Beyond it, all messages of a place in the code count together.
 const MOST: usize = 1_024;
 const SHOWN: usize = 160;
 
-/// The field that names the kind of a refusal. Callers can cause any number of refusals, so one line of each
-/// kind passes in an interval.
+/// Names the kind of a refusal. Callers can cause any number of refusals, so one line of each kind passes in an
+/// interval.
 const REFUSAL: &str = "refusal";
 
-/// Identifies equal lines: the place in the code, and a hash of the message.
+/// The place in the code, and a hash of the message.
 type Key = (Identifier, u64);
 
 #[derive(Debug)]
@@ -93,7 +90,7 @@ impl Repeats {
             passed: 0,
             left_out: None,
         });
-        // A new interval begins only once the suppressed lines of the last one are reported.
+        // A new interval begins only once the last one's suppressed lines are reported.
         if window.left_out.is_none() && now.duration_since(window.since) >= self.interval {
             window.since = now;
             window.passed = 0;
@@ -119,7 +116,7 @@ impl Repeats {
         false
     }
 
-    /// Starts a thread that reports suppressed lines, even if no further line comes.
+    /// Reports suppressed lines even if no further line comes.
     fn start_reporting(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let spawned = thread::Builder::new()
@@ -222,7 +219,7 @@ impl<W: fmt::Write> Visit for Text<W> {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == self.0 {
-            // Ignores the error of a full buffer, because a truncated text is enough.
+            // A truncated text is enough, so a full buffer is no error.
             let _ = write!(self.1, "{value:?}");
         }
     }

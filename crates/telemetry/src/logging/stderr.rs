@@ -1,5 +1,3 @@
-//! Writes log lines to standard error.
-
 use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,7 +7,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::lines::{Lines, Output};
 use crate::metrics::metrics;
 
-/// Bytes that wait to be written, enough for thousands of lines.
+/// Enough for thousands of lines.
 const QUEUE_BYTES: usize = 1 << 20;
 const TARGET: &str = "shoal_telemetry::lines";
 
@@ -21,7 +19,7 @@ pub(super) struct Stderr(Lines);
 #[derive(Debug)]
 pub(super) struct LineWriter<'a>(&'a Lines);
 
-/// Waits up to `within` until all lines so far are written.
+/// Waits up to `within` for all lines so far.
 pub fn flush(within: Duration) {
     if let Some(lines) = PROCESS.get() {
         lines.flush(within);
@@ -31,9 +29,9 @@ pub fn flush(within: Duration) {
 /// Writes lines for a person, after the lines logged so far. Each must end in a line break.
 pub fn tell(lines: &str) {
     match PROCESS.get() {
-        // Drops the lines if standard error is not read.
+        // Drops the lines if nobody reads standard error.
         Some(process) => drop(process.push(lines.as_bytes())),
-        // Ignores errors, because standard error may be closed.
+        // Standard error may be closed.
         None => drop(io::stderr().write_all(lines.as_bytes())),
     }
 }
@@ -49,18 +47,17 @@ struct Console<W>(W);
 
 impl<W: Write + Send + 'static> Output for Console<W> {
     fn write(&mut self, lines: &[u8]) {
-        // Ignores errors, because standard error may be closed.
+        // Standard error may be closed.
         let _ = self.0.write_all(lines);
     }
 
     fn dropped(&mut self, dropped: u64) {
-        // Logged and not only written, because the line must reach the collector too.
+        // Logged and not only written, because the collector needs the line too.
         tracing::warn!(target: TARGET, dropped, "{dropped} log lines were dropped: standard error was not read in time");
     }
 }
 
-/// Opens standard error without the standard library's lock. A blocked writer that held it would block all
-/// others, including panics.
+/// Avoids the standard library's lock: a blocked writer that held it would block all others, including panics.
 #[cfg(unix)]
 fn handle() -> io::Result<impl Write + Send> {
     use std::os::fd::AsFd as _;

@@ -1,15 +1,13 @@
-//! Actors and their mailboxes.
-
 use super::area::area;
 use super::labels::{KIND, labels};
 
 area! {
     /// The metrics of actors.
     ActorMetrics {
-        /// Observes how many actors run, by kind.
+        /// Observes how many actors run.
         pub observe_alive: UpDownCounter(u64) [kind: ActorKind]
             = "shoal.actor.alive", "{actor}", "Actors that run in this process.";
-        /// Observes how many messages wait in mailboxes, by kind of actor.
+        /// Observes how many messages wait in mailboxes.
         pub observe_mailbox: UpDownCounter(u64) [kind: ActorKind]
             = "shoal.actor.mailbox", "{message}", "Messages that wait in the mailboxes of actors.";
         /// Counts an actor that failed.

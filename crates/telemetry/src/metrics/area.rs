@@ -1,5 +1,3 @@
-//! Turns a table of metrics into definitions and a struct with a method for each.
-
 use std::time::Duration;
 
 use super::definition::Attribute;

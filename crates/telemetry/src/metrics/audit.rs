@@ -1,5 +1,3 @@
-//! The audit trail.
-
 use super::area::area;
 use super::labels::labels;
 
@@ -8,10 +6,8 @@ const SINK: &str = "shoal.audit.sink";
 area! {
     /// The metrics of the audit trail.
     AuditMetrics {
-        /// Counts a recorded event.
         pub(crate) recorded: Counter [sink: AuditSink]
             = "shoal.audit.events", "{event}", "Audit events that Shoal recorded.";
-        /// Counts lost events.
         pub(crate) lost: Sum [sink: AuditSink]
             = "shoal.audit.lost", "{event}",
             "Audit events that the file lost. For the collector, see `shoal.telemetry.dropped`.";

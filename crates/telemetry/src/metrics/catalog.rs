@@ -1,5 +1,3 @@
-//! The offers of the pools.
-
 use super::area::area;
 use super::known::Pool;
 use super::labels::{KIND, labels};
@@ -7,7 +5,7 @@ use super::labels::{KIND, labels};
 area! {
     /// The metrics of the catalog.
     CatalogMetrics {
-        /// Observes how many entries pools offer, by pool and kind.
+        /// Observes how many entries pools offer.
         pub observe_entries: UpDownCounter(u64) [pool: Pool, kind: EntryKind]
             = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and resource templates of a pool.";
         /// Observes how many names are hidden because another pool offers them.

@@ -1,5 +1,3 @@
-//! The configuration file, which is reloaded while the process runs.
-
 use super::area::area;
 use super::labels::{OUTCOME, labels};
 
@@ -9,8 +7,7 @@ area! {
         /// Counts a reload.
         pub reloaded: Counter [outcome: ReloadOutcome]
             = "shoal.config.reloads", "{reload}", "Reloads of the configuration file.";
-        /// Observes when the configuration was last found usable, in seconds since the epoch; `None` if
-        /// unknown.
+        /// Observes when the configuration was last usable, in seconds since the epoch.
         pub observe_last_success: Gauge(Option<u64>) []
             = "shoal.config.last_success", "s",
             "Unix time of the last usable configuration, at start or reload.";

@@ -1,5 +1,3 @@
-//! Definitions of metrics, for the code, the reference page and the checks of dashboards.
-
 /// A metric.
 #[derive(Debug)]
 pub struct Definition {
@@ -9,7 +7,7 @@ pub struct Definition {
     pub unit: &'static str,
     /// The description, in one sentence.
     pub description: &'static str,
-    /// Whether the metric is a counter, a gauge or another kind.
+    /// The kind of metric.
     pub kind: Kind,
     /// The attributes.
     pub attributes: &'static [Attribute],
@@ -29,7 +27,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind's name on the reference page.
+    /// Returns the name on the reference page.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,5 +1,3 @@
-//! The servers that a controller finds among the objects of a Kubernetes cluster.
-
 use super::area::area;
 use super::labels::{OUTCOME, REASON, labels};
 
@@ -9,14 +7,14 @@ area! {
         /// Observes how many pools the controller created.
         pub observe_pools: UpDownCounter(u64) []
             = "shoal.discovery.pools", "{pool}", "Pools that the controller makes of Kubernetes objects.";
-        /// Observes how many objects are refused, by reason.
+        /// Observes how many objects are refused.
         pub observe_refused: UpDownCounter(u64) [reason: DiscoveryRefusal]
             = "shoal.discovery.refused", "{object}", "Kubernetes objects that the controller refuses.";
         /// Observes whether this controller holds the Lease.
         pub observe_leader: Gauge(bool) []
             = "shoal.discovery.leader", "{controller}", "1 if this controller holds the Lease, 0 if not.";
-        /// Observes when the pools were last found up to date or published, in seconds since the epoch; `None` before the first
-        /// time.
+        /// Observes when the pools were last found up to date or published, in seconds since the epoch;
+        /// `None` before the first time.
         pub observe_last_success: Gauge(Option<u64>) []
             = "shoal.discovery.last_success", "s",
             "Unix time at which this leader last saw all pools published.";

@@ -1,5 +1,3 @@
-//! HTTP requests, and the bytes of bodies and event streams.
-
 use std::time::Duration;
 
 use super::area::area;
@@ -12,7 +10,7 @@ const ROUTE: &str = "http.route";
 const STATUS: &str = "http.response.status_code";
 const SCHEME: &str = "url.scheme";
 
-/// The values of the scheme, as this process sees it. TLS that ends in a proxy does not count.
+/// As this process sees the scheme: TLS that ends in a proxy does not count.
 const SCHEMES: &[&str] = &[HTTP, HTTPS];
 const HTTP: &str = "http";
 const HTTPS: &str = "https";
@@ -135,12 +133,12 @@ pub struct HttpRequest<'a> {
     pub status: u16,
     /// Whether TLS ended in this process.
     pub over_tls: bool,
-    /// The version of HTTP.
+    /// The HTTP version.
     pub version: HttpVersion,
 }
 
 impl HttpMetrics {
-    /// Records that the head of an answer was sent, `duration` after the request's head arrived.
+    /// Records an answer's head, sent `duration` after the request's head arrived.
     pub fn answered(&self, duration: Duration, request: HttpRequest<'_>) {
         self.requests.record(duration, || {
             let method = METHODS.iter().find(|known| **known == request.method);

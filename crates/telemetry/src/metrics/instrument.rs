@@ -1,5 +1,3 @@
-//! Instruments that cost one branch when metrics are off.
-
 use std::time::Duration;
 
 use opentelemetry::metrics::{self, AsyncInstrumentBuilder, Meter};
@@ -10,7 +8,7 @@ use super::labels::Pair;
 use super::observed::{Observed, Source};
 use super::series::Series;
 
-/// Creates instruments. Without a meter, the instruments are off.
+/// Without a meter, the instruments are off and cost one branch.
 #[derive(Debug)]
 pub(crate) struct Factory(Option<Meter>);
 
@@ -102,7 +100,7 @@ fn reading<'m, I>(
 pub(super) struct Counter(Option<Series<metrics::Counter<u64>>>);
 
 impl Counter {
-    /// Adds to the counter. `attributes` runs only when metrics are on.
+    /// `attributes` runs only when metrics are on.
     pub(super) fn add<A: AsRef<[Pair]>>(&self, count: u64, attributes: impl FnOnce() -> A) {
         if let Some(series) = &self.0 {
             series.with(attributes().as_ref(), |bound| bound.add(count));
@@ -114,7 +112,7 @@ impl Counter {
 pub(super) struct Histogram(Option<Series<metrics::Histogram<f64>>>);
 
 impl Histogram {
-    /// Records a value. `attributes` runs only when metrics are on.
+    /// `attributes` runs only when metrics are on.
     pub(super) fn record<A: AsRef<[Pair]>>(
         &self,
         duration: Duration,

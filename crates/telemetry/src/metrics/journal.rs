@@ -1,5 +1,3 @@
-//! Running calls that survive their session's owner.
-
 use super::area::area;
 use super::definition::SHORT_SECONDS;
 use super::labels::{OUTCOME, labels};

@@ -1,5 +1,3 @@
-//! Names that may become attribute values, because the operator chose them.
-
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -10,7 +8,7 @@ use super::area::Label;
 use super::definition::Attribute;
 use super::labels::{POOL, Pair, label};
 
-/// The value that replaces every name that was not configured.
+/// Replaces every name that was not configured.
 pub const OTHER: &str = "_OTHER";
 
 /// The kind of a name.
@@ -26,7 +24,7 @@ pub enum NameKind {
     Quota,
 }
 
-/// The names that may become attribute values. All others are recorded as [`OTHER`].
+/// The names that may become attribute values, because the operator chose them. All others are recorded as [`OTHER`].
 ///
 /// Known names stay in memory, because operators choose few.
 #[derive(Debug, Default)]
@@ -54,7 +52,7 @@ impl Known {
         }
     }
 
-    /// Returns whether the name is known. Span names may contain known names too.
+    /// Whether the name is known. Span names may contain known names too.
     #[must_use]
     pub fn has(&self, kind: NameKind, name: &str) -> bool {
         names_of(kind).read().contains(name)
@@ -70,7 +68,7 @@ fn names_of(kind: NameKind) -> &'static RwLock<Names> {
     &NAMES[kind as usize]
 }
 
-/// Returns the known copy of a name, or a new copy that is never freed. Operators choose few names, so the memory is small.
+/// Returns the known copy of a name, or a new copy that is never freed.
 fn kept(known: &Names, name: &str) -> &'static str {
     let copy = || &*Box::leak(Box::<str>::from(name));
     known.get(name).copied().unwrap_or_else(copy)

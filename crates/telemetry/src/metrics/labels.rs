@@ -1,10 +1,8 @@
-//! Attribute values that are enums, and shared keys.
-
 use std::hash::{Hash, Hasher};
 
 use opentelemetry::{Key, KeyValue};
 
-/// Declares an enum whose values are recorded as texts under a key. The reference page prints the comments of the values.
+/// Declares an enum of recorded texts. The reference page prints the comments of the values.
 macro_rules! labels {
     ($(#[$meta:meta])* $name:ident: $key:ident { $($(#[doc = $meaning:literal])+ $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -55,8 +53,7 @@ pub(super) const ROLE: &str = "shoal.role";
 pub(super) const STATE: &str = "shoal.state";
 pub(super) const TRANSPORT: &str = "network.transport";
 
-/// An attribute of a measurement. Pairs are compared by the addresses of their static texts, so two equal
-/// texts may count as different.
+/// Pairs are compared by the addresses of their static texts, so two equal texts may count as different.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
     key: &'static str,
@@ -73,7 +70,7 @@ impl Pair {
     fn identity(&self) -> (usize, usize, i64) {
         let address = |text: &'static str| text.as_ptr().addr();
         match self.value {
-            // Compares the length too, because a literal may be the beginning of another one.
+            // A literal may be the beginning of another one.
             Value::Text(text) => (
                 address(self.key),
                 address(text),

@@ -1,5 +1,3 @@
-//! Requests and sessions by the OpenTelemetry conventions for MCP.
-
 use std::time::Duration;
 
 use super::area::{Label, area};
@@ -64,12 +62,12 @@ area! {
 }
 
 impl McpMetrics {
-    /// Records the end of a request or notification of a client.
+    /// Records the end of a client's request or notification.
     pub fn served(&self, duration: Duration, operation: &Operation<'_>) {
         (self.server_operation).record(duration, || attributes(operation));
     }
 
-    /// Records the end of a request that Shoal sent to the MCP server of a pool.
+    /// Records the end of a request to a pool's MCP server.
     pub fn asked(&self, duration: Duration, operation: &Operation<'_>) {
         (self.client_operation).record(duration, || attributes(operation));
     }

@@ -1,5 +1,3 @@
-//! The nodes of the cluster, and the lease that this one holds.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +9,7 @@ use super::labels::{OUTCOME, ROLE, STATE, labels};
 area! {
     /// The metrics of nodes and leases.
     NodeMetrics {
-        /// Observes how many nodes this one sees, by role and state. A node with several roles counts
-        /// in each.
+        /// Observes how many nodes this one sees. A node with several roles counts in each.
         pub observe_nodes: UpDownCounter(u64) [role: Role, state: NodeState]
             = "shoal.node.seen", "{node}", "Nodes that this node sees, including itself.";
         /// Observes whether this node wants traffic; `None` after the node has ended.
@@ -20,7 +17,7 @@ area! {
             = "shoal.node.ready", "{node}", "1 if this node wants traffic, 0 if not.";
         roles: Gauge(u64) [role: Role]
             = "shoal.node.roles", "{node}", "Always 1, for each role of this node.";
-        /// Observes the clock difference to peers; `None` while it is unknown.
+        /// Observes the clock difference to peers.
         pub observe_clock_skew: Gauge(Option<Duration>) []
             = "shoal.clock.skew", "s", "Largest clock difference to a linked process. The real one may be larger.";
         lease_held: Gauge(bool) []

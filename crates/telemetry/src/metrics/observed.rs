@@ -1,5 +1,3 @@
-//! Values that are read at collection.
-
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -10,11 +8,11 @@ use parking_lot::Mutex;
 use super::area::Measured;
 use super::labels::Pair;
 
-/// A callback that passes each value with its attributes to the closure.
+/// Passes each value with its attributes to the closure.
 type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
 
-/// The callbacks of one metric. Values with the same attributes are summed, so that two nodes in one process
-/// appear as one.
+/// The callbacks of one metric. Values with the same attributes are summed, so that two nodes in one process appear as
+/// one.
 #[derive(Clone, Default)]
 pub(super) struct Source(Arc<Mutex<Readers>>);
 
@@ -32,7 +30,7 @@ impl fmt::Debug for Source {
 
 impl Source {
     pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
-        // Calls the callbacks without the lock, because they may be slow or register further callbacks.
+        // Without the lock, because callbacks may be slow or register further ones.
         let readers: Vec<Arc<Read>> = (self.0.lock().readers.iter())
             .map(|(_, read)| Arc::clone(read))
             .collect();
@@ -98,7 +96,7 @@ impl Drop for Registration {
         else {
             return;
         };
-        // Drops the callback without the lock, because it may own another registration.
+        // Without the lock, because a callback may own another registration.
         let gone: Vec<_> = (readers.lock().readers)
             .extract_if(.., |(other, _)| *other == id)
             .collect();

@@ -1,5 +1,3 @@
-//! Telemetry itself: losses on the way to the collector.
-
 use super::area::area;
 use super::labels::{OUTCOME, REASON, labels};
 
@@ -8,17 +6,13 @@ const SIGNAL: &str = "shoal.telemetry.signal";
 area! {
     /// The metrics of telemetry itself.
     OwnMetrics {
-        /// Counts data that did not reach the collector.
         pub(crate) dropped: Sum [signal: Signal, reason: DropReason]
             = "shoal.telemetry.dropped", "{item}",
             "Spans, log lines and data points that were lost or that the collector rejected.";
-        /// Counts an export.
         pub(crate) exported: Counter [signal: Signal, outcome: ExportOutcome]
             = "shoal.telemetry.exports", "{export}", "Exports that this process sent to the collector.";
-        /// Counts a log line that was left out as a repetition.
         pub(crate) suppressed: Counter []
             = "shoal.log.suppressed", "{line}", "Repeated log lines that Shoal left out.";
-        /// Counts a dropped log line.
         pub(crate) line_dropped: Counter []
             = "shoal.log.dropped", "{line}",
             "Log lines that were lost because the reader of standard error stopped reading.";

@@ -1,5 +1,3 @@
-//! Decisions of policy rules.
-
 use super::area::area;
 use super::configuration::ReloadOutcome;
 use super::labels::{OUTCOME, labels};

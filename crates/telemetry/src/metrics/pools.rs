@@ -1,5 +1,3 @@
-//! Pools, their workers and their queues.
-
 use std::time::Duration;
 
 use super::area::area;
@@ -16,25 +14,25 @@ pub use values::{
 area! {
     /// The metrics of pools.
     PoolMetrics {
-        /// Observes how many calls run, by pool.
+        /// Observes how many calls run.
         pub observe_in_flight: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.in_flight", "{call}", "Calls of this node that run at the pool's workers.";
-        /// Observes how many calls wait for a free worker, by pool.
+        /// Observes how many calls wait for a free worker.
         pub observe_queued: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.queued", "{call}", "Calls that wait for a free worker.";
-        /// Observes how many calls wait for a first worker, by pool.
+        /// Observes how many calls wait for a first worker.
         pub observe_awaiting: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.awaiting", "{call}", "Calls that wait for a worker of a pool scaled to zero.";
-        /// Observes how many calls can run at once, by pool.
+        /// Observes how many calls can run at once.
         pub observe_capacity: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.capacity", "{call}", "Calls that the pool can run at once.";
-        /// Observes the age of the oldest waiting call, by pool.
+        /// Observes the age of the oldest waiting call.
         pub observe_queue_age: Gauge(Duration) [pool: Pool]
             = "shoal.pool.queue.age", "s", "Waiting time of the call that waits longest.";
-        /// Observes how many workers this node knows, by pool and state.
+        /// Observes how many workers this node knows.
         pub observe_workers: UpDownCounter(u64) [pool: Pool, state: WorkerState]
             = "shoal.pool.workers", "{worker}", "Workers of the pool that this node knows.";
-        /// Observes how many circuit breakers there are, by pool and state.
+        /// Observes how many circuit breakers there are.
         pub observe_circuits: UpDownCounter(u64) [pool: Pool, state: CircuitState]
             = "shoal.pool.circuits", "{worker}", "Workers of the pool, by the state of their circuit breaker.";
         /// Records how long a call waited for a worker.
@@ -53,7 +51,7 @@ area! {
         pub circuit_opened: Counter [pool: Pool]
             = "shoal.pool.circuit.opened", "{opening}",
             "Times that a worker's circuit breaker opened.";
-        /// Counts an attempt to reattach to a running call at its worker.
+        /// Counts an attempt to reattach to a running call.
         pub attached: Counter [pool: Pool, outcome: AttachOutcome]
             = "shoal.pool.attaches", "{attempt}", "Attempts to reattach to a call that runs at a worker of the pool.";
     }

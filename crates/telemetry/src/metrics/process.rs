@@ -1,5 +1,3 @@
-//! This process: its uptime, version and memory.
-
 use std::time::{Duration, Instant};
 
 use super::area::{Label, area};
@@ -20,7 +18,6 @@ area! {
     }
 }
 
-/// A build's version.
 enum Version {}
 
 impl Label for Version {
@@ -34,18 +31,17 @@ impl Label for Version {
 }
 
 impl ProcessMetrics {
-    /// Observes the process's uptime, version and memory until it ends.
     pub(crate) fn observe(&self, version: String) {
         let since = Instant::now();
         self.uptime(move || since.elapsed()).forever();
-        // Leaks the text, but only once per process.
+        // Once per process.
         let version: &'static str = version.leak();
         self.build(move |to| to(version, 1)).forever();
         self.memory(resident_bytes).forever();
     }
 }
 
-/// Returns the process's resident memory, on Linux.
+/// Reads the memory on Linux only.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

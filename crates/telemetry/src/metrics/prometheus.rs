@@ -1,5 +1,3 @@
-//! The text format for Prometheus, and the names in it.
-
 use std::fmt;
 
 use opentelemetry_prometheus::PrometheusExporter;
@@ -19,7 +17,7 @@ impl fmt::Debug for Exposition {
 impl Exposition {
     pub(crate) fn new() -> Result<(Self, PrometheusExporter), OTelSdkError> {
         let registry = Registry::new();
-        // Leaves out the labels of the scope, because there is only one. `target_info` names the resource.
+        // There is only one scope. `target_info` names the resource.
         let reader = opentelemetry_prometheus::exporter()
             .with_registry(registry.clone())
             .scope_info_enabled(false)
@@ -29,7 +27,7 @@ impl Exposition {
 
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Fails only on an empty family, which the exporter does not create.
+        // Only an empty family fails, and the exporter creates none.
         let _ = TextEncoder::new().encode_utf8(&self.0.gather(), &mut text);
         text
     }
@@ -38,9 +36,8 @@ impl Exposition {
 /// The media type of [`prometheus_text`].
 pub const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Returns all metrics in Prometheus' text format, or an empty text if Prometheus is off.
-///
-/// Calls every `observe_…` callback, and takes as long as these.
+/// Returns all metrics in Prometheus' text format, or an empty text if Prometheus is off. Takes as long as the
+/// `observe_…` callbacks.
 #[must_use]
 pub fn prometheus_text() -> String {
     crate::state::exposition()
@@ -48,7 +45,7 @@ pub fn prometheus_text() -> String {
         .unwrap_or_default()
 }
 
-/// Returns the names of all series in [`prometheus_text`].
+/// Returns all series names in [`prometheus_text`].
 pub fn prometheus_names() -> impl Iterator<Item = String> {
     super::definitions()
         .flat_map(prometheus_names_of)

@@ -1,5 +1,3 @@
-//! Routes to the owners of sessions.
-
 use super::area::area;
 use super::definition::WAIT_SECONDS;
 
@@ -9,7 +7,7 @@ area! {
         /// Records how long a request or stream waited for an owner.
         pub waited: Histogram(WAIT_SECONDS) []
             = "shoal.route.wait.duration", "s", "Time for which requests and streams waited for a session's new owner.";
-        /// Counts a stream that continues after its owner or connection changed.
+        /// Counts a stream that continues after a change of owner or connection.
         pub reattached: Counter []
             = "shoal.route.reattached", "{stream}",
             "Streams that continued after their owner or connection changed.";

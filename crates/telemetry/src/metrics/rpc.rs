@@ -1,5 +1,3 @@
-//! Links between processes.
-
 use super::area::area;
 use super::http::Direction;
 use super::labels::{KIND, labels};
@@ -7,7 +5,7 @@ use super::labels::{KIND, labels};
 area! {
     /// The metrics of links between processes.
     RpcMetrics {
-        /// Observes how many links are up, by kind.
+        /// Observes how many links are up.
         pub observe_links: UpDownCounter(u64) [kind: LinkKind]
             = "shoal.rpc.links", "{link}", "Links to other processes that are up.";
         /// Counts a link that came up.

@@ -1,5 +1,3 @@
-//! Authentication and quotas.
-
 use super::area::{Label, area};
 use super::definition::Attribute;
 use super::known::{Known, NameKind};
@@ -11,8 +9,7 @@ const QUOTA: &str = "shoal.quota";
 area! {
     /// The metrics of authentication and quotas.
     SecurityMetrics {
-        /// Counts a request that needed authentication. `method` is for example `bearer`, `oauth` or
-        /// `anonymous`.
+        /// Counts a request that needed authentication. `method` is for example `bearer`, `oauth` or `anonymous`.
         pub authenticated: Counter [method: AuthMethod, outcome: AuthOutcome, reason: AuthReason]
             = "shoal.auth.attempts", "{request}", "Requests that needed authentication.";
         /// Counts a request to an authorization server.
@@ -21,7 +18,7 @@ area! {
         /// Counts a request against a quota.
         pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
             = "shoal.quota.checks", "{request}", "Requests that Shoal counted against a quota.";
-        /// Counts a part of a quota that an edge took from the store or returned.
+        /// Counts a part of a quota taken from the store or returned.
         pub quota_lease: Counter [quota: Quota, outcome: QuotaLeaseOutcome]
             = "shoal.quota.leases", "{lease}",
             "Requests of an edge to the store for a part of a quota, and returned parts.";

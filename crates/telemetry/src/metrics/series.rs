@@ -1,7 +1,5 @@
-//! Finds the series of an instrument by the addresses of its attributes.
-//!
-//! The SDK hashes all attribute texts for every measurement, which was a tenth of a small call's cost. A bound
-//! series costs a third of that.
+//! Finds the series of an instrument by the addresses of its attributes. The SDK hashes all attribute texts for every
+//! measurement, which was a tenth of a small call's cost. A bound series costs a third of that.
 
 use std::collections::HashMap;
 
@@ -12,11 +10,10 @@ use parking_lot::RwLock;
 
 use super::labels::Pair;
 
-/// Maximum series that are found by address. Further measurements bind their series each time.
+/// Maximum series found by address. Further measurements bind their series each time.
 const MOST: usize = 4096;
 
 pub(super) trait Bind {
-    /// The instrument, bound to attributes.
     type Bound;
 
     fn bind(&self, attributes: &[KeyValue]) -> Self::Bound;

@@ -1,5 +1,3 @@
-//! Legacy sessions: their number, their owners, and their moves.
-
 use super::area::area;
 use super::definition::WAIT_SECONDS;
 use super::labels::{OUTCOME, REASON, STATE, labels};
@@ -7,7 +5,7 @@ use super::labels::{OUTCOME, REASON, STATE, labels};
 area! {
     /// The metrics of legacy sessions.
     SessionMetrics {
-        /// Observes how many sessions this node holds, by state.
+        /// Observes how many sessions this node holds.
         pub observe_held: UpDownCounter(u64) [state: SessionState]
             = "shoal.session.held", "{session}", "Sessions that this node owns.";
         /// Counts a new session. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records the lifetime.
@@ -19,7 +17,7 @@ area! {
         /// Counts an idle session that was passivated.
         pub passivated: Counter []
             = "shoal.session.passivations", "{session}", "Idle sessions that this node moved from memory to the store.";
-        /// Counts an attempt to become the owner of a session.
+        /// Counts an attempt to own a session.
         pub claimed: Counter [reason: ClaimReason, outcome: ClaimOutcome]
             = "shoal.session.claims", "{claim}", "Attempts of this node to become a session's owner.";
         /// Records how long a take-over took.

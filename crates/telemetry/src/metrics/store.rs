@@ -1,5 +1,3 @@
-//! Redis, seen from this process.
-
 use super::area::{Label, area};
 use super::definition::{Attribute, SHORT_SECONDS};
 use super::labels::{OPERATION, OUTCOME, Pair, label, labels};
@@ -7,8 +5,7 @@ use super::labels::{OPERATION, OUTCOME, Pair, label, labels};
 area! {
     /// The metrics of the store.
     StoreMetrics {
-        /// Records how long an operation took. `operation` is the port and method, for example
-        /// `journal.begin`.
+        /// Records an operation's duration. `operation` is the port and method, for example `journal.begin`.
         pub operated: Histogram(SHORT_SECONDS) [operation: StoreOperation, outcome: StoreOutcome]
             = "shoal.store.operation.duration", "s", "Time of store operations, including all attempts.";
         /// Observes whether the store answers.

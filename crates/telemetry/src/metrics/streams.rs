@@ -1,5 +1,3 @@
-//! Streams of events, and the log that lets a client resume them.
-
 use std::time::Duration;
 
 use super::area::area;
@@ -9,7 +7,7 @@ use super::labels::{KIND, OUTCOME, labels};
 area! {
     /// The metrics of streams and the event log.
     StreamMetrics {
-        /// Observes how many streams clients listen to, by kind.
+        /// Observes how many streams clients listen to.
         pub observe_open: UpDownCounter(u64) [kind: StreamKind]
             = "shoal.stream.open", "{stream}", "Streams to clients that are open.";
         /// Counts a resumed stream.
@@ -24,11 +22,11 @@ area! {
         /// Counts bytes of written events.
         pub appended_bytes: Sum []
             = "shoal.event_log.appended.size", "By", "Bytes of the events that Shoal wrote to the event log.";
-        /// Counts a connection that was cut because its client does not read.
+        /// Counts a connection cut because its client does not read.
         pub cut: Counter []
             = "shoal.stream.cut", "{stream}",
             "Connections that Shoal cut because the client did not read. Clients can resume.";
-        /// Counts messages that went to a listener without the log.
+        /// Counts messages to a listener without the log.
         pub passed: Sum []
             = "shoal.stream.passed", "{message}",
             "Messages that Shoal sent without the event log, such as list changes.";
@@ -84,7 +82,7 @@ labels! {
 }
 
 impl StreamMetrics {
-    /// Records how long a write to the event log took. `events` count only if they were written.
+    /// Records a write to the event log. `events` count only if they were written.
     pub fn appended(&self, duration: Duration, events: u64, outcome: AppendOutcome) {
         self.append(duration, outcome);
         if outcome == AppendOutcome::Written {

@@ -1,5 +1,3 @@
-//! Calls of modern clients that became tasks.
-
 use super::area::area;
 use super::labels::{OUTCOME, labels};
 
@@ -9,7 +7,7 @@ area! {
         /// Counts a call that was to become a task.
         pub created: Counter [outcome: TaskOutcome]
             = "shoal.task.created", "{task}", "Calls that were to become tasks: after `tasks.after` (2026-07-28), or at once (2025-11-25).";
-        /// Counts a task that this node took over from a lost node, without a request for it.
+        /// Counts a task taken over from a lost node, without a request for it.
         pub adopted: Counter []
             = "shoal.task.adopted", "{task}", "Tasks that this node took over from lost nodes.";
         /// Counts a task that ended.

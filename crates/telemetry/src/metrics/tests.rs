@@ -1,5 +1,3 @@
-//! Tests of the whole catalogue.
-
 use std::collections::HashSet;
 
 use super::{Kind, Values, definitions};

@@ -1,5 +1,3 @@
-//! Counts that the workers of this process keep.
-
 use super::area::area;
 use super::definition::MCP_SECONDS;
 use super::known::Pool;
@@ -8,7 +6,7 @@ use super::pools::{CountedOutcome, ShedReason};
 area! {
     /// The metrics of this process's workers.
     WorkerMetrics {
-        /// Observes how many calls run, by pool.
+        /// Observes how many calls run.
         pub observe_running: UpDownCounter(u64) [pool: Pool]
             = "shoal.worker.running", "{call}", "Calls that run at this process's workers.";
         /// Records how long a call took.
@@ -18,11 +16,11 @@ area! {
         /// Counts a call that a worker refused.
         pub refused: Counter [pool: Pool, reason: ShedReason]
             = "shoal.worker.refused", "{call}", "Calls that this process's workers refused.";
-        /// Observes how often the backend restarted, by pool.
+        /// Observes how often the backend restarted.
         pub observe_restarts: Observed(u64) [pool: Pool]
             = "shoal.worker.backend.restarts", "{restart}",
             "Restarts of the server behind a pool.";
-        /// Counts an answer of a service that deviates from its OpenAPI document.
+        /// Counts an answer that deviates from its OpenAPI document.
         pub unfit_answer: Counter []
             = "shoal.worker.openapi.unfit_answers", "{answer}",
             "Answers of OpenAPI services that do not match the tool's `outputSchema`.";

@@ -1,5 +1,3 @@
-//! One `Span`.
-
 use std::time::SystemTime;
 
 use opentelemetry::trace::{Event, SpanKind, Status};
@@ -9,7 +7,7 @@ use super::value::attributes;
 use super::wire::{bytes, fixed32, number, string, time};
 use crate::trace::SpanData;
 
-/// The flag that says whether [`IS_REMOTE`] is known (bit 8). Bit 9 says that the context is remote.
+/// Bit 8 says whether [`IS_REMOTE`] is known, bit 9 that the context is remote.
 const IS_REMOTE_KNOWN: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
 
@@ -68,7 +66,7 @@ fn write_link(to: &mut Vec<u8>, link: &TraceContext) {
     bytes(to, 1, &trace_id.to_be_bytes());
     bytes(to, 2, &span_id.to_be_bytes());
     string(to, 3, link.tracestate().unwrap_or_default());
-    // Marked as remote, because links usually lead to other processes.
+    // Links usually lead to other processes.
     fixed32(to, 6, flags(link, true));
 }
 

@@ -1,5 +1,3 @@
-//! Tests that OTLP's generated messages can read what this module writes.
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use opentelemetry::trace::{Event, SpanKind, Status};

@@ -1,5 +1,3 @@
-//! Attributes: `KeyValue` and `AnyValue`.
-
 use opentelemetry::{Array, KeyValue, Value};
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 
@@ -30,7 +28,7 @@ fn len(value: &Value) -> usize {
     }
 }
 
-/// Writes a value, even if it is zero or empty, because the `oneof` must be set.
+/// Writes even zero or empty values, because the `oneof` must be set.
 fn write(to: &mut Vec<u8>, value: &Value) {
     match value {
         Value::String(text) => bytes(to, 1, text.as_str().as_bytes()),
@@ -58,7 +56,7 @@ fn array_len(array: &Array) -> usize {
     elements.map(|value| nested_len(1, len(&value))).sum()
 }
 
-/// Copies an array's elements. The cost is acceptable, because Shoal's own attributes have no arrays.
+/// Copying is acceptable, because Shoal's own attributes have no arrays.
 fn elements(array: &Array) -> Vec<Value> {
     match array {
         Array::Bool(values) => values.iter().copied().map(Value::Bool).collect(),

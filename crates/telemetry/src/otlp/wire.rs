@@ -4,7 +4,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-/// Writes the head of a field of this length.
 pub(super) fn open(to: &mut Vec<u8>, tag: u32, length: usize) {
     encode_key(tag, WireType::LengthDelimited, to);
     encode_varint(length as u64, to);

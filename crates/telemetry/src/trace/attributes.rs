@@ -1,4 +1,4 @@
-//! The keys of span attributes, each with the type of its value.
+//! The keys of span attributes.
 //!
 //! Names follow the OpenTelemetry conventions for MCP, GenAI, RPC and HTTP, or begin with `shoal.`. Spans contain no
 //! arguments or results of tools.
@@ -131,7 +131,7 @@ impl Recorded for Duration {
         given.as_secs_f64().into()
     }
 
-    /// Writes a duration as seconds with a fraction, which is faster than finding the shortest number.
+    /// Seconds with a fraction are faster than the shortest number.
     fn write(given: Self, json: &mut Vec<u8>) {
         write_json(&given.as_secs(), json);
         let mut fraction = *b".000000000";
@@ -165,8 +165,7 @@ impl Recorded for IpAddr {
 
     fn write(given: Self, json: &mut Vec<u8>) {
         match given {
-            // Formats the parts directly, because every request has an address and the usual formatting is
-            // slow.
+            // Formats the parts directly, because every request has an address and the usual formatting is slow.
             Self::V4(address) => {
                 for (before, octet) in [b'"', b'.', b'.', b'.'].iter().zip(address.octets()) {
                     json.push(*before);
@@ -180,8 +179,8 @@ impl Recorded for IpAddr {
     }
 }
 
-/// Writes a text as JSON. Escapes every invisible character, because some end a line or turn its direction. Most texts
-/// need no escapes and are copied.
+/// Escapes every invisible character, because some end a line or turn its direction. Most texts need no escapes and are
+/// copied.
 pub(crate) fn write_text(text: &str, json: &mut Vec<u8>) {
     json.push(b'"');
     if is_plain(text.as_bytes()) {
@@ -207,8 +206,8 @@ fn write_letter(letter: char, json: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether a text needs no escapes. Loops without an early exit can be vectorised. The last chunk
-/// overlaps the one before, which is faster than single bytes.
+/// Loops without an early exit can be vectorised. The last chunk overlaps the one before, which is faster than single
+/// bytes.
 fn is_plain(text: &[u8]) -> bool {
     match (text.len(), text.last_chunk()) {
         (..4, _) => !text.iter().any(|&byte| has_escape(byte)),
@@ -231,7 +230,7 @@ fn ends_have_escape<const N: usize>(text: &[u8]) -> bool {
     text.first_chunk().is_some_and(any) | text.last_chunk().is_some_and(any)
 }
 
-/// Notes which bytes of a chunk need escapes. Inlined, because otherwise it compiles to slower instructions.
+/// Inlined, because otherwise it compiles to slower instructions.
 #[inline(always)]
 fn note_escapes(chunk: &[u8; 16], found: &mut [u8; 16]) {
     for (found, &byte) in found.iter_mut().zip(chunk) {

@@ -1,5 +1,3 @@
-//! Starts spans.
-
 use std::borrow::Cow;
 use std::time::Instant;
 
@@ -9,7 +7,7 @@ use shoal_protocol::TraceContext;
 use super::Tracer;
 use super::span::{Attributes, Span};
 
-/// A name that is built only when the span is recorded: a text or a closure.
+/// A text or closure that is built only when the span is recorded.
 pub trait Name {
     #[doc(hidden)]
     fn make(self) -> Cow<'static, str>;
@@ -66,14 +64,14 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         }
     }
 
-    /// Sets the span's parent. Without a parent, a new trace begins, and its sampling is decided here.
+    /// Sets the span's parent. Without one, a new trace begins, and its sampling is decided here.
     pub fn parent(mut self, parent: Option<&'a TraceContext>) -> Self {
         self.parent = parent;
         self
     }
 
-    /// Sets the tool whose ratio ([`Traces::tools`](crate::config::Traces::tools)) decides on sampling if the
-    /// parent does not decide.
+    /// Sets the tool whose ratio ([`Traces::tools`](crate::config::Traces::tools)) decides on sampling if the parent
+    /// does not.
     pub fn sampling_target(mut self, tool: &'a str) -> Self {
         self.tool = Some(tool);
         self
@@ -85,7 +83,7 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         self
     }
 
-    /// Sets an earlier start, for a span that is created only at its end.
+    /// Sets an earlier start, for a span created at its end.
     pub fn began_at(mut self, time: Instant) -> Self {
         self.began = Some(time);
         self
@@ -96,11 +94,11 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         self.start_with(|_| ())
     }
 
-    /// Starts the span with attributes, which are built only when it is recorded.
+    /// Starts the span. `attributes` runs only when it is recorded.
     pub fn start_with(self, attributes: impl FnOnce(&mut Attributes)) -> Span {
         match crate::state::tracer() {
             Some(tracer) => Tracer::start(tracer, self, attributes),
-            // Without traces of its own, a process passes its parent's context on.
+            // Passes the parent's context on.
             None => Span::unrecorded(self.parent.cloned()),
         }
     }

@@ -60,8 +60,8 @@ names! {
         "A request to the MCP server behind a pool.";
 }
 
-/// Returns `{method} {target}`, or only the method. `target` must be a tool or prompt of the catalog, because
-/// clients must not invent names.
+/// Returns `{method} {target}`, or only the method. `target` must be of the catalog, because clients must not invent
+/// names.
 #[must_use]
 pub fn mcp_name(method: &str, target: Option<&str>) -> String {
     match target {
@@ -70,13 +70,13 @@ pub fn mcp_name(method: &str, target: Option<&str>) -> String {
     }
 }
 
-/// Returns the name of a span around an operation of a storage port.
+/// Returns the name of a storage operation's span.
 #[must_use]
 pub fn store_name(operation: &str) -> String {
     format!("redis {operation}")
 }
 
-/// Returns the name of a span around an HTTP request without an MCP message. `route` is a pattern.
+/// Returns the span name of an HTTP request without an MCP message. `route` is a pattern.
 #[must_use]
 pub fn http_name(method: &str, route: &str) -> String {
     format!("{method} {route}")

@@ -1,5 +1,3 @@
-//! Adds the ids of the current span to log lines.
-
 use std::future::Future;
 
 use futures::future::Either;
@@ -37,7 +35,7 @@ fn span_context(context: &TraceContext) -> SpanContext {
     )
 }
 
-/// Converts a context back to a [`TraceContext`]. The inverse of [`span_context`].
+/// The inverse of [`span_context`].
 fn trace_context(context: &SpanContext) -> TraceContext {
     let trace_id = u128::from_be_bytes(context.trace_id().to_bytes());
     let span_id = u64::from_be_bytes(context.span_id().to_bytes());
@@ -45,10 +43,8 @@ fn trace_context(context: &SpanContext) -> TraceContext {
         .with_tracestate(&context.trace_state().header())
 }
 
-/// Returns the context of the current span ([`InSpan`]), if it is recorded.
-///
-/// Use it in the caller's task, behind an interface that has no argument for the trace. Elsewhere, pass the
-/// parent explicitly.
+/// Returns the context of the current span ([`InSpan`]), if it is recorded. Use it in the caller's task, behind an
+/// interface without an argument for the trace. Elsewhere, pass the parent explicitly.
 #[must_use]
 pub fn current() -> Option<TraceContext> {
     crate::state::tracer()?;
@@ -62,14 +58,12 @@ pub fn current() -> Option<TraceContext> {
 /// Adds [`in_span`](Self::in_span) to every future.
 pub trait InSpan: Future + Sized {
     /// Makes the log lines of this future carry the span's ids. Costs one comparison per poll when the span is not
-    /// recorded.
-    ///
-    /// The future may outlive the span, which does not end with it.
+    /// recorded. The future may outlive the span, which does not end with it.
     fn in_span(self, span: &Span) -> Either<Self, WithContext<Self>> {
         self.in_trace(span.log_ids())
     }
 
-    /// Makes log lines carry ids like [`in_span`](Self::in_span), but needs only the span's context.
+    /// Like [`in_span`](Self::in_span), with only the span's context.
     fn in_trace(self, context: Option<&TraceContext>) -> Either<Self, WithContext<Self>> {
         match log_context(context.filter(|context| context.is_sampled())) {
             Some(context) => Either::Right(self.with_context(context)),

@@ -1,5 +1,3 @@
-//! A running span.
-
 use std::borrow::Cow;
 use std::time::SystemTime;
 
@@ -12,9 +10,8 @@ use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
 /// Maximum attributes and events of a span. Further ones are only counted.
 pub(super) const MOST: usize = 128;
 
-/// A step of a call. It ends when it is dropped, for example with a cancelled task.
-///
-/// In an unsampled trace, every method returns at once.
+/// A step of a call. It ends when it is dropped, for example with a cancelled task. In an unsampled trace, every method
+/// returns at once.
 #[derive(Debug, Default)]
 #[must_use = "a span ends when it is dropped: bind it to a name, and not to `_`"]
 pub struct Span {
@@ -39,7 +36,7 @@ pub(crate) struct SpanData {
 }
 
 impl Span {
-    /// Creates a span outside of all traces, like `Span::default()`.
+    /// Creates a span outside of all traces.
     pub const fn none() -> Self {
         Self {
             context: None,
@@ -61,14 +58,13 @@ impl Span {
         }
     }
 
-    /// Returns the span's context, for children and other processes. `None` when traces are off and there is
-    /// no parent.
+    /// Returns the context for children and other processes. `None` when traces are off and there is no parent.
     #[must_use]
     pub fn context(&self) -> Option<&TraceContext> {
         self.context.as_ref()
     }
 
-    /// Returns whether the span is recorded. Ask before computing costly values.
+    /// Whether the span is recorded. Ask before computing costly values.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.running.is_some()
@@ -81,7 +77,7 @@ impl Span {
         }
     }
 
-    /// Sets an attribute, if there is a value.
+    /// Sets an attribute if it has a value.
     pub fn set_some<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: Option<T::Given<'_>>) {
         if let Some(value) = value {
             self.set(key, value);
@@ -95,14 +91,12 @@ impl Span {
         }
     }
 
-    /// Marks the step as failed. `kind` must be one of a small set: a JSON-RPC code, `tool_error`, or a short
-    /// name.
+    /// Marks the step as failed. `kind` must be one of few: a JSON-RPC code, `tool_error`, or a short name.
     pub fn record_error(&mut self, kind: &str) {
         self.record_error_with(kind, "");
     }
 
-    /// Marks the step as failed like [`record_error`](Self::record_error), with a message that must not be
-    /// secret.
+    /// Like [`record_error`](Self::record_error), with a message that must not be secret.
     pub fn record_error_with(&mut self, kind: &str, message: &str) {
         if let Some(running) = &mut self.running {
             running.set(ERROR_TYPE.name(), str::to_value(kind));
@@ -133,7 +127,7 @@ impl Span {
         }
     }
 
-    /// Ends the span now, like dropping it.
+    /// Ends the span now.
     pub fn end(self) {
         drop(self);
     }
@@ -192,7 +186,7 @@ impl Attributes {
         self
     }
 
-    /// Adds an attribute, if there is a value.
+    /// Adds an attribute if it has a value.
     pub fn set_some<T: Recorded + ?Sized>(
         &mut self,
         key: Key<T>,

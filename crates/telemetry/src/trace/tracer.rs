@@ -1,5 +1,3 @@
-//! Starts spans and queues the finished ones for the collector.
-
 use std::time::{Instant, SystemTime};
 
 use opentelemetry::trace::Status;
@@ -83,8 +81,7 @@ impl Tracer {
         Span::recorded(context, running)
     }
 
-    /// Returns the context of a span that is not recorded. It keeps the parent's span id, so that a later
-    /// recorded span has a known parent.
+    /// Keeps the parent's span id, so that a later recorded span has a known parent.
     fn unsampled(&self, trace_id: u128, parent: Option<&TraceContext>) -> TraceContext {
         match parent {
             Some(parent) => parent.decided(false),
@@ -93,7 +90,7 @@ impl Tracer {
     }
 
     pub(super) fn end(&self, context: &TraceContext, running: &SpanData) {
-        // A span does not end before its start, even if the clock has been set back.
+        // A span does not end before its start, even if the clock is set back.
         let ended = SystemTime::now().max(running.started);
         if self.spans.admit() {
             self.spans.add(&otlp::encode(context, running, ended));

@@ -1,5 +1,3 @@
-//! A dead or silent collector must not delay or fail callers.
-
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::time::Duration;

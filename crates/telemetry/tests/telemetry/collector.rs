@@ -1,5 +1,3 @@
-//! An OTLP collector over gRPC or HTTP that stores what it receives.
-
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::sync::Arc;
@@ -74,7 +72,7 @@ impl Collector {
     }
 
     pub(crate) fn secure(protocol: Protocol, identity: Identity) -> Self {
-        // Chosen here, because a build with several providers has no default.
+        // A build with several providers has no default.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let tls = ServerTlsConfig::new().identity(identity);
         let server = Server::builder().tls_config(tls);

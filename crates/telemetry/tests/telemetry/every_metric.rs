@@ -1,5 +1,3 @@
-//! Records and observes every public metric.
-
 use std::time::Duration;
 
 use shoal_telemetry::metrics::{

@@ -1,5 +1,3 @@
-//! Collectors with wrong answers.
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;

@@ -1,5 +1,3 @@
-//! Log lines: trace ids, the limit of repeats, and the collector.
-
 use std::process::Output;
 use std::time::Duration;
 

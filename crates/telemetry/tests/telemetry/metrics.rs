@@ -1,5 +1,3 @@
-//! Metrics, as Prometheus and a collector see them.
-
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -1,5 +1,3 @@
-//! Disabled telemetry costs and breaks nothing.
-
 use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{Protocol, Telemetry};
 use shoal_telemetry::metrics::{ShedReason, metrics, prometheus_text};

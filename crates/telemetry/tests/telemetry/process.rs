@@ -9,8 +9,7 @@ use shoal_telemetry::logging::{Format, Logging};
 
 const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
 
-/// Runs `body` in a new process, which calls the test `name` again. Returns the output of that process, or
-/// `None` inside of it.
+/// Runs `body` in a new process, which calls the test `name` again. Returns its output, or `None` inside of it.
 pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
     alone_with(name, &[], body)
 }
@@ -64,7 +63,7 @@ pub(crate) fn json() -> Logging {
     }
 }
 
-/// A timeout much longer than a shutdown that ends by itself.
+/// Much longer than a shutdown that ends by itself.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn threads() -> usize {

@@ -1,5 +1,3 @@
-//! The reference page of metrics and spans.
-
 #[path = "../../examples/reference/page.rs"]
 mod page;
 

@@ -1,5 +1,3 @@
-//! Which traces are recorded.
-
 use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{ParentSampling, Protocol, Telemetry, ToolRatio};
 use shoal_telemetry::trace;

@@ -1,5 +1,3 @@
-//! A span arrives as it was set.
-
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use shoal_protocol::TraceContext;

@@ -1,5 +1,3 @@
-//! Collectors over TLS, trusted by the system's certificate authorities.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -85,7 +83,7 @@ fn works_over_http() {
     });
 }
 
-/// Telemetry reveals much about a service, so Shoal sends it only to trusted collectors.
+/// Telemetry reveals much about a service.
 fn stranger(protocol: Protocol) {
     let own = Certificate::new(&format!("stranger-{protocol:?}"));
     let collector = Collector::secure(protocol, identity(&own.path()));

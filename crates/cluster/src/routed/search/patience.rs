@@ -1,12 +1,10 @@
-//! Pauses of a search, and its end.
-
 use shoal_ports::GatewayError;
 
 use super::Search;
 use crate::routed::retry_decision::Operation;
 
 impl Search<'_> {
-    /// Waits until searching again may help. Fails when the request's patience is over.
+    /// Fails when the request's patience is over.
     pub(super) async fn pause(&mut self) -> Result<(), GatewayError> {
         if self.patience.is_over() {
             return Err(self.give_up());
@@ -18,8 +16,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the final error. A message that may have been carried out gets `Unreachable`, because `Unavailable`
-    /// tells a client that a retry is safe. Listening and closing may always repeat.
+    /// A message that may have been carried out gets `Unreachable`, because `Unavailable` tells a client that a retry
+    /// is safe. Listening and closing may always repeat.
     fn give_up(&mut self) -> GatewayError {
         self.routes.counters.given_up.add();
         let patience = self.routes.config.patience;

@@ -1,5 +1,3 @@
-//! Links between nodes; a broken one ends in `Unreachable`.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! One stream per session, readable by every node.
-
 use bytes::Bytes;
 use shoal_ports::{EventStream, LazySender, StreamItem, lazy_channel};
 use shoal_protocol::{EventId, StreamId};

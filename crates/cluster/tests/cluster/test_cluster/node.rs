@@ -1,5 +1,3 @@
-//! A scripted session node that otherwise owns, claims and reads like a real one.
-
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 

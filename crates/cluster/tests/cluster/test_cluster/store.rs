@@ -1,5 +1,3 @@
-//! One node's access to the store, which the test can cut.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The console's API in JSON. Every answer is bounded and uncached.
+//! Every answer is bounded and uncached.
 
 use std::str::FromStr as _;
 use std::sync::Arc;

@@ -1,5 +1,3 @@
-//! The page: the HTML, CSS and modules of `assets/console`.
-
 use axum::Router;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};

@@ -1,4 +1,4 @@
-//! Calls a tool for an operator: a request of 2026-07-28 to this process's own edge.
+//! Calls a tool for an operator by a 2026-07-28 request to this process's own edge.
 
 use axum::Router;
 use axum::body::Body;
@@ -23,7 +23,7 @@ const HOST: HeaderValue = HeaderValue::from_static("localhost");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EITHER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-/// The edge of this process, for operators' calls.
+/// This process's edge, for operators' calls.
 #[derive(Clone)]
 pub struct OperatorEdge {
     router: Router,
@@ -34,7 +34,7 @@ pub struct OperatorEdge {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ToolCall {
     arguments: RawJson,
-    /// The operator's answers to the tool's questions, and the state that the tool sent with them.
+    /// Answers to the tool's questions, and the state that it sent with them.
     input_responses: Option<RawJson>,
     request_state: Option<String>,
 }
@@ -48,7 +48,7 @@ impl OperatorEdge {
         }
     }
 
-    /// Calls the tool `name`. `known` is a node's description of the tool.
+    /// `known` is a node's description of the tool.
     pub(super) async fn call(
         &self,
         name: &str,
@@ -113,7 +113,7 @@ fn headers(name: &str, arguments: &RawJson, known: Option<&ToolDetail>) -> Heade
     ];
     let said = said.map(|(name, value)| (name.to_owned(), value));
     for (name, value) in said.into_iter().chain(mirrored.of_call(&arguments)) {
-        // If a value cannot be a header, the edge reports it as missing.
+        // The edge reports a missing header if its value is impossible.
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }

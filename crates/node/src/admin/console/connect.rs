@@ -15,7 +15,7 @@ use crate::config::{AuthMode, Settings};
 
 const PLACEHOLDER: &str = "https://mcp.example.com/mcp";
 
-/// The clients' endpoint, and the credential that it requires.
+/// The clients' endpoint and its credential.
 pub struct ClientEndpoint {
     url: Option<String>,
     mode: AuthMode,
@@ -38,7 +38,7 @@ impl ClientEndpoint {
         }
     }
 
-    /// Describes the endpoint to the operator's browser, which reached this process under the name `host`.
+    /// The browser reached this process under the name `host`.
     fn shown(&self, host: Option<&str>) -> Shown {
         let url = self.url.as_deref().map(|url| reachable(url, host));
         let credential = match self.mode {
@@ -71,7 +71,7 @@ async fn connect(State(endpoint): State<Arc<ClientEndpoint>>, headers: HeaderMap
     answer(StatusCode::OK, &endpoint.shown(host))
 }
 
-/// Returns the URL by the name in the operator's `Host` header, if the listener has no address of its own.
+/// Uses the operator's `Host` header if the listener has no address of its own.
 fn reachable(url: &str, host: Option<&str>) -> String {
     let named = || {
         let mut named = Url::parse(url).ok()?;

@@ -1,5 +1,3 @@
-//! Decides who may use the console.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,18 +13,17 @@ use super::super::refuse;
 use super::API;
 use crate::config::{Operator, OperatorRole, Secret};
 
-/// The header that every change requires. Forms and pages of other origins cannot send it.
+/// Every change requires this header, which forms and pages of other origins cannot send.
 pub(super) const ACTION: HeaderName = HeaderName::from_static("x-shoal-console");
 
-/// The page's content security policy. The page inserts clients' text as text, and this policy also stops
-/// scripts in it.
+/// The page inserts clients' text as text, and this policy also stops scripts in it.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 );
 
 pub(super) struct Guard {
-    /// Operators by the hash of their token, so that the time of a lookup reveals nothing about the tokens.
+    /// Operators by their token's hash, so that the time of a lookup reveals nothing about the tokens.
     operators: HashMap<TokenHash, By>,
     on_this_machine: bool,
 }
@@ -80,7 +77,7 @@ impl Guard {
     }
 }
 
-/// Records an operator's action in the audit trail. `by` is `None` if the user is unknown.
+/// `by` is `None` if the user is unknown.
 fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
     audit::record(Kind::Admin, |event| {
         event
@@ -128,7 +125,7 @@ pub(super) async fn around_all(
     response
 }
 
-/// Guards the API: requires a token, and [`ACTION`] for changes. Audits changes and refusals.
+/// Requires a token, and [`ACTION`] for changes. Audits changes and refusals.
 pub(super) async fn around_api(
     State(guard): State<Arc<Guard>>,
     request: Request,

@@ -1,5 +1,3 @@
-//! Tests the console's protection and limits against a scripted node.
-
 mod setting;
 mod tools;
 

@@ -1,5 +1,3 @@
-//! The console's API for tools and calls.
-
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -21,7 +19,7 @@ const LONGEST_CALL: usize = 1024 * 1024;
 const LONGEST_NAME: usize = 512;
 const SHOWN_NAME: usize = 160;
 
-/// The edge for operators' calls, or why operators may not call tools.
+/// The edge for operators' calls, or why there is none.
 pub type OperatorCalls = Result<OperatorEdge, &'static str>;
 
 struct ToolRoutes {

@@ -1,4 +1,4 @@
-//! Explains why a value does not fit a setting, and how to write what is probably meant.
+//! Explains why a value does not fit, and how to write what is probably meant.
 
 use serde_json::Value as Schema;
 use toml::Value;
@@ -8,10 +8,8 @@ use super::super::setting_path::{SettingPath, Step};
 use super::super::{holds_secrets, listen_address};
 use super::suggestions::nearest;
 
-/// Maximum characters of a value in messages.
 const LONGEST: usize = 60;
 
-/// Returns the reason if the value does not fit.
 pub(super) fn of(schema: &Schema, value: &Value, path: &SettingPath) -> Option<String> {
     let choices = choices(schema);
     match (value, kind(schema)) {
@@ -27,7 +25,7 @@ pub(super) fn of(schema: &Schema, value: &Value, path: &SettingPath) -> Option<S
     }
 }
 
-/// The kind of value that a setting accepts.
+/// The kind of accepted value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -36,7 +34,7 @@ enum Kind {
     Truth,
     List,
     Table,
-    /// A table whose one key names the kind of its value.
+    /// A table whose only key names the kind of its value.
     Tagged,
 }
 
@@ -87,7 +85,6 @@ fn no_choice(schema: &Schema, text: &str, choices: &[String]) -> String {
     )
 }
 
-/// The possible keys of such a table.
 fn tags(schema: &Schema) -> Vec<String> {
     variants(schema).into_iter().flat_map(super::keys).collect()
 }
@@ -109,7 +106,6 @@ fn out_of_range(schema: &Schema, number: i64) -> Option<String> {
     (number > most).then(|| format!("{number} is more than {most}"))
 }
 
-/// The advice in the message.
 fn advise(schema: &Schema, value: &Value, kind: Kind, path: &SettingPath) -> String {
     let found = found(schema, value, path);
     let example = schema["examples"][0].as_str();
@@ -168,7 +164,6 @@ fn advise(schema: &Schema, value: &Value, kind: Kind, path: &SettingPath) -> Str
     }
 }
 
-/// Whether a text with this example is a time.
 fn is_time(example: &str) -> bool {
     example.ends_with('s')
 }
@@ -183,7 +178,7 @@ fn found(schema: &Schema, value: &Value, path: &SettingPath) -> String {
     }
 }
 
-/// Whether the schema marks this value, or one below it, as secret.
+/// Whether this value, or one below it, is secret.
 fn is_secret(schema: &Schema) -> bool {
     let below = |schema: &Schema| match schema {
         Schema::Object(members) => members.values().any(is_secret),
@@ -200,7 +195,7 @@ fn secret(value: &Value) -> String {
     }
 }
 
-/// Formats a value for messages: shortened, with secrets replaced.
+/// Shortens a value, and replaces secrets.
 pub(crate) fn shown(value: &Value, path: &SettingPath) -> String {
     match value {
         value if holds_secrets(&path.keys()) => secret(value),

@@ -1,11 +1,8 @@
-//! Suggests settings for an unknown name.
-
 use serde_json::Value as Schema;
 
 use super::super::reference::{ANY, collect};
 use super::super::setting_path::SettingPath;
 
-/// Maximum suggestions.
 const MOST: usize = 3;
 
 /// Names in other programs, and Shoal's settings for them.
@@ -34,8 +31,7 @@ impl Suggestions {
         Self(all)
     }
 
-    /// The keys of the settings that may be meant by `key`, the last part of `path`. `known` are the settings of the same
-    /// table.
+    /// The settings that may be meant by `key`, the last part of `path`. `known` are those of the same table.
     pub(super) fn for_unknown(
         &self,
         path: &SettingPath,
@@ -61,7 +57,7 @@ impl Suggestions {
         if in_list {
             return Vec::new();
         }
-        // The same name elsewhere: below this table first, then anywhere.
+        // Searches below this table first, then anywhere.
         let same = self
             .0
             .iter()
@@ -80,7 +76,7 @@ impl Suggestions {
     }
 }
 
-/// Replaces the placeholders in a setting by the names that operators chose in `keys`.
+/// Replaces placeholders by the names that operators chose in `keys`.
 fn as_in(setting: &[String], keys: &[String]) -> Vec<String> {
     let mut same = true;
     let parts = setting.iter().enumerate().map(|(at, part)| {
@@ -92,7 +88,6 @@ fn as_in(setting: &[String], keys: &[String]) -> Vec<String> {
     parts.collect()
 }
 
-/// The most similar known name, if any is similar.
 pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     let key = plain(key);
     let near = known.iter().map(|name| {
@@ -109,7 +104,7 @@ pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     (distance <= enough).then_some(name.as_str())
 }
 
-/// Normalizes a name: `allowedHosts` and `allowed-hosts` become `allowed_hosts`.
+/// `allowedHosts` and `allowed-hosts` become `allowed_hosts`.
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()

@@ -1,5 +1,3 @@
-//! Writes the reference page, `docs/configuration.md`.
-
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -52,16 +50,15 @@ shoal: the configuration has 3 errors
 ```
 ";
 
-/// Minimum equal rows that are replaced by a link.
+/// Minimum equal rows to replace by a link.
 const FEWEST_SHARED: usize = 3;
-/// Minimum equal rows within a table of the configuration.
+/// Minimum within a table of the configuration.
 const FEWEST_SHARED_NEAR: usize = 2;
 
-/// The description of a setting begins so if its name is that of the setting before it, and `_per_principal`. Both share
-/// a row.
+/// The description begins so if the setting is named like the one before it, and `_per_principal`. Both share a row.
 const PER_PRINCIPAL: &str = "For each principal: ";
 
-/// Returns the whole page.
+/// Returns the page.
 pub fn markdown() -> String {
     let mut page = Page {
         text: HEAD.to_owned(),
@@ -79,12 +76,11 @@ pub fn markdown() -> String {
 
 struct Page {
     text: String,
-    /// The sections so far, with their rows.
+    /// Earlier sections, with their rows.
     sections: Vec<(String, HashSet<String>)>,
 }
 
 impl Page {
-    /// Writes a table, then the tables in it.
     fn section(&mut self, path: &[&str], schema: &Value) {
         if let Some(each) = schema
             .get("additionalProperties")
@@ -116,7 +112,7 @@ impl Page {
         }
     }
 
-    /// Writes the heading, the description and the settings. Links to an earlier section with the same settings.
+    /// Links to an earlier section with the same settings.
     fn table(&mut self, title: &str, text: String, schema: &Value) {
         let _ = write!(self.text, "\n## `{title}`\n\n{text}\n");
         let rows = rows(schema);
@@ -168,8 +164,7 @@ impl Page {
     }
 }
 
-/// The settings of a table and their rows, without deprecated settings and without tables, which have their own
-/// sections.
+/// Leaves out deprecated settings, and tables, which have their own sections.
 fn rows(schema: &Value) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let settings: Vec<_> = members(schema)
@@ -199,7 +194,6 @@ fn is_per_principal(schema: &Value) -> bool {
     text_of(schema).starts_with(PER_PRINCIPAL)
 }
 
-/// Returns the anchor of a heading.
 fn anchor(title: &str) -> String {
     let kept = title
         .chars()
@@ -224,7 +218,6 @@ fn is_required(schema: &Value, name: &str) -> bool {
     names.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
-/// The cell with the setting and its default.
 fn cell(name: &str, schema: &Value, required: bool) -> String {
     let default = match default_of(schema) {
         Some(default) => format!("<br>`{default}`"),
@@ -234,7 +227,6 @@ fn cell(name: &str, schema: &Value, required: bool) -> String {
     format!("`{name}`{default}")
 }
 
-/// The meaning of each choice of an enumeration.
 fn meanings(schema: &Value) -> String {
     let named: Vec<String> = variants(schema)
         .into_iter()

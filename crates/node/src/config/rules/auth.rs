@@ -1,5 +1,3 @@
-//! Checks the authentication of callers and operators.
-
 use shoal_ports::Principal;
 
 use super::super::{Operator, SecretSource, Token};

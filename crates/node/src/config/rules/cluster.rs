@@ -1,5 +1,3 @@
-//! Checks the roles of a node, and its connections to the cluster.
-
 use super::{Broken, Role, Settings};
 
 pub(super) fn roles(settings: &Settings, broken: &mut Broken) {

@@ -1,8 +1,8 @@
-//! Checks numbers and times: most must be positive, and some have an order.
+//! Most numbers and times must be positive, and some have an order.
 
 use super::{Broken, Settings};
 
-/// The names of the listed settings that fulfil a condition.
+/// Lists the names of settings that fulfil a condition.
 macro_rules! those {
     ($settings:ident: [$($($part:ident).+),+ $(,)?], |$value:ident| $is:expr) => {
         [$((stringify!($($part).+), { let $value = &$settings.$($part).+; $is })),+]
@@ -11,7 +11,6 @@ macro_rules! those {
     };
 }
 
-/// Adds the settings that must be positive and are not.
 pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
     for setting in counts(settings, |is_zero| is_zero) {
         broken.add(setting, "must be at least 1");
@@ -21,7 +20,7 @@ pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// The counts that must be positive. `is` selects them by whether they are 0.
+/// `is` selects counts by whether they are 0.
 pub(in super::super) fn counts(
     settings: &Settings,
     is: impl Fn(bool) -> bool,
@@ -58,7 +57,7 @@ pub(in super::super) fn counts(
     .collect()
 }
 
-/// The times that must be positive, selected in the same way.
+/// Selects times in the same way.
 pub(in super::super) fn times(settings: &Settings, is: impl Fn(bool) -> bool) -> Vec<&'static str> {
     those!(
         settings: [

@@ -1,5 +1,3 @@
-//! Checks the names, prefixes and backends of pools.
-
 use std::collections::BTreeMap;
 
 use super::super::Pool;
@@ -7,9 +5,9 @@ use super::{Backend, Broken, Settings};
 
 /// Maximum characters of a tool's name (2025-11-25 and later, Tools, Tool Names).
 const LONGEST_NAME: usize = 128;
-/// Maximum characters of a prefix. Leaves room for the backend's own names.
+/// Maximum characters, which leave room for the backend's own names.
 const LONGEST_PREFIX: usize = 64;
-/// Maximum characters of a pool's name, because certificates contain pools as DNS labels.
+/// Maximum characters, because certificates contain pools as DNS labels.
 pub const LONGEST_POOL_NAME: usize = 63;
 
 pub(super) fn pools(settings: &Settings, broken: &mut Broken) {
@@ -38,11 +36,9 @@ pub(super) fn pool(name: &str, pool: &Pool, broken: &mut Broken) {
     backend(&pool.backend, &mut wrong);
 }
 
-/// Checks the name of a pool.
-///
 /// # Errors
 ///
-/// Returns what a name may consist of.
+/// The characters that a pool's name may have.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     let is_name = (1..=LONGEST_POOL_NAME).contains(&name.len())
@@ -151,7 +147,7 @@ fn backend(backend: &Backend, wrong: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// Explains that a program is set to a whole command line. Paths of programs may contain spaces.
+/// Finds a whole command line in place of a program, whose path may contain spaces.
 fn whole_line(command: &str, args: &[String]) -> Option<String> {
     let mut words = command.split_whitespace();
     let program = words.next()?;

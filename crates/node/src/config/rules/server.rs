@@ -1,5 +1,3 @@
-//! Checks the addresses, paths and names in `[server]`.
-
 use shoal_edge::HttpSsePaths;
 
 use super::{Broken, Role, Settings};
@@ -20,7 +18,6 @@ pub(super) fn path(settings: &Settings, broken: &mut Broken) {
     );
 }
 
-/// Checks that paths are distinct.
 pub(super) fn own_paths(settings: &Settings, broken: &mut Broken) {
     let (path, fixed) = (&settings.server.path, HttpSsePaths::default());
     if !settings.server.http_sse || (*path != fixed.stream && *path != fixed.messages) {
@@ -35,7 +32,6 @@ pub(super) fn own_paths(settings: &Settings, broken: &mut Broken) {
     );
 }
 
-/// Checks that clients and operators use different ports.
 pub(super) fn addresses(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     let same = server.listen == server.admin && server.admin.port() != 0;
@@ -51,8 +47,7 @@ pub(super) fn addresses(settings: &Settings, broken: &mut Broken) {
     );
 }
 
-/// Checks names that no header can contain, because they would exclude the clients that they are
-/// meant for.
+/// A name that no header can contain would exclude its clients.
 pub(super) fn names(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     let hosts = [
@@ -86,7 +81,7 @@ pub(super) fn names(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// Whether `*` stands for a part of a name. Shoal compares whole names.
+/// Shoal compares whole names, so `*` cannot stand for a part of one.
 fn is_pattern(name: &str) -> bool {
     name != "*" && name.contains('*')
 }
@@ -97,7 +92,7 @@ fn no_pattern(name: &str) -> String {
     )
 }
 
-/// Whether the name is a host with an optional port, or `*`.
+/// A host with an optional port, or `*`.
 fn is_host(name: &str) -> bool {
     let unfit = |byte: u8| byte.is_ascii_whitespace() || b"/?#@".contains(&byte);
     !name.is_empty() && !name.bytes().any(unfit)

@@ -1,5 +1,3 @@
-//! Tests of the changes that a reload makes.
-
 use super::super::changes::{PoolChange, at_next_start, changed_pools, pool_change};
 use super::{Operator, operator};
 

@@ -1,5 +1,3 @@
-//! Tests of the order of sources.
-
 use std::time::Duration;
 
 use shoal_worker::Isolation;

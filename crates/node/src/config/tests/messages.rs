@@ -1,9 +1,6 @@
-//! Tests of error messages: the setting, its source and the allowed values.
-
 use super::operator;
 use crate::cli::Serve;
 
-/// Asserts that the message contains every part.
 #[track_caller]
 fn says(message: &str, parts: &[&str]) {
     for part in parts {
@@ -68,8 +65,7 @@ fn a_value_that_a_setting_cannot_have() {
         ("SHOAL_SERVER", "1", ["", "", ""]),
     ] {
         if name == "SHOAL_SERVER" {
-            // Not a variable of Shoal: see
-            // `what_kubernetes_makes_for_a_service_called_shoal_is_left_alone`.
+            // See `what_kubernetes_makes_for_a_service_called_shoal_is_left_alone`.
             assert!(operator().variable(name, value).load().is_ok());
             continue;
         }
@@ -240,8 +236,8 @@ fn tokens_and_their_mode_go_together() {
         &both.variable("SHOAL_AUTH__TOKENS", &twice).refusal(),
         &["\"alice\"", "\"bob\"", "same token"],
     );
-    // The console's calls use the first name. The second name stands for all callers together, whose share
-    // is the whole node.
+    // The console's calls use the first name. The second stands for all callers together, whose share is the whole
+    // node.
     for name in ["shoal-console", "anonymous"] {
         let taken = format!("[{{ name = '{name}', sha256 = '{hash}' }}]");
         let both = operator().variable("SHOAL_AUTH__MODE", "tokens");

@@ -1,4 +1,4 @@
-//! Typical mistakes of platform engineers, and the place, setting and advice in each message.
+//! Typical mistakes of platform engineers.
 
 use super::{Operator, operator};
 
@@ -284,7 +284,6 @@ const IN_FILE: &[Mistake] = &[
         "[node]\nroles = ['worker']\n[pools.a]\nbackend = 'demo'\n",
         &[":2:1: node.roles: ", "--join"],
     ),
-    // Invalid TOML.
     (
         "[server\nlisten = '127.0.0.1:1'\n",
         &[":1:8: this is not TOML: "],
@@ -368,7 +367,6 @@ fn in_file(text: &str) -> Operator {
     operator().file(text)
 }
 
-/// Asserts the rules for every message.
 #[track_caller]
 fn expect(message: &str, what: &str, parts: &[&str]) {
     for part in parts {

@@ -1,5 +1,3 @@
-//! Tests that secrets are not printed.
-
 use super::operator;
 
 const SECRET: &str = "correct-horse-battery-staple";

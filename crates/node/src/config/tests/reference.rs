@@ -1,5 +1,3 @@
-//! Tests of the generated reference and schema.
-
 use super::super::reference::{markdown, schema};
 use super::operator;
 

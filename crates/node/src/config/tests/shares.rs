@@ -1,5 +1,3 @@
-//! Compares the table of per-principal limits with the settings.
-
 use std::collections::BTreeSet;
 
 use schemars::schema_for;

@@ -1,5 +1,3 @@
-//! Tests of resource attributes, and of OpenTelemetry's standard variables.
-
 use shoal_ports::Period;
 use shoal_telemetry::config::{Compression, ParentSampling, Protocol, Telemetry, ToolRatio};
 

@@ -1,5 +1,3 @@
-//! Tests of warnings about dangerous but valid settings.
-
 use super::operator;
 
 fn warned(file: &str) -> Vec<String> {

@@ -1,8 +1,6 @@
-//! Tests requests in pieces of many sizes, and faults.
-
 use super::{Fault, Framing};
 
-/// Reads a text in pieces of many sizes. The result must not depend on the size.
+/// The result must not depend on the size of the pieces.
 #[track_caller]
 fn read(text: &str) -> (Option<(u64, Fault)>, bool) {
     let bytes = text.as_bytes();

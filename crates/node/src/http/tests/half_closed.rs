@@ -1,5 +1,3 @@
-//! Tests clients that close their sending side, and clients that are gone.
-
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
@@ -32,7 +30,7 @@ async fn a_client_that_waits_gets_an_interim_response_first() {
     assert_eq!(answer(&mut slow).await, "HTTP/1.1 100 Continue\r\n\r\n");
     gate.open();
     assert!(all(&mut slow).await.ends_with("slow"));
-    // HTTP/1.0 has no interim responses, so the end means that the client is gone.
+    // HTTP/1.0 has no interim responses, so the client counts as gone.
     gate.close();
     let old = b"GET /slow HTTP/1.0\r\nhost: x\r\n\r\n";
     assert_eq!(all(&mut ended(address, old).await).await, "");

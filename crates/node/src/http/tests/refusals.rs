@@ -1,5 +1,3 @@
-//! Tests that clients receive the refusals of connections.
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +15,6 @@ use crate::http::{Bound, HttpLimits, HttpServer};
 const ROWS: &str = include_str!("refusals.md");
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
 
-/// The expected answers: the status, and parts of the message.
 fn rows() -> BTreeMap<&'static str, (u16, Vec<&'static str>)> {
     let rows = ROWS.lines().filter_map(|line| {
         let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
@@ -44,7 +41,6 @@ fn the_page_of_errors_has_every_status() {
     }
 }
 
-/// Serves one POST handler that reads its body, and one that does not.
 fn serve() -> (SocketAddr, HttpServer) {
     let router = Router::new()
         .route(
@@ -172,7 +168,7 @@ async fn every_row_is_answered_as_it_says() {
             }
         }
     }
-    // Removed, because this request exceeds the tests' limit on headers.
+    // This request exceeds the tests' limit on headers.
     rows.remove("target over 65,534 bytes").unwrap();
     assert!(rows.is_empty(), "without a test: {rows:?}");
 }
@@ -247,7 +243,7 @@ async fn nothing_is_served_behind_a_request_in_doubt() {
     }
 }
 
-/// A client that sends its whole request before it reads still gets the answer.
+/// The client sends its whole request before it reads.
 #[tokio::test]
 async fn an_answer_before_the_end_of_its_request_arrives() {
     let (address, _server) = serve();

@@ -1,5 +1,3 @@
-//! Tests TLS on a server's port with real clients.
-
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,7 +43,7 @@ impl Files {
         files
     }
 
-    /// Issues a certificate that is valid until this year begins.
+    /// Valid until this year begins.
     fn issue(&self, until: i32) -> (String, String) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         params.not_before = date_time_ymd(2020, 1, 1);
@@ -95,7 +93,7 @@ impl Drop for Files {
     }
 }
 
-/// Returns limits with long timeouts, because many tests run at once.
+/// Long timeouts, because many tests run at once.
 fn patient() -> HttpLimits {
     HttpLimits {
         header_timeout: SOON,
@@ -260,7 +258,7 @@ async fn handshakes_that_do_not_go_on_end_and_others_get_their_turn() {
     let mut silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     silent.write_all(&[0x16]).await.unwrap();
     let client = files.client().build().unwrap();
-    // Tries again, because the client may time out while the silent connection has the only permit.
+    // The client may time out while the silent connection has the only permit.
     while hello(&client, port).await.is_err() {}
     let mut rest = Vec::new();
     assert_eq!(silent.read_to_end(&mut rest).await.unwrap_or(0), 0);

@@ -1,5 +1,3 @@
-//! Tests request shapes that gateways and servers read differently, and floods.
-
 use std::net::SocketAddr;
 
 use axum::Router;
@@ -75,7 +73,6 @@ async fn each_shape_has_one_reading() {
             "HTTP/1.1 200",
             "/mcp ",
         ),
-        // Bodies with and without a length.
         (
             "POST /mcp HTTP/1.1",
             "Expect: 100-continue\r\nContent-Length: 2\r\n",
@@ -94,7 +91,6 @@ async fn each_shape_has_one_reading() {
             "HTTP/1.1 200",
             "/mcp ",
         ),
-        // Ways to hide a transfer coding.
         (
             "POST /mcp HTTP/1.1",
             "Transfer-Encoding: \tchunked\r\nContent-Length: 2\r\n",
@@ -182,7 +178,7 @@ async fn each_shape_has_one_reading() {
     }
 }
 
-/// Builds a raw frame, because client libraries send only valid ones.
+/// Client libraries send only valid frames.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = length[1..].to_vec();
@@ -192,7 +188,6 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The server cuts off a client that keeps opening and resetting streams.
 #[tokio::test]
 async fn streams_that_are_reset_at_once_end_their_connection() {
     let (address, _server) = serve();

@@ -1,5 +1,3 @@
-//! Tests that clients that do not read are given up, in HTTP/1.1 and HTTP/2.
-
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,9 +15,9 @@ use tokio::time::timeout;
 use super::{SOON, limits};
 use crate::http::{Bound, HttpLimits, HttpServer};
 
-/// Bytes of an answer that is longer than what both sockets buffer.
+/// Longer than what both sockets buffer.
 const LONG: usize = 32 << 20;
-/// Bytes of an answer that exceeds these tests' windows, but not `streams::SHORT`.
+/// Exceeds these tests' windows, but not `streams::SHORT`.
 const SHORT: usize = 4 << 10;
 
 #[derive(Clone, Default)]

@@ -1,5 +1,3 @@
-//! Tasks of a modern server (the extension `io.modelcontextprotocol/tasks`).
-
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -8,9 +6,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Client, ClientError, GOODBYE, as_error, object};
 
-/// How often to poll a task even if it is subscribed, because notifications can be lost.
+/// How often to poll even a subscribed task, because notifications can be lost.
 const ASKED_ANYWAY: Duration = Duration::from_secs(30);
-/// The shortest and the longest poll interval, whatever the server asks for.
+/// The shortest and longest poll interval, whatever the server asks for.
 const POLLED: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 const POLL_INTERVAL_MS: u64 = 1000;
 
@@ -23,14 +21,14 @@ pub(super) struct Tasks {
 }
 
 pub(crate) enum Followed {
-    /// The task as `tasks/get` returns it.
+    /// As `tasks/get` returns the task.
     Ended(Value),
-    /// The task asks a question that this client cannot answer.
+    /// The client cannot answer the task's question.
     Asks,
 }
 
 impl Tasks {
-    /// Notes a response. The response to the subscription means that the subscription has ended.
+    /// The response to the subscription means that it has ended.
     pub(super) fn response(&mut self, id: &Value) {
         if self.listening.is_some_and(|listening| *id == listening) {
             self.listening = None;
@@ -39,7 +37,7 @@ impl Tasks {
 }
 
 impl Client {
-    /// Declares tasks in later requests. Returns whether the server supports them.
+    /// Returns whether the server supports tasks.
     pub(crate) fn declare_tasks(&mut self) -> bool {
         self.tasks.are_declared = self.modern && self.tasks.are_offered;
         self.tasks.are_declared
@@ -55,14 +53,13 @@ impl Client {
         self.round(method, params).await
     }
 
-    /// Cancels a task. If this fails, the task continues.
+    /// If this fails, the task continues.
     pub(crate) async fn cancel_task(&mut self, id: &str) -> Result<(), ClientError> {
         self.limit = GOODBYE;
         self.about_task("tasks/cancel", id).await.map(drop)
     }
 
-    /// Follows a task to its end, and answers its questions. Each request has a time limit, but the task has
-    /// none.
+    /// Answers the task's questions. Each request has a time limit, but the task has none.
     pub(crate) async fn follow(&mut self, id: &str) -> Result<Followed, ClientError> {
         let mut task = self.about_task("tasks/get", id).await?;
         let (mut status, mut answered) = (Value::Null, HashSet::new());
@@ -94,7 +91,7 @@ impl Client {
         }
     }
 
-    /// Answers the task's questions. Returns `false` if the client cannot answer them.
+    /// Returns `false` if the client cannot answer.
     async fn answer_task(
         &mut self,
         id: &str,
@@ -117,7 +114,7 @@ impl Client {
         Ok(true)
     }
 
-    /// Waits for a notification. Returns `None` when it is time to poll.
+    /// `None` when it is time to poll.
     async fn news(&mut self, poll_interval: &Value) -> Option<Value> {
         if self.tasks.listening.is_none() && self.tasks.told.is_none() {
             let interval = poll_interval.as_u64().unwrap_or(POLL_INTERVAL_MS);
@@ -127,7 +124,7 @@ impl Client {
         timeout(ASKED_ANYWAY, self.told()).await.ok().flatten()
     }
 
-    /// Waits for the subscription's notification. Returns `None` when the subscription has ended.
+    /// `None` when the subscription has ended.
     async fn told(&mut self) -> Option<Value> {
         loop {
             if let Some(task) = self.tasks.told.take() {

@@ -1,5 +1,3 @@
-//! Calls the edge of this process without a socket.
-
 use async_trait::async_trait;
 use axum::body::Body;
 use futures::StreamExt as _;

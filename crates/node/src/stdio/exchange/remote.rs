@@ -1,5 +1,3 @@
-//! Calls a remote server over Streamable HTTP.
-
 use std::error::Error as _;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,7 +10,7 @@ use reqwest::{Client, Url};
 use super::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long idle connections stay in the pool. Servers and balancers close them later than this.
+/// How long idle connections stay. Servers and balancers close them later than this.
 const POOL_IDLE: Duration = Duration::from_secs(15);
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 
@@ -49,7 +47,7 @@ impl RemoteExchange {
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
             )]))
-            // Follows no redirect, because it could carry the token elsewhere.
+            // A redirect could carry the token elsewhere.
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(InvalidUrl::Client)?;
@@ -113,7 +111,7 @@ impl Exchange for RemoteExchange {
     }
 }
 
-/// Writes an error with its causes, which reqwest's own text omits.
+/// reqwest's own text omits the causes.
 fn whole_story(error: &reqwest::Error) -> String {
     let mut story = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! Keeps the standalone stream open, for messages that belong to no request.
+//! The standalone stream carries messages that belong to no request.
 
 use std::sync::Arc;
 
@@ -13,8 +13,7 @@ use super::follow::{Cursor, LONGEST_PAUSE, RETRY, may_pass};
 use super::{Legacy, Pending};
 
 impl Legacy {
-    /// Reads the standalone stream until the session ends or the server refuses the stream. Boxed, because
-    /// reopening a session listens again.
+    /// Ends with the session, or when the server refuses the stream. Boxed, because reopening a session listens again.
     pub(super) fn listen(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(self.keep_listening())
     }
@@ -23,7 +22,7 @@ impl Legacy {
         let key = self.session.key();
         let mut cursor = Cursor::default();
         let mut backoff = Backoff::new(RETRY * 2, LONGEST_PAUSE);
-        // Ends with the session, because a newer session has its own listener.
+        // A newer session has its own listener.
         while self.session.key() == key {
             let opened = self
                 .wire
@@ -43,7 +42,7 @@ impl Legacy {
                         return;
                     }
                     status if may_pass(status) => failed = true,
-                    // The server no longer has the events after this id, so the stream continues from now.
+                    // The server has lost the events after this id, so the stream continues from now.
                     _ if cursor.id.take().is_some() => {
                         tracing::warn!("some messages of the server may have been missed");
                     }

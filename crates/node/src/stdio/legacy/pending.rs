@@ -1,5 +1,3 @@
-//! The requests of one POST that wait for responses.
-
 use shoal_protocol::RequestId;
 
 use super::super::in_flight::InFlightRequest;

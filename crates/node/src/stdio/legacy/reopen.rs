@@ -1,7 +1,5 @@
-//! Reopens a session that the server has lost, because most stdio clients do not initialize twice.
-//!
-//! Restores capabilities, log level and subscriptions. State that tools kept for the session is
-//! lost.
+//! Reopens a session that the server has lost, because most stdio clients do not initialize twice. Restores
+//! capabilities, log level and subscriptions. State that tools kept for the session is lost.
 
 use std::sync::Arc;
 
@@ -15,7 +13,7 @@ use super::super::wire::post_headers;
 use super::Legacy;
 
 impl Legacy {
-    /// Opens a new session in place of `lost`. Returns whether there is a new one.
+    /// Returns whether there is a new session.
     pub(super) async fn reopen(self: &Arc<Self>, lost: Option<HeaderValue>) -> bool {
         let _one_at_a_time = self.reopening.lock().await;
         if self.session.key() != lost {
@@ -37,14 +35,13 @@ impl Legacy {
             self.wire.begin(Arc::clone(self).listen()).await;
         }
         for change in changes {
-            // Drops the response, because the client already has it.
+            // The client already has the response.
             self.hand_over(change).await;
         }
         true
     }
 
-    /// Sends `initialize` again. Returns the new session's id if the server gives one, or `None` if the
-    /// server refuses.
+    /// Returns the new session's id if the server gives one, or `None` if the server refuses.
     async fn initialize_again(&self, opening: Bytes) -> Option<Option<HeaderValue>> {
         let outgoing = Outgoing {
             method: HttpMethod::POST,

@@ -1,5 +1,3 @@
-//! The bridge's session: its id, and how to reopen it.
-
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use parking_lot::Mutex;
@@ -7,7 +5,7 @@ use shoal_protocol::{
     MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method, RawJson, RawObject, Request, RequestId,
 };
 
-/// The session; empty until `initialize` is answered.
+/// Empty until `initialize` is answered.
 #[derive(Default)]
 pub(super) struct Session(Mutex<SessionReplay>);
 
@@ -17,7 +15,7 @@ struct SessionReplay {
     version: Option<HeaderValue>,
     opening: Option<(RequestId, Bytes)>,
     initialized: bool,
-    /// The newest request of each kind that changes the session: `logging/setLevel` and subscriptions.
+    /// The newest of each kind: `logging/setLevel` and subscriptions.
     changes: Vec<(String, Bytes)>,
 }
 
@@ -27,7 +25,7 @@ impl Session {
         known.id.is_some() || known.version.is_some()
     }
 
-    /// Returns the session's id, or `None` for a server without sessions.
+    /// `None` for a server without sessions.
     pub(super) fn key(&self) -> Option<HeaderValue> {
         self.0.lock().id.clone()
     }
@@ -44,7 +42,7 @@ impl Session {
         headers
     }
 
-    /// Remembers a request that a reopened session would need too.
+    /// Remembers a request that a reopened session would need.
     pub(super) fn note_request(&self, request: &Request, text: &Bytes) {
         let mut known = self.0.lock();
         let uri = || {
@@ -90,7 +88,7 @@ impl Session {
         }
     }
 
-    /// Marks the client as initialized. Returns whether it was not before.
+    /// Returns whether the client was not initialized before.
     pub(super) fn note_initialized(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().initialized, true)
     }

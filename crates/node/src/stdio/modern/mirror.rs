@@ -1,4 +1,4 @@
-//! Remembers which tool arguments are mirrored in headers (`x-mcp-header`, SEP-2243).
+//! Tool arguments that are mirrored in headers (`x-mcp-header`, SEP-2243).
 
 use std::collections::HashMap;
 
@@ -84,7 +84,7 @@ impl ListPage {
         }
     }
 
-    /// Returns the parameters for the next page, or `None` after the last page.
+    /// `None` after the last page.
     pub(super) fn params(&self) -> Option<RawJson> {
         if !self.more {
             return None;

@@ -1,5 +1,3 @@
-//! Tests the client of `shoal tools` and `shoal call`.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +10,6 @@ use super::script::{Act, End, accepted, answered, refused, server};
 use crate::stdio::client::{Client, ClientError, ClientHandler, Followed, failed};
 use crate::stdio::exchange::{Exchange, Prompt};
 
-/// Answers every question with its text, and records progress.
 #[derive(Clone, Default)]
 struct Echo(Arc<Mutex<Vec<Value>>>);
 
@@ -49,7 +46,7 @@ fn code(connected: Result<Client, ClientError>) -> i64 {
     }
 }
 
-/// Returns the server's answer to `notifications/initialized`.
+/// Answers `notifications/initialized`.
 fn opened() -> Act {
     let headers = &[("mcp-session-id", "first")];
     let result = json!({ "protocolVersion": "2025-11-25" });

@@ -1,5 +1,3 @@
-//! Tests sessions: order, resumption, loss.
-
 use http::Method;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! Tests modern requests: mirrored headers, cancellation, broken streams.
-
 use http::Method;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! A scripted server, and a client behind the bridge.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +20,6 @@ pub(super) enum Act {
     /// The connection breaks after the server has read the request.
     Break,
     Json(u16, &'static [(&'static str, &'static str)], Value),
-    /// The server answers with a stream of these frames.
     Stream(Vec<&'static str>, End),
 }
 
@@ -55,7 +52,7 @@ impl Exchange for Arc<Script> {
         let standalone = request.method == Method::GET && act.is_none();
         self.seen.lock().push(request);
         match act {
-            // If the script has no standalone stream, the server opens a silent one.
+            // Opens a silent standalone stream by default.
             None if standalone => Ok(stream(Vec::new(), End::Open)),
             None => Ok(reply(202, &[], Vec::new(), End::Clean)),
             Some(Act::Refuse) => Err(SendError::NotSent("refused".to_owned())),
@@ -170,7 +167,6 @@ impl Client {
         self.bridge.take(message.to_string().into()).await;
     }
 
-    /// Sends a line that exceeds the bridge's limit.
     pub(super) async fn send_too_long(&self, message: &Value, limit: usize) {
         let ends = Ends::of(message.to_string().as_bytes());
         self.bridge.too_long(&ends, limit).await;
@@ -206,7 +202,7 @@ pub(super) fn initialize() -> Value {
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {} })
 }
 
-/// Returns the answer to `initialize`.
+/// Answers `initialize`.
 pub(super) fn welcome(session: &'static str) -> Act {
     let headers: &'static [_] = match session {
         "first" => &[("mcp-session-id", "first")],

@@ -1,5 +1,3 @@
-//! One field of a form: its question and its valid answers.
-
 use serde_json::{Number, Value};
 
 use crate::print::plain;
@@ -33,7 +31,7 @@ impl Field<'_> {
         plain(&text)
     }
 
-    /// Parses an answer to the field. Returns `None` if the answer leaves the field out.
+    /// `None` if the answer leaves the field out.
     ///
     /// # Errors
     /// Why the line is not a valid value.

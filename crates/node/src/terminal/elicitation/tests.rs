@@ -1,5 +1,3 @@
-//! Tests forms that are filled in, declined and left.
-
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
@@ -37,8 +35,7 @@ fn answer(params: &Value, lines: &[&'static str]) -> (Value, String) {
     (ask(params, &Answers::new(), &mut typist), typist.seen)
 }
 
-/// Fills in a form. Returns the result, and what the user saw. With `is_there`, a user is at the terminal but
-/// types nothing.
+/// Returns the result, and what the user saw. With `is_there`, a user is at the terminal but types nothing.
 fn given(params: &Value, answers: &[(&str, &str)], is_there: bool) -> (Value, String) {
     let mut typist = Typist {
         is_there,

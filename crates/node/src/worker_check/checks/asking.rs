@@ -1,5 +1,3 @@
-//! Checks of questions to the client and requests to the session.
-
 use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::Call;
 use shoal_rpc::proto::types::v1::call_outcome::Outcome;

@@ -1,5 +1,3 @@
-//! Checks of calls that end before their tools, and of leaving workers.
-
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -127,7 +125,6 @@ pub(super) async fn drain(listener: &mut WorkerListener) -> Checked {
     }
 }
 
-/// Expects a call to end as cancelled.
 pub(super) async fn cancelled(link: &mut Link, flight: &mut CallReader) -> Checked {
     match link.outcome(flight).await? {
         Outcome::Failure(CallFailure {

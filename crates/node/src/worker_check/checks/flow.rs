@@ -1,5 +1,3 @@
-//! Checks of long frames, and of readers that stop reading.
-
 use serde_json::json;
 use shoal_rpc::proto::types::v1::Limits;
 use shoal_rpc::proto::worker::v1::event::Kind;
@@ -12,7 +10,7 @@ use crate::worker_check::listener::WorkerListener;
 
 /// Longer than any message, and shorter than any frame.
 const LONG: usize = 300_000;
-/// The credit of one grant: little more than the cost of one progress event.
+/// Little more than the cost of one progress event.
 const CREDIT: u64 = 500;
 
 pub(super) async fn fragments(listener: &mut WorkerListener) -> Checked {

@@ -1,5 +1,3 @@
-//! Checks of joining and rejoining.
-
 use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::Node;
 use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
@@ -131,7 +129,7 @@ pub(super) async fn nodes(listener: &mut WorkerListener) -> Checked {
         "the same name and incarnation on every link",
         format!("{:?}", second.hello),
     )?;
-    // The second node leaves the list, so the worker no longer dials it.
+    // The worker no longer dials the second node.
     link.say(Said::Nodes(Nodes { nodes: vec![first] })).await?;
     second.close().await
 }

@@ -1,5 +1,3 @@
-//! Checks that repeated and late messages do not run a call twice.
-
 use serde_json::json;
 use shoal_rpc::proto::types::v1::call_failure::Failure;
 use shoal_rpc::proto::types::v1::{Call, Ledger};
@@ -112,7 +110,6 @@ fn counting(link: &Link) -> Call {
     link.call("increment_counter", json!({}))
 }
 
-/// Reads the counter with a call.
 async fn count(link: &mut Link) -> Checked<i64> {
     let call = counting(link);
     let mut flight = link.start(&call).await?;

@@ -1,5 +1,3 @@
-//! Checks of readers that come, go and return.
-
 use serde_json::json;
 use shoal_rpc::proto::types::v1::call_failure::Failure;
 use shoal_rpc::proto::worker::v1::Detach;
@@ -11,7 +9,6 @@ use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::{Link, kind};
 use crate::worker_check::listener::WorkerListener;
 
-/// The final text of a job with this many steps.
 fn done(steps: u32) -> String {
     format!("done after {steps} steps")
 }
@@ -87,7 +84,7 @@ pub(super) async fn replaced_reader_returns(listener: &mut WorkerListener) -> Ch
     expect(text == done(20), done(20), text)
 }
 
-/// Expects the worker to tell a reader about its replacement. Events may come first.
+/// Expects the worker to report the reader's replacement. Events may come first.
 async fn lost(link: &mut Link, flight: &mut CallReader) -> Checked {
     let expected = "lost, replaced";
     loop {

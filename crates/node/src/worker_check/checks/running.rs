@@ -1,5 +1,3 @@
-//! Checks of running calls and their events.
-
 use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::LogLevel;
 use shoal_rpc::proto::types::v1::call_outcome::Outcome;
@@ -142,7 +140,6 @@ pub(super) async fn reader_name(listener: &mut WorkerListener) -> Checked {
     link.outcome(&mut flight).await.map(drop)
 }
 
-/// Reads all notifications of a call.
 async fn heard(link: &mut Link, flight: &mut CallReader) -> Checked<Vec<Notification>> {
     let mut heard = Vec::new();
     loop {

@@ -1,5 +1,3 @@
-//! Calls tools of both eras all the time.
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures::future::join_all;
@@ -8,8 +6,8 @@ use serde_json::{Value, json};
 use super::setting::until;
 use crate::client::{Session, call, modern_call, post_modern, response, text};
 
-/// Runs `act` while several tasks call tools, both without a session and in sessions that they opened before.
-/// Each call must be answered.
+/// Several tasks call tools, both without a session and in sessions that they opened before. Each call must be
+/// answered.
 pub(super) async fn under_load(url: &str, tools: &[&str], act: impl AsyncFnOnce()) {
     let session = Session::open(url).await;
     let (over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));

@@ -1,5 +1,3 @@
-//! A reload that is refused.
-
 use nix::sys::signal::Signal;
 
 use super::load::under_load;

@@ -1,5 +1,3 @@
-//! Tests calls of a pool that is removed.
-
 use futures::future::join_all;
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -8,7 +6,7 @@ use super::load::under_load;
 use super::setting::{ConfigFile, Seen, fixture, until};
 use crate::client::{Session, call, modern_call, post_modern, response, text};
 
-/// Calls in each era, more than can run at once.
+/// More calls than can run at once.
 const EACH: u64 = 4;
 
 #[tokio::test]

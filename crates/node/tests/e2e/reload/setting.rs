@@ -1,5 +1,3 @@
-//! A configuration file, and a client's view of its pools.
-
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -47,7 +45,7 @@ impl ConfigFile {
     }
 }
 
-/// Writes a pool of the fixture, whose name is also its prefix. `more` are settings of its server.
+/// The name is also the prefix. `more` are settings of the server.
 pub(crate) fn fixture(name: &str, more: &str) -> String {
     let more = match more {
         "" => String::new(),

@@ -1,5 +1,3 @@
-//! Tests changes of a pool's URLs while calls run.
-
 use nix::sys::signal::Signal;
 
 use super::load::under_load;
@@ -51,7 +49,6 @@ async fn servers_behind_urls_come_and_go_and_no_client_notices() {
                 until(async || server.is_in_use().await == now.contains(&at)).await;
             }
         }
-        // Stops the removed servers, which the pool no longer needs.
         for mut gone in servers.drain(..3) {
             gone.server.signal(Signal::SIGKILL);
             gone.server.exit_code().await;

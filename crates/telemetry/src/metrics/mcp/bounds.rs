@@ -42,7 +42,7 @@ pub(super) const REVISIONS: &[&str] = &[
     "2026-07-28",
 ];
 
-/// JSON-RPC codes that are recorded: those of the standard, of MCP and of Shoal.
+/// The codes of the standard, of MCP and of Shoal.
 const CODES: &[(i64, &str)] = &[
     (-32_700, "-32700"),
     (-32_600, "-32600"),

@@ -1,5 +1,3 @@
-//! The attributes of an operation.
-
 use shoal_ports::CallOutcome;
 
 use super::bounds::code_text;
@@ -39,7 +37,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns the failure of a call, if it failed. Searches the result for `isError`.
+    /// Searches the result for `isError`.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Option<Self> {
         match outcome {
@@ -75,7 +73,7 @@ pub struct Operation<'a> {
     pub revision: Option<&'a str>,
     /// The transport.
     pub transport: Transport,
-    /// The version of HTTP, if any.
+    /// The HTTP version, if any.
     pub http: Option<HttpVersion>,
 }
 

@@ -1,5 +1,3 @@
-//! The states and outcomes of calls and workers.
-
 use shoal_ports::{CallFailure, CallOutcome};
 
 use crate::metrics::Failure;
@@ -98,13 +96,13 @@ labels! {
 }
 
 impl CountedOutcome {
-    /// Returns the counted outcome of a call. Searches the result for `isError`.
+    /// Searches the result for `isError`.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Self {
         Self::with(outcome, Failure::of(outcome))
     }
 
-    /// Returns the counted outcome like [`of`](Self::of), for a failure that is already known.
+    /// Like [`of`](Self::of), for a known failure.
     #[must_use]
     pub fn with(outcome: &CallOutcome, failure: Option<Failure>) -> Self {
         match Self::complete(outcome, failure) {
@@ -113,7 +111,7 @@ impl CountedOutcome {
         }
     }
 
-    /// Returns the counted outcome like [`of`](Self::of), for a result that does not ask for input.
+    /// Like [`of`](Self::of), for a result that does not ask for input.
     #[must_use]
     pub fn of_complete(outcome: &CallOutcome) -> Self {
         Self::complete(outcome, Failure::of(outcome))

@@ -1,5 +1,3 @@
-//! A console in front of a scripted node.
-
 use std::sync::Arc;
 
 use async_trait::async_trait;

@@ -1,5 +1,3 @@
-//! Tests the tools' API and who may call tools.
-
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
