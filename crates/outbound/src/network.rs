@@ -10,7 +10,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Whether the network contains an address. An IPv4-mapped address counts as IPv4.
+    /// An IPv4-mapped address counts as IPv4.
     pub(crate) fn holds(&self, address: IpAddr) -> bool {
         match (self.first, address.to_canonical()) {
             (IpAddr::V4(first), IpAddr::V4(address)) => {
@@ -47,7 +47,7 @@ impl FromStr for Network {
             IpAddr::V4(first) => first.to_bits().checked_shl(length).unwrap_or(0) != 0,
             IpAddr::V6(first) => first.to_bits().checked_shl(length).unwrap_or(0) != 0,
         };
-        // IPv4-mapped addresses count as IPv4, so a network of them would be empty.
+        // Addresses count as IPv4, so a network of mapped ones would be empty.
         let mapped = first.to_canonical() != first;
         match beyond || mapped {
             true => Err(()),
