@@ -71,17 +71,17 @@ impl RpcError {
         self
     }
 
-    /// Makes a -32600.
+    /// Makes error -32600.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_REQUEST, message)
     }
 
-    /// Makes a -32602.
+    /// Makes error -32602.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
-    /// Makes a -32601 that names the method.
+    /// Makes error -32601, which names the method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
             code::METHOD_NOT_FOUND,
@@ -89,7 +89,7 @@ impl RpcError {
         )
     }
 
-    /// Makes a -32603.
+    /// Makes error -32603.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(code::INTERNAL_ERROR, message)
     }

@@ -138,8 +138,8 @@ impl CallContext {
         self.line.notify_now(method, params)
     }
 
-    /// Waits for `ready` before the call begins. Meanwhile the call has no actor and counts as queued, for at
-    /// most the queue limit.
+    /// Waits for `ready` before the call begins. Meanwhile the call has no actor, counts as queued, and may wait
+    /// as long as a queued call.
     ///
     /// # Errors
     /// The error of `ready`; or the call waited too long or has ended.

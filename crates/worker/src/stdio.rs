@@ -63,7 +63,7 @@ pub use self::config::{Isolation, StdioConfig};
 /// # Outcomes
 /// When a process ends, calls written to it end as `OutcomeUnknown`. Others move to a new process, or end as
 /// `NotExecuted` if the command fails to start. Calls like those that ended processes run apart, and then
-/// with growing pauses.
+/// with growing pauses. A cancellation reaches the process as `notifications/cancelled`.
 pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
