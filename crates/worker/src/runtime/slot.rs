@@ -169,7 +169,7 @@ impl CallRecord {
             return;
         };
         if self.slot.leave.swap(false, Ordering::AcqRel) {
-            // The answer came before the actor released the call.
+            // The answer came before the actor released the call, so the call stays on it.
             state.go_on(&pool.admission, &self.caller.principal);
             return;
         }

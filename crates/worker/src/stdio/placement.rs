@@ -185,7 +185,7 @@ impl Placement {
     }
 
     /// Opens a question of a call that is alone, until [`answered`](Self::answered). A principal may have as
-    /// many asking calls as processes, the pool twice as many.
+    /// many asking calls as processes, the pool twice as many as its processes.
     pub(super) fn ask(&mut self, id: SlotId) -> Result<(), TooManyAsk> {
         let Some(slot) = self.slots.iter().find(|slot| slot.id == id) else {
             return Ok(());

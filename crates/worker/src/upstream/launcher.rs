@@ -219,7 +219,7 @@ impl Launcher {
             && let Ok(legacy) = &attempt
             && legacy.link.is_stateless()
         {
-            // Without a way to answer its requests, the legacy era has no benefit.
+            // The legacy era has no benefit for a server whose requests cannot get answers.
             let modern = self.attempt(binding, Opening::Modern, watches).await;
             attempt = modern.or(attempt);
         }

@@ -8,7 +8,7 @@ use super::pace::Pace;
 use super::shares::Shares;
 use super::work::BoxedCall;
 
-/// How often expired calls are removed, half of it late on average.
+/// How often expired calls are removed. On average, they leave half of this time late.
 pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
 pub(super) struct QueuedCall {

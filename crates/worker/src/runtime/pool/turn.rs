@@ -18,7 +18,7 @@ use super::actor::Job;
 use super::work::PooledCall;
 use crate::runtime::record::CallRecord;
 
-/// From here, a first turn counts as long, because it delays the caller's task too much.
+/// A first turn of this time counts as long, because it delays the caller's task too much.
 const LONG: Duration = Duration::from_millis(25);
 /// The weight of a long turn; limited, because the machine may be the cause.
 const WEIGHT: u32 = 8;
