@@ -27,7 +27,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// A running authorization server.
 pub struct AuthorizationServer {
-    /// The issuer identifier of this server.
+    /// This server's issuer identifier.
     pub issuer: String,
     shared: Arc<Shared>,
     _task: AbortOnDropHandle<()>,
@@ -46,7 +46,7 @@ struct Shared {
     tokens: Mutex<HashMap<String, Value>>,
 }
 
-/// A fixed answer to requests for a path.
+/// A fixed answer.
 #[derive(Clone, Debug)]
 pub struct Told {
     status: StatusCode,
@@ -55,7 +55,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// Makes an answer with this status and body.
+    /// Makes an answer.
     pub fn new(status: u16, body: impl Into<String>) -> Self {
         Self {
             status: StatusCode::from_u16(status).unwrap(),
@@ -64,7 +64,7 @@ impl Told {
         }
     }
 
-    /// Makes an answer that redirects to another URL.
+    /// Makes a redirect.
     pub fn moved(status: u16, to: &str) -> Self {
         let location = Some(to.to_owned());
         Self {
@@ -74,11 +74,11 @@ impl Told {
     }
 }
 
-/// The name and secret with which Shoal introspects, sent by `Authorization: Basic`.
+/// Shoal's name and secret for introspection, sent by `Authorization: Basic`.
 pub const CLIENT: (&str, &str) = ("shoal", "open sesame");
 
 impl AuthorizationServer {
-    /// Starts a server on a free port, which publishes these keys.
+    /// Starts a server on a free port, with these published keys.
     pub async fn start(keys: &[&SigningKey]) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
@@ -101,22 +101,22 @@ impl AuthorizationServer {
         self.publish_text(json!({ "keys": keys }).to_string());
     }
 
-    /// Replaces the document of published keys by a text.
+    /// Replaces the published keys by a text.
     pub fn publish_text(&self, text: String) {
         *self.shared.keys.lock() = text;
     }
 
-    /// Changes the issuer that the metadata names.
+    /// Changes the issuer in the metadata.
     pub fn claim(&self, issuer: &str) {
         issuer.clone_into(&mut self.shared.issuer.lock());
     }
 
-    /// Sets the answer to requests for a path.
+    /// Sets a path's answer.
     pub fn tell(&self, path: &str, told: Told) {
         self.shared.told.lock().insert(path.to_owned(), told);
     }
 
-    /// Publishes the metadata at this path only. It names `issuer`.
+    /// Publishes metadata of `issuer` at this path only.
     pub fn describe(&self, path: &str, issuer: &str) {
         self.tell(
             "/.well-known/oauth-authorization-server",
@@ -126,37 +126,37 @@ impl AuthorizationServer {
         self.tell(path, Told::new(200, metadata.to_string()));
     }
 
-    /// Returns the paths that were requested, in order.
+    /// Returns the requested paths, in order.
     pub fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().clone()
     }
 
-    /// Makes the server answer every request with 503, or stop doing so.
+    /// Makes the server answer every request with 503, or stop that.
     pub fn set_down(&self, is_down: bool) {
         *self.shared.is_down.lock() = is_down;
     }
 
-    /// Makes introspection hang for tokens that begin with this prefix.
+    /// Makes introspection hang for tokens with this prefix.
     pub fn hang_on(&self, prefix: &str) {
         *self.shared.silent_about.lock() = Some(prefix.to_owned());
     }
 
-    /// Returns how often the keys were requested.
+    /// Counts requests for keys.
     pub fn fetches(&self) -> usize {
         self.shared.fetches.load(Ordering::SeqCst)
     }
 
-    /// Returns how often a token was introspected.
+    /// Counts introspections.
     pub fn introspections(&self) -> usize {
         self.shared.introspections.load(Ordering::SeqCst)
     }
 
-    /// Sets the answer to introspection of a token. All other tokens are inactive.
+    /// Sets a token's introspection. All other tokens are inactive.
     pub fn say(&self, token: &str, answer: Value) {
         self.shared.tokens.lock().insert(token.to_owned(), answer);
     }
 
-    /// Returns claims of a valid token for a resource.
+    /// Returns valid claims for a resource.
     pub fn claims(&self, resource: &str) -> Value {
         json!({
             "iss": self.issuer, "aud": resource, "sub": "alice", "scope": "mcp",
@@ -264,7 +264,7 @@ pub fn unsigned(header: &str, claims: &str) -> String {
     format!("{}.{}", text(header), text(claims))
 }
 
-/// Returns the time in seconds since 1970.
+/// Returns the seconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap().as_secs()
@@ -344,7 +344,7 @@ impl SigningKey {
         }
     }
 
-    /// Signs an access token with these claims.
+    /// Signs an access token.
     pub fn token(&self, claims: &Value) -> String {
         let header = json!({ "alg": self.algorithm(), "kid": self.kid, "typ": "at+jwt" });
         self.sign(&header, claims)
@@ -355,7 +355,7 @@ impl SigningKey {
         self.sign_text(&header.to_string(), &claims.to_string())
     }
 
-    /// Signs a header and claims given as texts, which need not be JSON.
+    /// Signs texts, which need not be JSON.
     pub fn sign_text(&self, header: &str, claims: &str) -> String {
         let signed = unsigned(header, claims);
         let random = SystemRandom::new();
@@ -393,7 +393,7 @@ impl SigningKey {
         URL_SAFE_NO_PAD.encode(Sha256::digest(self.bare_jwk().to_string()))
     }
 
-    /// Returns the claims of a DPoP proof for a request.
+    /// Returns a DPoP proof's claims for a request.
     pub fn proof_claims(method: &str, url: &str, token: &str) -> Value {
         json!({
             "jti": format!("{:x}", rand::random::<u128>()), "htm": method, "htu": url, "iat": now(),
@@ -401,7 +401,7 @@ impl SigningKey {
         })
     }
 
-    /// Signs a DPoP proof with these claims.
+    /// Signs a DPoP proof.
     pub fn proof(&self, claims: &Value) -> String {
         let header = json!({ "alg": self.algorithm(), "typ": "dpop+jwt", "jwk": self.bare_jwk() });
         self.sign(&header, claims)

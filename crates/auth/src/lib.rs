@@ -3,14 +3,14 @@
 //! | file | content |
 //! |---|---|
 //! | `config.rs`, `config/` | the settings, and checks that they fit together |
-//! | `tokens.rs`, `token_hash.rs`, `tokens_file.rs` | static tokens, by their hashes, and a watched file of them |
-//! | [`OAuth`] (`oauth.rs`) | access tokens of authorization servers; the order of the checks |
-//! | `oauth/jws.rs`, `oauth/keys.rs`, `oauth/claims.rs` | parsing a token, an issuer's keys, and the required claims |
+//! | `tokens.rs`, `token_hash.rs`, `tokens_file.rs` | static tokens, by their hashes; a watched file of them |
+//! | [`OAuth`] (`oauth.rs`) | access tokens; the order of the checks |
+//! | `oauth/jws.rs`, `oauth/keys.rs`, `oauth/claims.rs` | a token's form, an issuer's keys, the required claims |
 //! | `oauth/key_source.rs`, `oauth/metadata.rs`, `oauth/http.rs` | fetching and caching the keys |
-//! | `oauth/introspection.rs`, `oauth/flights.rs` | asking the issuer about a token, once for all concurrent requests |
-//! | `oauth/recheck.rs` | checking again while a stream is open |
-//! | `oauth/dpop.rs`, `oauth/replays.rs` | proofs that a caller has the key of its token |
-//! | `oauth/scopes.rs`, `oauth/resource.rs` | required scopes; metadata and challenges for callers |
+//! | `oauth/introspection.rs`, `oauth/flights.rs` | asking the issuer, once for concurrent requests |
+//! | `oauth/recheck.rs` | checks while a stream is open |
+//! | `oauth/dpop.rs`, `oauth/replays.rs` | proofs that a caller has its token's key |
+//! | `oauth/scopes.rs`, `oauth/resource.rs` | required scopes; metadata and challenges |
 //! | `oauth/cache.rs` | verified tokens |
 //! | `refused.rs` | log lines about refused callers |
 //! | `fixture.rs` | an authorization server for tests |

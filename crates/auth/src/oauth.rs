@@ -1,8 +1,8 @@
-//! Authentication by access tokens: Shoal as an OAuth 2.1 resource server.
+//! Shoal as an OAuth 2.1 resource server.
 //!
-//! A token is checked in this order: length, form, claimed issuer, algorithm, key, signature, and then its other
-//! claims. A valid token is cached. Each request also checks the token's binding to a key or certificate, and its
-//! scopes.
+//! A token is checked in this order: length, form, claimed issuer, algorithm, key, signature, and then its
+//! other claims. A valid token is cached. Each request also checks the token's binding to a key or
+//! certificate, and its scopes.
 
 mod cache;
 mod claims;
@@ -54,10 +54,10 @@ const AWAY: AuthError = AuthError::Unavailable {
     retry_after: Duration::from_secs(5),
 };
 
-/// The accepted `typ` headers of tokens. Other JWTs, such as proofs and logout tokens, are refused.
+/// Accepted `typ` headers. Other JWTs, such as proofs and logout tokens, are refused.
 const TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
-/// Authenticates callers by access tokens. Its background tasks end when it is dropped.
+/// Authenticates callers by access tokens. Dropping it ends its background tasks.
 pub struct OAuth {
     tokens: Arc<AccessTokens>,
     token_bytes: usize,
@@ -77,22 +77,22 @@ struct TrustedIssuer {
     name: String,
     algorithms: Vec<SigningAlgorithm>,
     rules: Arc<ClaimRules>,
-    /// The issuer's keys. `None` if the issuer is asked about tokens instead.
+    /// `None` if the issuer is asked about tokens instead.
     keys: Option<KeySource>,
     asked: Option<Introspector>,
     takes_opaque: bool,
 }
 
-/// The state of an authorization server, for `/status`.
+/// An authorization server's state, for `/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerReport {
     /// The issuer's name.
     pub issuer: String,
-    /// The number of known keys; `None` if the issuer is asked about tokens instead.
+    /// The number of known keys; `None` if the issuer is asked instead.
     pub keys: Option<usize>,
     /// Seconds since the keys were fetched.
     pub age_seconds: Option<u64>,
-    /// Why the last request to the issuer failed, if it did.
+    /// Why the last request to the issuer failed, if so.
     pub trouble: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl OAuth {
     /// Starts to fetch keys. `path` is where this server serves `auth.resource`.
     ///
     /// # Errors
-    /// The setting or file that cannot be used.
+    /// The unusable setting or file.
     pub fn start(auth: &Auth, path: &str, outbound: &Outbound) -> Result<Self, String> {
         auth.check().map_err(|bad| bad.reason)?;
         let resource = public_url(&auth.resource)?;
@@ -127,7 +127,7 @@ impl OAuth {
         })
     }
 
-    /// Returns the state of each authorization server.
+    /// Returns each authorization server's state.
     pub fn report(&self) -> Vec<IssuerReport> {
         self.tokens
             .issuers
@@ -136,7 +136,7 @@ impl OAuth {
             .collect()
     }
 
-    /// Returns why callers cannot be authenticated: no issuer's keys have been fetched yet. `None` once some have.
+    /// Returns why callers cannot be authenticated, until some issuer's keys have been fetched.
     pub fn waits_for(&self) -> Option<String> {
         let without = |issuer: &TrustedIssuer| {
             let keys = issuer.keys.as_ref();
@@ -146,7 +146,7 @@ impl OAuth {
         nobody.then(|| "the keys of no authorization server are known yet".to_owned())
     }
 
-    /// Describes the authorization servers whose last request failed. `None` if all succeeded.
+    /// Describes the authorization servers whose last request failed, if any.
     pub fn trouble(&self) -> Option<String> {
         let issuers = self.tokens.issuers.iter();
         let away = issuers.filter(|issuer| {
@@ -177,7 +177,7 @@ impl AccessTokens {
     async fn verify(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
         let fault = AuthError::Token;
         let Some(jws) = Jws::of(token) else {
-            // Such a token does not name its issuer. At most one issuer takes such tokens, so only that issuer sees it.
+            // Such a token names no issuer. At most one issuer takes such tokens, so only that issuer sees it.
             let mut issuers = self.issuers.iter().filter(|issuer| issuer.takes_opaque);
             let asked = issuers.find_map(|issuer| issuer.asked.as_ref());
             let asked = asked.ok_or_else(|| fault(not_signed(token)))?;

@@ -34,7 +34,7 @@ pub(crate) fn token(came: &str) -> TokenFault {
     check
 }
 
-/// Logs a refused caller, unless [`claim`] or [`token`] has logged the refusal.
+/// Logs a refusal that is not logged by [`claim`] or [`token`].
 pub(crate) fn caller(why: &AuthError) {
     let kind = match why {
         AuthError::Token(fault) => match fault {

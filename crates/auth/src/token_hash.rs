@@ -1,5 +1,3 @@
-//! The hash that stands for a bearer token in configurations.
-
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use shoal_ports::{REDACTED, TokenDigest};
 use subtle::ConstantTimeEq as _;
 
-/// The SHA-256 of a token, with which no one can authenticate. Comparing takes constant time.
+/// A token's SHA-256, with which no one can authenticate. Comparing takes constant time.
 #[derive(Clone, Copy)]
 pub struct TokenHash(TokenDigest);
 
@@ -24,7 +22,7 @@ impl TokenHash {
         Self(digest)
     }
 
-    /// Returns the hash in lower-case hexadecimal, as in configurations.
+    /// Returns the lower-case hexadecimal form, as in configurations.
     pub fn to_hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -71,7 +69,7 @@ impl Serialize for TokenHash {
 impl<'de> Deserialize<'de> for TokenHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The error does not repeat the value, which may be a token pasted by mistake.
+        // Omits the value, which may be a token pasted by mistake.
         Self::from_hex(&text).ok_or_else(|| {
             de::Error::custom(
                 "expected 64 hexadecimal digits: `shoal config hash-token` prints them for a token",

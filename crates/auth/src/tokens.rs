@@ -1,5 +1,3 @@
-//! Authentication by static bearer tokens, and no authentication.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,10 +29,10 @@ impl Authenticator for NoAuthentication {
     }
 }
 
-/// Principals by the hash of their token. The map's random keys hide how similar a wrong hash is to an entry.
+/// Random keys hide how similar a wrong hash is to an entry.
 pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
-/// Authenticates callers by static bearer tokens, in constant time for any number of tokens.
+/// Authenticates by static bearer tokens, in constant time for any number of them.
 pub struct StaticTokens {
     principals: watch::Sender<Arc<Principals>>,
     _watch: Option<AbortOnDropHandle<()>>,
@@ -44,7 +42,7 @@ impl StaticTokens {
     /// Loads the tokens of a configuration and of its file, and watches the file.
     ///
     /// # Errors
-    /// If the file is invalid.
+    /// The file is invalid.
     pub fn start(auth: &Auth) -> Result<Self, String> {
         let entry = |token: &Token| (token.sha256, Principal::new(token.name.as_str()));
         let fixed: Principals = auth.tokens.iter().map(entry).collect();
@@ -56,7 +54,7 @@ impl StaticTokens {
         Ok(tokens)
     }
 
-    /// Makes the table of tokens. If a token occurs twice, its last principal counts.
+    /// Makes the table. If a token occurs twice, its last principal counts.
     pub fn new(tokens: impl IntoIterator<Item = (TokenHash, Principal)>) -> Self {
         Self {
             principals: watch::Sender::new(Arc::new(tokens.into_iter().collect())),

@@ -1,4 +1,4 @@
-//! A file of static tokens that Shoal watches.
+//! A watched file of static tokens.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::config::Token;
 use crate::tokens::Principals;
 
 const LOOK: Duration = Duration::from_secs(2);
-/// Maximum bytes of the file: enough for some hundred thousand tokens.
+/// Maximum bytes, enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// The member is required, because an empty file must not revoke all tokens.
+    /// Required, because an empty file must not revoke all tokens.
     tokens: Vec<Token>,
 }
 
@@ -42,10 +42,10 @@ impl TokensFile {
         }
     }
 
-    /// Reads the file and replaces its tokens.
+    /// Replaces the tokens by those of the file.
     ///
     /// # Errors
-    /// If the file is invalid. Then the tokens stay as they are.
+    /// The file is invalid. Then the tokens stay.
     fn read(&self) -> Result<usize, String> {
         let of_file = read(&self.file)?;
         let count = of_file.len();
@@ -64,7 +64,7 @@ impl TokensFile {
     /// Reads the file now and after each change.
     ///
     /// # Errors
-    /// If the file is invalid now.
+    /// The file is invalid now.
     pub(crate) fn watch(self) -> Result<AbortOnDropHandle<()>, String> {
         let mut watch = FileWatch::new(&self.file);
         self.read()?;
@@ -90,7 +90,7 @@ impl TokensFile {
 fn read(file: &Path) -> Result<Principals, String> {
     let text = read_text(file, LONGEST)
         .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    // Replace the error's text, because it quotes the line, which may hold a token.
+    // The original error quotes the line, which may hold a token.
     let document: Document = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = before.map_or(1, |before| before.matches('\n').count() + 1);

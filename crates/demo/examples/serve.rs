@@ -1,4 +1,4 @@
-//! Serves one of the handlers by rmcp's own HTTP transport: `serve demo|conformance ADDRESS`.
+//! Serves a handler by rmcp's own HTTP transport: `serve demo|conformance ADDRESS`.
 
 use std::{env, sync::Arc};
 

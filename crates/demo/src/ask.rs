@@ -1,4 +1,4 @@
-//! Errors of tools whose client does not support or answer a question.
+//! Errors of questions that the client does not support or answer.
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -117,7 +117,7 @@ impl From<ErrorData> for Refused {
     }
 }
 
-/// Converts to a JSON-RPC error, for requests whose result cannot report an error.
+/// For requests whose result cannot report an error.
 impl From<Refused> for ErrorData {
     fn from(refused: Refused) -> Self {
         match refused {

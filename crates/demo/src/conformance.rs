@@ -1,4 +1,4 @@
-//! The server that the official conformance suite expects behind a server under test.
+//! The server for the official conformance suite.
 #![expect(
     deprecated,
     reason = "logging/setLevel and resources/subscribe serve older clients"
@@ -44,8 +44,8 @@ const EXTRA_PROMPT: &str = "test_extra_prompt";
 /// Cache time of constant lists, in milliseconds.
 const UNCHANGING_TTL_MS: u64 = 60_000;
 
-/// The fixtures of `@modelcontextprotocol/conformance`, whose scenarios document the names and
-/// contents. Clones share their state.
+/// Fixtures of `@modelcontextprotocol/conformance`, whose scenarios document names and contents. Clones share
+/// their state.
 #[derive(Clone)]
 pub struct ConformanceServer {
     tools: Arc<ToolRouter<Self>>,
@@ -134,7 +134,7 @@ impl ServerHandler for ConformanceServer {
         request: GetPromptRequestParams,
         ctx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        // rmcp's router drops answers to an earlier round, so this prompt bypasses it.
+        // rmcp's router drops answers to an earlier round.
         if request.name == prompts::ASKING_PROMPT {
             return prompts::ask_for_context(&ctx, request.input_responses.as_ref());
         }

@@ -145,7 +145,7 @@ impl ServerHandler for DemoServer {
         self.read(&request.uri).map(Into::into)
     }
 
-    // Accepts every subscription, because the host forwards updates to subscribers.
+    // The host forwards updates to subscribers.
     async fn subscribe(
         &self,
         _request: SubscribeRequestParams,
@@ -170,7 +170,7 @@ impl ServerHandler for DemoServer {
         completions::complete(&request)
     }
 
-    // Ignored, because the host filters by the session's level, which this shared instance does not know.
+    // The host filters by the session's level, which this shared instance does not know.
     async fn set_level(
         &self,
         _request: SetLevelRequestParams,

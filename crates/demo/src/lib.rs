@@ -1,5 +1,5 @@
-//! Demo and conformance pools, written as rmcp server handlers that are independent of Shoal
-//! (`examples/serve.rs` serves them).
+//! Demo and conformance pools, as rmcp server handlers that are independent of Shoal (`examples/serve.rs`
+//! serves them).
 //!
 //! One clone serves every caller, so state is shared behind an [`Arc`](std::sync::Arc), and a
 //! [`Peer`](rmcp::Peer) lives no longer than its request.

@@ -1,4 +1,3 @@
-//! Log notifications at the level that the request asks for.
 #![expect(deprecated, reason = "logging remains part of every revision")]
 
 use rmcp::{
@@ -10,8 +9,8 @@ use serde_json::Value;
 
 /// Sends `data` as a log message, if the request accepts it.
 ///
-/// Since 2026-07-28 a request names its level in `_meta`. Before, the level belongs to the session,
-/// whose host filters.
+/// Since 2026-07-28, a request names its level in `_meta`. Before, the level belongs to the session, whose
+/// host filters.
 pub(crate) async fn log(
     ctx: &RequestContext<RoleServer>,
     logger: &'static str,
@@ -25,7 +24,7 @@ pub(crate) async fn log(
         .map_or(!per_request, |least| level as u8 >= least as u8);
     if wanted {
         let message = LoggingMessageNotificationParam::new(level, data.into()).with_logger(logger);
-        // Ignores an error, because a lost log message does not fail the tool.
+        // A lost log message does not fail the tool.
         ctx.peer.notify_logging_message(message).await.ok();
     }
 }

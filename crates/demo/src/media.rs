@@ -1,4 +1,4 @@
-//! The smallest valid picture and sound, for binary content.
+//! The smallest valid picture and sound.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 

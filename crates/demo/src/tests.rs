@@ -1,4 +1,3 @@
-//! A client for tests that answers questions and records notifications.
 #![expect(
     deprecated,
     reason = "sampling, roots and logging remain part of every revision"
@@ -43,7 +42,6 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a client without capabilities.
     pub(crate) fn plain() -> Self {
         Self {
             capabilities: ClientCapabilities::default(),
@@ -52,7 +50,6 @@ impl Client {
         }
     }
 
-    /// Creates a client with every capability.
     pub(crate) fn able(elicited: ElicitResult) -> Self {
         let modes = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())
@@ -65,13 +62,13 @@ impl Client {
         client
     }
 
-    /// Connects by the `initialize` handshake of clients up to 2025-11-25.
+    /// By the handshake of clients up to 2025-11-25.
     pub(crate) async fn connect<H: ServerHandler>(self, server: H) -> Session<H> {
         self.connect_as(server, ClientLifecycleMode::Initialize)
             .await
     }
 
-    /// Connects as clients since 2026-07-28 do.
+    /// As clients since 2026-07-28 do.
     pub(crate) async fn connect_modern<H: ServerHandler>(self, server: H) -> Session<H> {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         self.connect_as(server, ClientLifecycleMode::Discover { preferred_versions })
@@ -91,7 +88,7 @@ impl Client {
                 .serve_with_lifecycle(client_end, lifecycle)
                 .await
                 .expect("connects");
-            // The server starts with the first request, because there is no handshake.
+            // Without a handshake, the server starts with the first request.
             client.list_tools(None).await.expect("lists tools");
             client
         };
@@ -105,7 +102,7 @@ impl Client {
 
     fn note(&self, told: Told) {
         if let Some(sender) = &self.told {
-            // Ignores an error, because the test may have dropped the receiver.
+            // The test may have dropped the receiver.
             sender.send(told).ok();
         }
     }
@@ -216,7 +213,7 @@ impl<H: ServerHandler> Session<H> {
         context
     }
 
-    /// Calls a tool without the transport, as a host does.
+    /// Without the transport, as a host does.
     pub(crate) async fn call_directly(
         &self,
         tool: &'static str,

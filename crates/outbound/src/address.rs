@@ -1,5 +1,3 @@
-//! Classifies IP addresses.
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Kinds of addresses, by who may use them.
@@ -8,11 +6,11 @@ pub(crate) enum Kind {
     Public,
     Private,
     Loopback,
-    /// Neighbours. Clouds serve instance metadata here, with credentials.
+    /// Clouds serve instance metadata here, with credentials.
     LinkLocal,
-    /// Cloud instance metadata at other addresses.
+    /// Instance metadata at other addresses.
     Metadata,
-    /// The unspecified address. Linux treats it as this machine.
+    /// Linux treats it as this machine.
     Unspecified,
     Multicast,
     /// Reserved by IANA, but used in some networks.
@@ -33,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// Classifies an address. An address that leads to an IPv4 address has the kind of that one.
+    /// An address that leads to an IPv4 address has the kind of that one.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),

@@ -1,5 +1,3 @@
-//! Reads response bodies up to a limit.
-
 use bytes::{Bytes, BytesMut};
 use reqwest::Response;
 
@@ -17,8 +15,7 @@ pub enum Broken {
 /// Reads a body of at most `limit` bytes.
 ///
 /// # Errors
-///
-/// If the body is larger, or ends too early.
+/// The body is larger, or ends too early.
 pub async fn collect(mut answer: Response, limit: usize) -> Result<Bytes, Broken> {
     let mut whole = BytesMut::new();
     loop {

@@ -20,12 +20,12 @@ use crate::rules::{ChosenBy, Refused, Rules};
 
 /// Detects a dead peer behind a silent stream.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// Servers behind several proxies exceed the parser's default of 100 header fields.
+/// Servers behind several proxies exceed the parser's default of 100.
 const MOST_HEADERS: usize = 512;
 /// An authority bundle has a few hundred thousand bytes.
 const LONGEST_FILE: u64 = 4 << 20;
 
-/// Builds HTTP clients for the targets that may be reached. Clones share everything.
+/// Builds HTTP clients for allowed targets. Clones share everything.
 #[derive(Clone)]
 pub struct Outbound {
     rules: Arc<Rules>,
@@ -35,7 +35,7 @@ pub struct Outbound {
     system_tls: Arc<OnceLock<Result<ClientConfig, String>>>,
 }
 
-/// A client certificate and its key, as PEM files.
+/// A client certificate and key, as PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The certificate.
@@ -44,10 +44,10 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// The settings of a client.
+/// Settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// A file of authorities to trust besides the system's.
+    /// Authorities to trust besides the system's.
     pub authority: Option<PathBuf>,
     /// The certificate for servers that request one.
     pub identity: Option<Identity>,
@@ -55,16 +55,16 @@ pub struct ClientSettings {
     pub connect_timeout: Duration,
     /// Timeout for a whole request. Without it, the caller must limit requests.
     pub timeout: Option<Duration>,
-    /// How long an idle connection is kept.
+    /// How long idle connections are kept.
     pub connection_idle: Duration,
     /// Whether redirects are followed.
     pub redirects: Redirects,
 }
 
-/// The targets that the operator has named.
+/// Targets that the operator has named.
 #[derive(Clone, Debug)]
 pub enum Named {
-    /// The hosts and ports of these URLs.
+    /// These URLs' hosts and ports.
     These(Vec<Url>),
     /// Every target.
     All,
@@ -78,9 +78,8 @@ struct Inner {
     outbound: Outbound,
     settings: ClientSettings,
     named: Named,
-    /// For targets that the operator has named.
     to_named: reqwest::Client,
-    /// For all other targets, which most clients lack.
+    /// Most clients lack other targets.
     to_others: OnceLock<Result<reqwest::Client, String>>,
 }
 
@@ -94,8 +93,7 @@ impl Outbound {
     /// Applies a configuration.
     ///
     /// # Errors
-    ///
-    /// If the configuration is invalid.
+    /// The configuration is invalid.
     pub fn new(config: &OutboundConfig) -> Result<Self, String> {
         Ok(Self {
             rules: Arc::new(Rules::new(config)?),
@@ -111,11 +109,10 @@ impl Outbound {
         Self { lookup, ..self }
     }
 
-    /// Creates a client for targets that the operator has named.
+    /// Creates a client for the operator's targets.
     ///
     /// # Errors
-    ///
-    /// If the client's files cannot be used.
+    /// The client's files cannot be used.
     pub fn client(&self, settings: ClientSettings, named: Named) -> Result<Client, String> {
         Ok(Client(Arc::new(Inner {
             to_named: self.build(&settings, ChosenBy::Operator)?,
@@ -137,7 +134,7 @@ impl Outbound {
             .pool_idle_timeout(settings.connection_idle)
             .tcp_keepalive(TCP_KEEP_ALIVE)
             .tcp_nodelay(true)
-            // Compressed responses are unpacked in small pieces, which the reader limits.
+            // The reader limits compressed responses, which are unpacked in small pieces.
             .default_headers(HeaderMap::from_iter([(
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
@@ -202,8 +199,7 @@ impl Client {
     /// Starts a request.
     ///
     /// # Errors
-    ///
-    /// If the URL has a forbidden address. Sending checks the addresses of a host name.
+    /// The URL has a forbidden address. Sending checks the addresses of a host name.
     pub fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, String> {
         let Inner {
             outbound,
@@ -243,7 +239,7 @@ impl Outbound {
 }
 
 impl Named {
-    /// Compares ports too, so that a document at one port cannot lead to other servers on that machine.
+    /// Compares ports too, so that a document at one port cannot lead to that machine's other servers.
     fn has(&self, url: &Url) -> bool {
         let place = |url: &Url| {
             (

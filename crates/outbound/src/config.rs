@@ -28,13 +28,12 @@ impl OutboundConfig {
     /// Checks the settings.
     ///
     /// # Errors
-    ///
-    /// If an entry of `allow` is invalid.
+    /// An entry of `allow` is invalid.
     pub fn check(&self) -> Result<(), String> {
         self.networks().map(drop)
     }
 
-    /// Whether `allow` contains the address. If an entry is invalid, the result is `false`.
+    /// Whether `allow` contains the address; `false` if an entry is invalid.
     #[must_use]
     pub fn allows(&self, address: IpAddr) -> bool {
         let networks = self.networks().unwrap_or_default();

@@ -1,5 +1,3 @@
-//! Descriptions of failed requests.
-
 use std::error::Error as _;
 
 /// Describes an error with its causes, which reqwest's own text omits, and without its URL, whose query may be

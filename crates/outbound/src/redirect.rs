@@ -1,5 +1,5 @@
-//! Follows redirects only if they keep the request unchanged and within its origin, so that a server cannot redirect
-//! Shoal's credentials.
+//! Follows redirects only if they keep the request and its origin, so that a server cannot redirect Shoal's
+//! credentials.
 
 use http::StatusCode;
 use reqwest::redirect::{Action, Attempt, Policy};
@@ -7,12 +7,12 @@ use reqwest::redirect::{Action, Attempt, Policy};
 /// Maximum consecutive redirects.
 pub const MOST_REDIRECTS: usize = 3;
 
-/// How a client handles redirects.
+/// A client's handling of redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redirects {
     /// Returns redirects as responses.
     None,
-    /// Follows redirects that keep the request, within its origin.
+    /// Follows redirects that keep the request and its origin.
     WithinOrigin,
 }
 

@@ -15,7 +15,7 @@ pub type Looked = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 
 /// Looks up host names.
 pub trait Lookup: Send + Sync {
-    /// Returns the addresses of a name.
+    /// Returns a name's addresses.
     fn look_up(&self, name: String) -> Looked;
 }
 

@@ -1,5 +1,3 @@
-//! The addresses that may be reached.
-
 use std::net::IpAddr;
 
 use shoal_ports::Network;
@@ -10,7 +8,7 @@ use crate::config::OutboundConfig;
 /// The party that chose a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChosenBy {
-    /// The operator, in the configuration or on the command line.
+    /// In the configuration or on the command line.
     Operator,
     Others,
 }
@@ -21,7 +19,7 @@ pub(crate) struct Rules {
     named_may_be_private: bool,
 }
 
-/// The message omits the address, because callers must not learn it.
+/// Omits the address, which callers must not learn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{host} has an address that Shoal does not connect to ({kind}); outbound.allow can name its network"

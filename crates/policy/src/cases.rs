@@ -1,4 +1,4 @@
-//! Test cases for policy rules.
+//! Test cases for rules.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::target::{Target, TargetKind};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with [[cases]]")]
 pub struct Cases {
-    /// The rules to test. By default, those of the configuration.
+    /// The rules to test, by default the configured ones.
     pub rules: Vec<Rule>,
     /// The test cases.
     pub cases: Vec<Case>,
@@ -28,50 +28,50 @@ pub struct Cases {
     expecting = "a table with subject, target and expect"
 )]
 pub struct Case {
-    /// The case's name in the report. By default, the report describes the case.
+    /// The case's name in the report, which otherwise describes the case.
     pub name: Option<String>,
-    /// The caller in the case.
+    /// The caller.
     #[serde(default)]
     pub subject: CaseSubject,
-    /// The tool, prompt, resource or method that the caller wants to use.
+    /// The tool, prompt, resource or method to use.
     pub target: CaseTarget,
     /// The expected decision.
     pub expect: Expected,
-    /// The rule that must decide, or `""` if no rule may apply.
+    /// The rule that must decide; `""` for none.
     pub rule: Option<String>,
 }
 
-/// The caller in a case.
+/// A case's caller.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseSubject {
-    /// The caller's principal.
+    /// Its principal.
     pub principal: String,
-    /// The caller's scopes.
+    /// Its scopes.
     pub scopes: Vec<Arc<str>>,
-    /// The claims of the caller's token.
+    /// The claims of its token.
     pub claims: Map<String, Value>,
-    /// The caller's client, for example `{ name = "…", version = "…" }`.
+    /// Its client, for example `{ name = "…", version = "…" }`.
     pub client: Map<String, Value>,
 }
 
-/// The object of a case. Exactly one of the first five fields is set.
+/// A case's target. Exactly one of the first five fields is set.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseTarget {
-    /// The name of a tool.
+    /// A tool's name.
     pub tool: Option<String>,
-    /// The name of a prompt.
+    /// A prompt's name.
     pub prompt: Option<String>,
-    /// The URI of a resource.
+    /// A resource's URI.
     pub resource: Option<String>,
     /// A resource template as written.
     pub resource_template: Option<String>,
-    /// The name of an extension's method.
+    /// An extension's method.
     pub method: Option<String>,
-    /// The pool that offers the target.
+    /// The target's pool.
     pub pool: String,
-    /// A tool's annotations, for example `readOnlyHint`.
+    /// A tool's annotations, such as `readOnlyHint`.
     pub annotations: Map<String, Value>,
 }
 
@@ -81,14 +81,14 @@ pub struct CaseTarget {
 pub enum Expected {
     /// The caller may use the target.
     Allow,
-    /// The caller may use the target after a person approves.
+    /// A person must approve the use.
     Ask,
     /// The caller may not use the target.
     Deny,
 }
 
 impl Expected {
-    /// Returns the decision's name in cases and reports.
+    /// Returns the name in cases and reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -98,14 +98,14 @@ impl Expected {
     }
 }
 
-/// The outcome of a case.
+/// A case's outcome.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The case's name.
     pub name: String,
-    /// The decision that the rules made.
+    /// The decision of the rules.
     pub decision: Expected,
-    /// The rule that decided, if one did.
+    /// The rule that decided, if any.
     pub rule: Option<String>,
     /// Whether a rule could not be evaluated.
     pub failed: bool,
@@ -114,10 +114,10 @@ pub struct Outcome {
 }
 
 impl Case {
-    /// Runs the case. If the case has no name, `number` names it.
+    /// Runs the case. `number` replaces a missing name.
     ///
     /// # Errors
-    /// If the case does not have exactly one target.
+    /// The case does not have exactly one target.
     pub fn run(&self, policy: &Policy, number: usize) -> Result<Outcome, String> {
         let CaseTarget {
             tool,
@@ -158,7 +158,7 @@ impl Case {
                 name: target,
                 pool: &self.target.pool,
                 item: Some(&item),
-                // The case's own number, because cases may give the same name different annotations.
+                // Cases may give the same name different annotations.
                 catalog: number as u64,
             },
         );

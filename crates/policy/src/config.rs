@@ -28,7 +28,7 @@ settings! {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with [[rules]]")]
 pub struct RulesFile {
-    /// Rules of the file. `None` if the file has no `rules`, for example because it was cut off.
+    /// The rules; `None` if the file has no `rules`, for example because it was cut off.
     pub rules: Option<Vec<Rule>>,
 }
 
@@ -101,7 +101,7 @@ pub struct Rule {
     pub hints: Vec<Hint>,
 }
 
-/// Refuses an empty list, because it reads like "none", although a rule without the list applies to all.
+/// An empty list reads like "none", although a rule without the list applies to all.
 fn not_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

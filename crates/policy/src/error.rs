@@ -1,15 +1,13 @@
-//! Errors in rules.
-
 use std::io;
 use std::path::PathBuf;
 
-/// A rule that cannot be used.
+/// An unusable rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the rule {rule:?}: {reason}")]
 pub struct RuleError {
-    /// The name of the rule.
+    /// The rule's name.
     pub rule: String,
-    /// Why the rule cannot be used.
+    /// Why the rule is unusable.
     pub reason: String,
 }
 
@@ -22,18 +20,18 @@ impl RuleError {
     }
 }
 
-/// Why rules cannot be used.
+/// Why rules are unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// One rule cannot be used.
+    /// One rule is unusable.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// The file of rules cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {path}: {error}")]
     Read {
         /// The file's path.
         path: PathBuf,
-        /// Why the file cannot be read.
+        /// The reason.
         error: io::Error,
     },
     /// The file has no rules.
@@ -42,12 +40,12 @@ pub enum PolicyError {
         /// The file's path.
         path: PathBuf,
     },
-    /// The file of rules is invalid.
+    /// The file is invalid.
     #[error("{path}: {reason}")]
     Syntax {
         /// The file's path.
         path: PathBuf,
-        /// The position of the error, and its reason.
+        /// The error's position and reason.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Conditions in CEL. Their cost is bounded when they are loaded.
+//! Conditions in CEL, whose cost is bounded at load time.
 
 mod check;
 mod values;
@@ -15,7 +15,7 @@ use crate::target::{Annotations, Target};
 
 /// Maximum bytes of a condition.
 const LONGEST: usize = 4096;
-/// Bytes of stack for the parser: enough for a condition of maximum length.
+/// Bytes of stack, enough to parse a condition of maximum length.
 const PARSER_STACK: usize = 256 << 20;
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
@@ -25,15 +25,15 @@ pub(crate) struct Expression {
     checked: Checked,
 }
 
-/// An error in an expression, with its position.
+/// An expression's error, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct ExpressionError {
-    /// The line of the error, from 1.
+    /// The line, from 1.
     pub line: usize,
     /// The character in that line, from 1.
     pub column: usize,
-    /// The reason of the error.
+    /// The reason.
     pub reason: String,
 }
 
@@ -41,7 +41,7 @@ impl Expression {
     /// Parses and checks an expression.
     ///
     /// # Errors
-    /// The first error in the expression.
+    /// The expression's first error.
     pub(crate) fn compile(source: &str) -> Result<Self, ExpressionError> {
         let at_start = |reason: String| ExpressionError {
             line: 1,
@@ -52,7 +52,7 @@ impl Expression {
             let reason = format!("an expression has at most {LONGEST} bytes");
             return Err(at_start(reason));
         }
-        // Parse with a large stack, because the parser overflows a normal one before it reaches its own depth limit.
+        // The parser overflows a normal stack before it reaches its own depth limit.
         let parse = || Self::parse(source);
         let parsed = thread::scope(|scope| {
             let parser = thread::Builder::new().stack_size(PARSER_STACK);
@@ -92,7 +92,7 @@ impl Expression {
     /// Evaluates the condition for a caller and a target.
     ///
     /// # Errors
-    /// If the condition cannot be evaluated.
+    /// The condition cannot be evaluated.
     pub(crate) fn is_met(
         &self,
         subject: &KnownSubject,

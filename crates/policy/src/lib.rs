@@ -7,10 +7,10 @@
 //! | whether one rule applies | `rule` |
 //! | the decision of all rules, and its cache | `policy` |
 //! | the rules in force, and their file | `rules_in_force` |
-//! | test cases: `shoal policy test` | `cases` |
+//! | `shoal policy test` | `cases` |
 //!
-//! Rules see the caller ([`Subject`]) and the target ([`Target`]), but not the arguments or the
-//! time, so decisions can be cached.
+//! Rules see the caller ([`Subject`]) and the target ([`Target`]), but not the arguments or the time, so
+//! decisions can be cached.
 
 mod cases;
 mod config;

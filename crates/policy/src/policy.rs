@@ -1,5 +1,3 @@
-//! A fixed set of rules, and its cached decisions.
-
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,18 +22,18 @@ const DECISION_BYTES: u64 = 16 << 20;
 type Subjects = Cache<SubjectKey, Arc<KnownSubject>, SubjectWeight, RandomState>;
 type Decisions = Cache<DecisionKey, Decision, DecisionWeight, RandomState>;
 
-/// Checked rules. A policy is immutable and is replaced as a whole.
+/// Checked, immutable rules, replaced as a whole.
 pub struct Policy {
     rules: Box<[CompiledRule]>,
     reads: Reads,
-    /// A number that no other policy has, even one with the same rules.
+    /// Unique even among policies with the same rules.
     number: u64,
     fingerprint: u64,
     subjects: Subjects,
     decisions: Decisions,
 }
 
-/// A decision, and the rule that made it.
+/// A decision, and its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Whether the target may be used.
@@ -48,7 +46,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// The decision that denies a target because no rule allows it.
+    /// Denies a target because no rule allows it.
     pub const NO_RULE_ALLOWS: Self = Self {
         allowed: false,
         asks: false,
@@ -61,7 +59,7 @@ impl Policy {
     /// Checks and compiles rules.
     ///
     /// # Errors
-    /// The first rule that cannot be used.
+    /// The first unusable rule.
     pub fn compile(rules: &[Rule]) -> Result<Self, RuleError> {
         let mut names = HashSet::new();
         let twice = rules.iter().find(|rule| !names.insert(&rule.name));
@@ -120,13 +118,13 @@ impl Policy {
         self.fingerprint
     }
 
-    /// Returns the name of the rule that decided; `None` if no rule applied.
+    /// Returns the name of the rule that decided, if any.
     pub fn rule(&self, decision: Decision) -> Option<&Arc<str>> {
         let rule = self.rules.get(decision.rule? as usize)?;
         Some(&rule.name)
     }
 
-    /// Reads a caller's facts, usually from a cache. If the grant is known, its memo saves hashing all claims.
+    /// Reads a caller's facts, usually from a cache. A known grant's memo saves hashing all claims.
     pub fn subject(&self, subject: &Subject<'_>) -> Arc<KnownSubject> {
         let read = subject.read.filter(|_| !self.reads.client);
         let known = read.and_then(Memo::get::<KnownSubject>);
@@ -240,7 +238,7 @@ struct DecisionRef<'a> {
     catalog: u64,
     kind: TargetKind,
     name: &'a str,
-    /// The target's pool, if several pools may use the same name.
+    /// The target's pool, if several may use the same name.
     pool: &'a str,
 }
 

@@ -1,5 +1,3 @@
-//! A compiled policy rule.
-
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
@@ -32,7 +30,7 @@ impl CompiledRule {
     /// Checks and compiles a rule.
     ///
     /// # Errors
-    /// If the rule is invalid.
+    /// The rule is invalid.
     pub(crate) fn compile(rule: &Rule) -> Result<Self, RuleError> {
         let wrong = |reason: &str| RuleError::new(&rule.name, reason);
         if rule.name.is_empty() || rule.name.len() > 128 || rule.name.contains(char::is_control) {
@@ -75,7 +73,7 @@ impl CompiledRule {
             ),
         };
         let uris = match rule.effect == Effect::Deny {
-            // Ignore case and encoding, because file systems and servers may do so. Another spelling could otherwise
+            // File systems and servers may ignore case and encoding, so another spelling could otherwise
             // reach a denied resource.
             true => Patterns::folded(&rule.resources),
             false => Patterns::of(&rule.resources),
@@ -106,7 +104,7 @@ impl CompiledRule {
     /// Whether the rule at index `at` applies.
     ///
     /// # Errors
-    /// If the rule's condition cannot be evaluated.
+    /// The rule's condition cannot be evaluated.
     pub(crate) fn applies(
         &self,
         at: usize,
@@ -141,7 +139,7 @@ impl CompiledRule {
         }
         let lists = [&self.tools, &self.prompts, &self.resources, &self.methods];
         if lists.iter().all(|list| list.is_empty()) {
-            // Only a rule that names methods can allow an extension's method, because its effects are unknown.
+            // An extension's method has unknown effects, so only a rule that names methods can allow it.
             return target.kind != TargetKind::Method || self.effect == Effect::Deny;
         }
         let list = match target.kind {
@@ -159,13 +157,13 @@ fn decoded(pattern: &str) -> String {
     folded(&decoded)
 }
 
-/// Folds through upper case, because some file systems treat `ſ` as a small `S`.
+/// Through upper case, because some file systems treat `ſ` as a small `S`.
 fn folded(text: &str) -> String {
     let letters = text.chars().flat_map(char::to_uppercase);
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Patterns for names, in which `*` matches any characters.
+/// `*` matches any characters.
 #[derive(Debug)]
 struct Patterns {
     all: Box<[String]>,

@@ -1,5 +1,3 @@
-//! The rules in force, and their file.
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,12 +13,12 @@ use crate::policy::Policy;
 /// Maximum bytes of a rules file.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// The rules in force, from the configuration and from a file that may change.
+/// The rules in force, from the configuration and a file that may change.
 #[derive(Debug)]
 pub struct RulesInForce {
     configured: Vec<Rule>,
     file: Option<PathBuf>,
-    /// How often the file was read. The lock is held during each read, so a higher number means later content.
+    /// Counts reads of the file. The lock is held during each read, so a higher number means later content.
     readings: Mutex<u64>,
     current: RwLock<InForce>,
     changed: watch::Sender<()>,
@@ -32,17 +30,16 @@ struct InForce {
     reading: u64,
 }
 
-/// Rules that were read from the file but are not in force yet.
+/// Rules read from the file but not in force yet.
 #[derive(Debug)]
 #[must_use = "these rules are not in force yet"]
 pub struct RulesRead(InForce);
 
 impl RulesInForce {
-    /// Reads the rules. Returns `None` if the configuration has neither rules nor a file.
+    /// Reads the rules; `None` if the configuration has neither rules nor a file.
     ///
     /// # Errors
-    ///
-    /// Returns why the rules are unusable. The node must not start without them.
+    /// Why the rules are unusable. The node must not start without them.
     pub fn open(config: &PolicyConfig) -> Result<Option<Self>, PolicyError> {
         if config.rules.is_empty() && config.file.is_none() {
             return Ok(None);
@@ -63,28 +60,27 @@ impl RulesInForce {
         }))
     }
 
-    /// Returns the rules in force. They are empty after `rules = []`.
+    /// Returns the rules in force, empty after `rules = []`.
     pub fn current(&self) -> Arc<Policy> {
         self.current.read().policy.clone()
     }
 
-    /// Returns a receiver that wakes when the rules change.
+    /// Returns a receiver of changes of the rules.
     pub fn changed(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Reads the file again and puts its rules in force. Returns whether the rules changed. After an error, which is
+    /// Puts the file's present rules in force. Returns whether the rules changed. After an error, which is
     /// logged, the old rules stay. Blocks.
     pub fn reread(&self) -> bool {
         let read = self.read_again().ok().flatten();
         read.is_some_and(|read| self.put_in_force(read))
     }
 
-    /// Reads the file again without putting its rules in force. Returns `None` if there is no file. Blocks.
+    /// Reads the file again without putting its rules in force; `None` without a file. Blocks.
     ///
     /// # Errors
-    ///
-    /// Returns why the rules are unusable, and logs it.
+    /// Why the rules are unusable, which is also logged.
     pub fn read_again(&self) -> Result<Option<RulesRead>, PolicyError> {
         let Some(file) = &self.file else {
             return Ok(None);
@@ -104,7 +100,7 @@ impl RulesInForce {
         })))
     }
 
-    /// Puts rules in force, unless rules that were read later are in force. Returns whether the rules changed.
+    /// Puts rules in force, unless rules read later are. Returns whether the rules changed.
     pub fn put_in_force(&self, read: RulesRead) -> bool {
         let RulesRead(next) = read;
         let mut current = self.current.write();
@@ -112,7 +108,7 @@ impl RulesInForce {
             return false;
         }
         if next.policy.fingerprint() == current.policy.fingerprint() {
-            // Keep the policy with its cached decisions.
+            // Keeps the cached decisions.
             current.reading = next.reading;
             return false;
         }

@@ -1,5 +1,3 @@
-//! The caller, as policy rules see it.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -13,18 +11,18 @@ pub(crate) const CLAIMS_BYTES: usize = 32 << 10;
 const ENTRIES: usize = 256;
 const CLIENT_BYTES: usize = 8 << 10;
 
-/// The facts about a caller that rules may read.
+/// A caller's facts that rules may read.
 #[derive(Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// The caller's principal.
     pub principal: &'a str,
     /// The caller's scopes.
     pub scopes: &'a [Arc<str>],
-    /// The claims of the caller's token, as a JSON object.
+    /// The token's claims, a JSON object.
     pub claims: Option<&'a RawJson>,
-    /// The `Implementation` of the caller's client.
+    /// The client's `Implementation`.
     pub client: Option<&'a RawJson>,
-    /// The memo of the caller's grant, if there is a grant.
+    /// The memo of the caller's grant, if any.
     pub read: Option<&'a Memo>,
 }
 
@@ -40,7 +38,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Which facts the rules read. Callers that differ only in other facts get equal decisions.
+/// Callers that differ only in facts that rules do not read get equal decisions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) grant: bool,
@@ -97,14 +95,14 @@ impl Weighter<SubjectKey, Arc<KnownSubject>> for SubjectWeight {
 /// A caller whose facts were read, for many decisions.
 #[derive(Debug)]
 pub struct KnownSubject {
-    /// A number that no other caller has, even in other policies.
+    /// Unique even across policies.
     pub(crate) number: u64,
     pub(crate) policy: u64,
     pub(crate) principal: Box<str>,
     pub(crate) scopes: Box<[Arc<str>]>,
-    /// The values for conditions. `None` if the caller's claims are too large.
+    /// `None` if the claims are too large.
     pub(crate) values: Option<SubjectValues>,
-    /// Results of conditions that read only the caller, by the rule's index.
+    /// Results of conditions that read only the caller, by rule.
     pub(crate) met: Box<[OnceLock<Option<bool>>]>,
 }
 
@@ -133,7 +131,7 @@ impl KnownSubject {
         &self.principal
     }
 
-    /// Returns the unique number of this caller.
+    /// Returns this caller's unique number.
     pub fn number(&self) -> u64 {
         self.number
     }

@@ -1,5 +1,3 @@
-//! The tool, prompt, resource or method that a rule decides about.
-
 use serde_json::{Map, Value};
 use shoal_protocol::RawJson;
 
@@ -8,20 +6,20 @@ use crate::config::Hint;
 /// The kinds of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TargetKind {
-    /// A tool, by the name that clients use.
+    /// A tool, by the clients' name.
     Tool,
-    /// A prompt, by the name that clients use.
+    /// A prompt, by the clients' name.
     Prompt,
     /// A resource, by its URI.
     Resource,
-    /// A resource template in its written form.
+    /// A resource template, as written.
     ResourceTemplate,
-    /// A method of an extension.
+    /// An extension's method.
     Method,
 }
 
 impl TargetKind {
-    /// Returns the name of the kind in expressions.
+    /// Returns the name in expressions.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -33,19 +31,19 @@ impl TargetKind {
     }
 }
 
-/// A tool, prompt, resource or method that a caller wants to use.
+/// A target that a caller wants to use.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// The target's kind.
+    /// The kind.
     pub kind: TargetKind,
-    /// The target's name.
+    /// The name.
     pub name: &'a str,
-    /// The pool that offers the target.
+    /// The pool that offers it.
     pub pool: &'a str,
-    /// The target as it is listed, from which the `annotations` are read.
+    /// The listed target, from which `annotations` are read.
     pub item: Option<&'a RawJson>,
-    /// The number of the catalog that lists the target. Decisions are cached for each catalog, because a name may have
-    /// another pool or other annotations in another catalog.
+    /// The catalog that lists the target. Decisions are cached for each catalog, because another catalog may
+    /// have another pool or other annotations under the same name.
     pub catalog: u64,
 }
 

@@ -1,5 +1,3 @@
-//! The client capabilities that requests from server to client need.
-
 use crate::{Method, RawJson, RawObject, RpcError, code};
 
 /// A capability that a server-to-client request needs.
@@ -16,7 +14,7 @@ pub enum ClientCapability {
 }
 
 impl ClientCapability {
-    /// Returns the capability that a server's request needs. `None` if the method is not allowed.
+    /// Returns the capability that a server's request needs; `None` if the method is not allowed.
     pub fn needed_by(method: &Method, params: Option<&RawJson>) -> Option<Self> {
         match method {
             Method::CreateMessage => Some(Self::Sampling),
@@ -35,7 +33,7 @@ impl ClientCapability {
         }
     }
 
-    /// Returns a `ClientCapabilities` object with only this capability.
+    /// Returns `ClientCapabilities` with only this one.
     pub fn as_capabilities(self) -> RawJson {
         RawJson::from_static(match self {
             Self::Sampling => r#"{"sampling":{}}"#,
@@ -45,7 +43,7 @@ impl ClientCapability {
         })
     }
 
-    /// Returns the error `MissingRequiredClientCapabilityError` (2026-07-28).
+    /// Returns a `MissingRequiredClientCapabilityError` (2026-07-28).
     pub fn missing(self) -> RpcError {
         let data = format!(
             r#"{{"requiredCapabilities":{}}}"#,
@@ -70,9 +68,7 @@ impl std::fmt::Display for ClientCapability {
     }
 }
 
-/// Whether `ClientCapabilities` declare `needed`.
-///
-/// An empty `elicitation` means form mode.
+/// Whether `ClientCapabilities` declare `needed`. An empty `elicitation` means form mode.
 pub fn declares(capabilities: &RawJson, needed: ClientCapability) -> bool {
     let Some(capabilities) = RawObject::of(capabilities) else {
         return false;

@@ -62,7 +62,7 @@ fn is_plain(text: &str) -> bool {
         .all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
-/// Joins composed messages into a batch.
+/// Joins messages into a batch.
 pub fn batch(messages: &[Bytes]) -> Bytes {
     let mut text = BytesMut::with_capacity(messages.iter().map(|m| m.len() + 1).sum::<usize>() + 2);
     text.put_u8(b'[');

@@ -2,12 +2,10 @@
 
 use memchr::memchr2;
 
-/// Maximum length, in bytes, of texts whose brackets are counted first.
+/// Maximum bytes of texts whose brackets are counted first.
 const SHORT: usize = 1024;
 
-/// Whether `text` nests at most `limit` levels deep.
-///
-/// Takes one pass without allocation. `text` may be invalid JSON.
+/// Whether `text`, perhaps invalid JSON, nests at most `limit` levels deep. Takes one pass without allocation.
 pub fn nesting_within(text: &[u8], limit: usize) -> bool {
     // Counting brackets is cheaper than skipping strings.
     let opens = || text.iter().filter(|&&byte| byte | 0x20 == b'{').count();
@@ -56,7 +54,7 @@ pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     search_end(text, at)
 }
 
-/// Searches long strings for their end. A separate function, so that short strings need fewer registers.
+/// Separate, so that short strings need fewer registers.
 #[inline(never)]
 fn search_end(text: &[u8], mut at: usize) -> usize {
     while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -69,7 +67,7 @@ fn search_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Sets the bits at quotes and backslashes, the lowest byte first.
+/// The bits of quotes and backslashes, the lowest byte first.
 fn ends(step: &[u8; STEP]) -> u128 {
     u128::from_le_bytes(step.map(|byte| match byte {
         b'"' | b'\\' => 0xff,

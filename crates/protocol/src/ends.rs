@@ -1,4 +1,4 @@
-//! Identifies a message that cannot be read by the two ends of its line.
+//! Identifies an unreadable message by the two ends of its line.
 
 use crate::{RawJson, RequestId};
 
@@ -7,19 +7,19 @@ const KEPT: usize = 512;
 const VERSION_FIRST: &[u8] = br#""jsonrpc":"2.0","#;
 const VERSION_LAST: &[u8] = br#","jsonrpc":"2.0""#;
 
-/// The first and last bytes of a line that is too long or invalid.
+/// The first and last bytes of an overlong or invalid line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
-/// The kind of message in a line.
+/// A line's kind of message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spotted {
-    /// A request with this id.
+    /// A request and its id.
     Request(RequestId),
-    /// A response to the request with this id.
+    /// A response and its request's id.
     Response(RequestId),
 }
 
@@ -41,15 +41,16 @@ impl Ends {
         self.tail.drain(..surplus);
     }
 
-    /// Returns the first bytes of the line.
+    /// Returns the line's first bytes.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Returns the kind and id of the message, if its spelling leaves no doubt.
+    /// Returns the message's kind and id, if its spelling leaves no doubt.
     ///
-    /// The envelope must be at the start (`{"jsonrpc":"2.0","id":7,"result":`) or the end (`,"jsonrpc":"2.0","id":7}`),
-    /// as the official SDKs write it. There it cannot be a part of parameters or a result.
+    /// The envelope must be at the start (`{"jsonrpc":"2.0","id":7,"result":`) or the end
+    /// (`,"jsonrpc":"2.0","id":7}`), as the official SDKs write it. There it cannot be a part of parameters
+    /// or a result.
     pub fn spot(&self) -> Option<Spotted> {
         let head = without_spaces(&self.head);
         let tail = without_spaces(&self.tail);
@@ -113,7 +114,7 @@ fn trailing_id(tail: &[u8]) -> Option<&[u8]> {
     Some(&rest[at + NAME.len()..])
 }
 
-/// Reads an id if it is unambiguous and stands in the line as a whole.
+/// The id must be unambiguous and stand in the line as a whole.
 fn read(id: &[u8], line: &[u8]) -> Option<RequestId> {
     let plain = match id {
         [b'"', inner @ .., b'"'] => !inner.iter().any(|byte| matches!(byte, b'"' | b'\\')),

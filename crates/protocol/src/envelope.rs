@@ -15,7 +15,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub enum Body {
     /// One message.
     Single(Message),
-    /// An array of messages (2025-03-26, and lenient clients). Invalid members keep their place.
+    /// An array (2025-03-26, and lenient clients). Invalid members keep their place.
     Batch(Vec<Result<Message, InvalidMessage>>),
 }
 
@@ -26,16 +26,16 @@ pub enum Message {
     Request(Request),
     /// A notification.
     Notification(Notification),
-    /// A response to a request of Shoal's.
+    /// A response to Shoal's request.
     Response(Response),
 }
 
 /// A JSON-RPC request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The id that the sender chose.
+    /// The sender's id.
     pub id: RequestId,
-    /// The request's method.
+    /// The method.
     pub method: Method,
     /// The raw parameters, an object.
     pub params: Option<RawJson>,
@@ -44,7 +44,7 @@ pub struct Request {
 /// A JSON-RPC notification.
 #[derive(Clone, Debug)]
 pub struct Notification {
-    /// The notification's method.
+    /// The method.
     pub method: Method,
     /// The raw parameters, an object.
     pub params: Option<RawJson>,
@@ -53,13 +53,13 @@ pub struct Notification {
 /// A JSON-RPC response.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The id of the request that it answers.
+    /// The request's id.
     pub id: RequestId,
-    /// The result or error of the request.
+    /// The request's outcome.
     pub outcome: Outcome,
 }
 
-/// The outcome of a request.
+/// A request's outcome.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// The raw result.
@@ -72,9 +72,9 @@ pub enum Outcome {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct InvalidMessage {
-    /// The message's id, if it can be read.
+    /// The message's id, if readable.
     pub id: Option<RequestId>,
-    /// The error to answer the sender with.
+    /// The error for the sender.
     pub error: RpcError,
 }
 
@@ -108,17 +108,16 @@ impl Body {
         })
     }
 
-    /// Reads a body that nests at most `max_depth` levels. Accepts the faults that the official SDKs accept: a byte
-    /// order mark, `"error": null` beside a result, or ids such as `7.0`.
+    /// Reads a body that nests at most `max_depth` levels. Accepts faults that the official SDKs accept: a
+    /// byte order mark, `"error": null` beside a result, or ids such as `7.0`.
     ///
     /// # Errors
-    /// -32700 if the text is not JSON, -32600 if it is not a message. The error has the message's id if that can be
-    /// read.
+    /// -32700 if the text is not JSON, -32600 if it is not a message. The error has the message's id if readable.
     pub fn parse(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
         Self::read(text, max_depth, Repeated::Refused)
     }
 
-    /// Reads a body that a server sent. If the envelope repeats a member, the last one counts, as in the official SDKs.
+    /// Reads a server's body. If the envelope repeats a member, the last one counts, as in the official SDKs.
     ///
     /// # Errors
     /// As [`Body::parse`].
@@ -184,7 +183,7 @@ impl Message {
     }
 
     fn read(text: &Bytes, repeated: Repeated) -> Result<Self, InvalidMessage> {
-        // Validates UTF-8 once for the whole text instead of for each string.
+        // Validates UTF-8 once instead of for each string.
         let read = match std::str::from_utf8(text) {
             Ok(text) => serde_json::from_str(text),
             Err(_) => serde_json::from_slice(text),
@@ -200,7 +199,6 @@ impl Message {
     }
 }
 
-/// The members of a message's envelope.
 #[derive(Default)]
 struct Wire<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -210,12 +208,12 @@ struct Wire<'a> {
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
     repeated: Option<&'static str>,
-    /// With two ids, it is unclear which is the request's.
+    /// It is unclear which id is the request's.
     has_two_ids: bool,
 }
 
 impl<'a> Wire<'a> {
-    /// Drops a result or error that is null, if the other one is present.
+    /// Drops a null result or error beside the other.
     fn without_nulls(self) -> Self {
         let says = |value: &&RawValue| value.get() != "null";
         let error = self.error.filter(says);
@@ -239,7 +237,7 @@ impl<'a> Wire<'a> {
         let known = id.clone().and_then(Result::ok);
         let known = known.filter(|_| !(is_refused && self.has_two_ids));
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
-        // Refuse, because parsers disagree on which of two equal members counts.
+        // Parsers disagree on which of two equal members counts.
         if let Some(name) = self.repeated.filter(|_| is_refused) {
             return Err(invalid(&format!(
                 "not a JSON-RPC message: duplicate field `{name}`"

@@ -1,5 +1,3 @@
-//! JSON-RPC errors of MCP.
-
 use crate::{LONGEST_MESSAGE, RawJson, RawObject, shown};
 
 const MALFORMED: &str = "the peer answered with an error that has no message";
@@ -8,7 +6,7 @@ const MALFORMED: &str = "the peer answered with an error that has no message";
 pub mod code {
     /// The text is not JSON.
     pub const PARSE_ERROR: i64 = -32700;
-    /// The message is invalid, or not allowed here.
+    /// The message is invalid or not allowed here.
     pub const INVALID_REQUEST: i64 = -32600;
     /// The method is unknown to this revision and these capabilities.
     pub const METHOD_NOT_FOUND: i64 = -32601;
@@ -20,7 +18,7 @@ pub mod code {
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
     /// Modern: HTTP headers and body disagree.
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// Modern: the client did not declare a required capability.
+    /// Modern: a required capability is not declared.
     pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
     /// Modern: the version is unsupported.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
@@ -30,7 +28,7 @@ pub mod code {
     pub const OVERLOADED: i64 = 50_300;
     /// Shoal: the call was not executed.
     pub const NOT_EXECUTED: i64 = 50_301;
-    /// Shoal: the call was started, but its effect is unknown.
+    /// Shoal: the call was started, with unknown effect.
     pub const OUTCOME_UNKNOWN: i64 = 50_002;
     /// Shoal: the call's deadline passed.
     pub const DEADLINE_EXCEEDED: i64 = 50_400;
@@ -44,7 +42,7 @@ pub mod code {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct RpcError {
-    /// One of the codes in [`code`], or a backend's own.
+    /// A code of [`code`], or a backend's own.
     pub code: i64,
     /// The fault and the remedy, in one sentence.
     pub message: String,
@@ -66,24 +64,24 @@ impl RpcError {
         }
     }
 
-    /// Adds data to the error.
+    /// Adds data.
     #[must_use]
     pub fn with_data(mut self, data: RawJson) -> Self {
         self.data = Some(data);
         self
     }
 
-    /// Makes an error with code -32600.
+    /// Makes error -32600.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_REQUEST, message)
     }
 
-    /// Makes an error with code -32602.
+    /// Makes error -32602.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
-    /// Makes an error with code -32601 that names the method.
+    /// Makes error -32601, which names the method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
             code::METHOD_NOT_FOUND,
@@ -91,14 +89,14 @@ impl RpcError {
         )
     }
 
-    /// Makes an error with code -32603.
+    /// Makes error -32603.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// Reads a peer's error, even if it is malformed. A code may be a whole number written as float or text; other
-    /// codes become -32603. An error that is a text becomes the message. If this loses a part and the error has no
-    /// data, the whole error becomes the data.
+    /// Reads a peer's error, even if malformed. A code may be a whole number written as float or text; other
+    /// codes become -32603. An error that is a text becomes the message. If this loses a part and the error
+    /// has no data, the whole error becomes the data.
     pub fn from_json(json: &RawJson) -> Self {
         let Some(object) = RawObject::of(json) else {
             return match json.string() {

@@ -4,12 +4,12 @@ use bytes::BufMut;
 
 use crate::shown;
 
-/// The number of a stream in one session's log.
+/// A stream's number in one session's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
 impl StreamId {
-    /// The stream of a bare GET, for messages that belong to no request.
+    /// The stream of a bare GET, for messages without a request.
     pub const STANDALONE: Self = Self(0);
 }
 
@@ -25,9 +25,9 @@ impl std::fmt::Display for StreamId {
 /// that cursors from elsewhere are recognised. Sequences continue across claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId {
-    /// The random number of the log and claim in which the event was numbered.
+    /// The random number of the log and claim that numbered the event.
     pub epoch: u32,
-    /// The stream of the event.
+    /// The event's stream.
     pub stream: StreamId,
     /// Position in the stream, from 1; 0 is before the first event.
     pub sequence: u64,
@@ -49,7 +49,7 @@ impl std::fmt::Display for EventId {
 }
 
 impl EventId {
-    /// Writes the id as `Display` does, but faster.
+    /// Writes as `Display` does, but faster.
     pub fn write_to(&self, text: &mut impl BufMut) {
         put_hex(text, u64::from(self.epoch));
         text.put_u8(b'-');

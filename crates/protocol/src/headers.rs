@@ -5,17 +5,17 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::{RpcError, code, shown};
 
-/// The header with the request's revision.
+/// The request's revision.
 pub const MCP_PROTOCOL_VERSION: &str = "mcp-protocol-version";
-/// The header with the id of the legacy session.
+/// The legacy session's id.
 pub const MCP_SESSION_ID: &str = "mcp-session-id";
-/// The header that mirrors `method`.
+/// Mirrors `method`.
 pub const MCP_METHOD: &str = "mcp-method";
-/// The header that mirrors `params.name` or `params.uri`.
+/// Mirrors `params.name` or `params.uri`.
 pub const MCP_NAME: &str = "mcp-name";
-/// The prefix of headers that mirror tool arguments.
+/// Prefix of headers that mirror tool arguments.
 pub const MCP_PARAM_PREFIX: &str = "mcp-param-";
-/// The header with the event after which a legacy client resumes.
+/// The event after which a legacy client resumes.
 pub const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(crate) const EXCERPT: usize = 128;
@@ -38,10 +38,10 @@ impl From<HeaderMismatch> for RpcError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedValue(pub String);
 
-/// Decodes a header that mirrors a value: plain visible ASCII, or the Base64 sentinel.
+/// Decodes a mirroring header: plain visible ASCII, or the Base64 sentinel.
 ///
 /// # Errors
-/// If the value has other characters, or its Base64 is not UTF-8.
+/// The value has other characters, or its Base64 is not UTF-8.
 pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMismatch> {
     let invalid = |what: &str| HeaderMismatch(format!("{name} {what}"));
     let text = std::str::from_utf8(value)
@@ -64,7 +64,7 @@ pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMism
     Ok(EncodedValue(decoded))
 }
 
-/// Encodes a value for a header that mirrors it.
+/// Encodes a value for a mirroring header.
 pub fn encode_value(value: &str) -> String {
     let plain = value.bytes().all(|b| (0x20..=0x7e).contains(&b))
         && value.trim() == value
@@ -76,19 +76,19 @@ pub fn encode_value(value: &str) -> String {
     }
 }
 
-/// Checks that a header, which may be encoded (`Mcp-Name`, `Mcp-Param-*`), equals a value of the body.
+/// Checks that a header, perhaps encoded (`Mcp-Name`, `Mcp-Param-*`), equals a value of the body.
 ///
 /// # Errors
-/// If the header is missing, malformed or different.
+/// The header is missing, malformed or different.
 pub fn expect_equal(name: &str, header: Option<&[u8]>, body: &str) -> Result<(), HeaderMismatch> {
     let EncodedValue(value) = decode_value(name, there(name, header)?)?;
     same(name, &value, body)
 }
 
-/// Checks that a header that proxies read (`Mcp-Method`, `MCP-Protocol-Version`) equals a value of the body.
+/// Checks that a header for proxies (`Mcp-Method`, `MCP-Protocol-Version`) equals a value of the body.
 ///
 /// # Errors
-/// If the header is missing or different.
+/// The header is missing or different.
 pub fn expect_plain(name: &str, header: Option<&[u8]>, body: &str) -> Result<(), HeaderMismatch> {
     let header = there(name, header)?;
     let text = std::str::from_utf8(header)

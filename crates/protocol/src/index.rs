@@ -1,16 +1,14 @@
-//! An index of an object's members.
-
 use std::ops::Range;
 
 use crate::RawJson;
 use crate::object::{key_is, spans};
 
-/// Maximum number of positions in an index. Look-ups of later members scan the text.
+/// Maximum indexed positions. Look-ups of later members scan the text.
 const NOTED: usize = 8;
 
 type Span = (Range<usize>, Range<usize>);
 
-/// The positions of an object's first members. Empty for a value that is no object.
+/// Positions of an object's first members; empty for other values.
 pub struct Index<'a> {
     of: &'a RawJson,
     noted: [Span; NOTED],

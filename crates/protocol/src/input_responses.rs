@@ -1,8 +1,6 @@
-//! Reads `inputResponses` (2026-07-28, Multi Round-Trip Requests; SEP-2663).
-
 use crate::{RawJson, RawObject, RpcError};
 
-/// Reads the client's answers to questions, by key.
+/// Reads the client's answers to questions, by key (2026-07-28, Multi Round-Trip Requests; SEP-2663).
 ///
 /// # Errors
 /// -32602 if the answers or one of them is not an object.

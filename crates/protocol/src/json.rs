@@ -1,5 +1,3 @@
-//! JSON text that was validated and is passed on unchanged.
-
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -8,14 +6,12 @@ use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A JSON value, kept as shared text.
-///
-/// The text keeps its member order, white space, number spelling and unknown members.
+/// A JSON value as shared text, which keeps its member order, white space, number spelling and unknown members.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawJson(Bytes);
 
 impl RawJson {
-    /// Wraps text that is known to be valid JSON.
+    /// Wraps text known to be valid JSON.
     pub fn from_valid(text: Bytes) -> Self {
         Self(text)
     }
@@ -38,13 +34,13 @@ impl RawJson {
     /// Serializes a value.
     ///
     /// # Panics
-    /// If `value` cannot be written as JSON.
+    /// `value` cannot be written as JSON.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
         let text = serde_json::to_vec(value).expect("own types serialize to JSON");
         Self(text.into())
     }
 
-    /// Returns the text as bytes.
+    /// Returns the text's bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -54,17 +50,17 @@ impl RawJson {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// Returns the text as a shared buffer.
+    /// Returns a shared buffer.
     pub fn into_bytes(self) -> Bytes {
         self.0
     }
 
-    /// Returns the text as a shared buffer, without a copy.
+    /// Returns a shared buffer, without a copy.
     pub fn to_bytes(&self) -> Bytes {
         self.0.clone()
     }
 
-    /// Replaces unpaired surrogates in strings by U+FFFD. `None` if there are none.
+    /// Replaces unpaired surrogates in strings by U+FFFD; `None` without any.
     pub fn without_halves(&self) -> Option<Self> {
         let mut text = self.0.to_vec();
         let mut found = false;
@@ -97,9 +93,9 @@ impl RawJson {
     /// Reads the value into a type.
     ///
     /// # Errors
-    /// If the value has another shape, or more than 128 levels.
+    /// The value has another shape, or more than 128 levels.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        // Validates UTF-8 once for the whole text instead of for each string.
+        // Validates UTF-8 once instead of for each string.
         serde_json::from_str(self.as_str())
     }
 
@@ -113,12 +109,12 @@ impl RawJson {
         self.0.first() == Some(&b'{')
     }
 
-    /// Returns the content of a JSON string; `None` for other values.
+    /// Returns a JSON string's content; `None` for other values.
     pub fn string(&self) -> Option<String> {
         content(self.as_bytes()).map(Cow::into_owned)
     }
 
-    /// Returns the content of a JSON string. Copies it only if it has escapes.
+    /// Returns a JSON string's content. Copies it only if it has escapes.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         content(self.as_bytes())
     }
@@ -127,7 +123,7 @@ impl RawJson {
         Self(self.0.slice(at))
     }
 
-    /// Returns the length of the text in bytes.
+    /// Returns the text's length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -165,7 +161,7 @@ fn unit_at(text: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Decodes a JSON string. Copies it only if it has escapes.
+/// Copies the string only if it has escapes.
 pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if has_backslash(inner) {

@@ -1,6 +1,6 @@
-//! Limits the length of texts that Shoal keeps, repeats or looks up.
+//! Limits texts that Shoal keeps, repeats or looks up.
 //!
-//! A length is that of the JSON text without quotes. Other texts are limited only by the length of the message.
+//! A length is that of the JSON text without quotes. Other texts are limited only by the message's length.
 
 use crate::object::{key_is, spans};
 use crate::{
@@ -8,10 +8,10 @@ use crate::{
     PROTOCOL_VERSION, RawJson, RequestId, RpcError,
 };
 
-/// The length limit for one kind of text.
+/// A text's length limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Longest {
-    /// The name of the text in refusals.
+    /// The text's name in refusals.
     pub what: &'static str,
     /// Maximum length, in bytes.
     pub bytes: usize,
@@ -22,18 +22,18 @@ struct Member {
     longest: Longest,
 }
 
-/// The limit for request ids.
+/// Limits request ids.
 pub const LONGEST_ID: Longest = longest("id", 4 << 10);
-/// The limit for method names.
+/// Limits method names.
 pub const LONGEST_METHOD: Longest = longest("method", 128);
-/// The limit for resource URIs, including those to listen to.
+/// Limits resource URIs, also those to listen to.
 pub const LONGEST_URI: Longest = longest("params.uri", 8 << 10);
-/// Maximum bytes of the reason of a cancellation. Longer reasons are shortened.
+/// Maximum bytes of a cancellation's reason. Longer reasons are shortened.
 pub const LONGEST_REASON: usize = 1024;
 /// Maximum bytes of Shoal's own error messages, which may quote a client. Longer messages are shortened.
 pub const LONGEST_MESSAGE: usize = 1024;
 
-/// The smallest limit of all, in bytes. Shorter texts need no check.
+/// The smallest limit in bytes. Shorter texts need no check.
 const LEAST: usize = 256;
 
 const PARAMS: &[Member] = &[
@@ -93,7 +93,7 @@ impl Longest {
             .chain(members.map(|member| member.longest))
     }
 
-    /// Returns the error for a text that exceeds this limit.
+    /// Returns the error for a longer text.
     pub fn exceeded(self) -> RpcError {
         let Self { what, bytes } = self;
         let message = format!("{what} is longer than {bytes} bytes; send a shorter one");
@@ -106,7 +106,7 @@ impl Longest {
 }
 
 impl Message {
-    /// Refuses a message with texts that are too long.
+    /// Refuses a message with overlong texts.
     ///
     /// # Errors
     /// -32602 for a parameter, -32600 for another text. The error has the message's id, unless that is too long.

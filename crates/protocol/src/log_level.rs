@@ -1,6 +1,4 @@
-//! The severity of `notifications/message`, with the names of RFC 5424.
-
-/// Log levels, least severe first.
+/// Severities of `notifications/message`, least severe first, with the names of RFC 5424.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]

@@ -1,9 +1,9 @@
-//! The `_meta` of a request: progress token, protocol fields, trace context.
+//! A request's `_meta`: progress token, protocol fields, trace context.
 
 use crate::object::named_spans;
 use crate::{LogLevel, RawJson, RawObject, RpcError};
 
-/// The token under which the client wants progress notifications.
+/// The client's token for progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 /// The request's protocol version (modern).
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -13,13 +13,13 @@ pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The least severe log level that the client wants for this request (modern).
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The id of the listen request to which a notification belongs (modern).
+/// The listen request of a notification (modern).
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// The name and version of the server, sent with results (modern).
+/// The server's name and version, sent with results (modern).
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl RawJson {
-    /// Removes a member of `_meta`, and `_meta` itself if it is empty then.
+    /// Removes a member of `_meta`, and `_meta` itself if empty then.
     #[must_use]
     pub fn without_meta(self, name: &str) -> Self {
         let meta = self.member("_meta").as_ref().and_then(RawObject::of);
@@ -37,7 +37,7 @@ impl RawJson {
     }
 }
 
-/// The members of `_meta` that Shoal reads.
+/// Members of `_meta` that Shoal reads.
 #[derive(Clone, Debug, Default)]
 pub struct RequestMeta {
     /// The client's progress token, as sent.
@@ -57,7 +57,7 @@ pub struct RequestMeta {
 }
 
 impl RequestMeta {
-    /// Reads the `_meta` object in `params`.
+    /// Reads `_meta` of `params`.
     pub fn of(params: Option<&RawJson>) -> Self {
         let meta = params.and_then(|params| params.member("_meta"));
         meta.map(|meta| Self::of_meta(&meta)).unwrap_or_default()
@@ -77,7 +77,7 @@ impl RequestMeta {
                 "tracestate" => &mut state,
                 _ => continue,
             };
-            // The first of several equal names counts.
+            // The first of equal names counts.
             member.get_or_insert_with(|| meta.part(value));
         }
         let string = |value: Option<RawJson>| value.and_then(|value| value.string());

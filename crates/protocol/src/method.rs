@@ -1,5 +1,3 @@
-//! The methods of MCP and the revisions that have them.
-
 use crate::{Era, Revision};
 
 macro_rules! methods {
@@ -8,7 +6,7 @@ macro_rules! methods {
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Method {
             $($(#[$doc])* $variant,)*
-            /// A method that Shoal does not know.
+            /// A method unknown to Shoal.
             Other(Box<str>),
         }
 
@@ -21,7 +19,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns the method's name in messages.
+            /// Returns the name in messages.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -107,7 +105,7 @@ methods! {
     ElicitationComplete = "notifications/elicitation/complete",
 }
 
-/// The parameter whose value the header `Mcp-Name` mirrors.
+/// The parameter that the header `Mcp-Name` mirrors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// `params.name`
@@ -140,7 +138,7 @@ impl Method {
         }
     }
 
-    /// Whether a backend runs the method. Shoal itself answers the others.
+    /// Whether a backend runs the method, rather than Shoal itself.
     pub fn runs_on_backend(&self) -> bool {
         matches!(
             self,
@@ -158,7 +156,7 @@ impl Method {
         self.as_str().starts_with("notifications/")
     }
 
-    /// Whether the method may be answered with `InputRequiredResult` (2026-07-28, MRTR, Supported Requests).
+    /// Whether `InputRequiredResult` may answer the method (2026-07-28, MRTR, Supported Requests).
     pub fn may_require_input(&self) -> bool {
         matches!(
             self,
@@ -166,7 +164,7 @@ impl Method {
         )
     }
 
-    /// Returns the parameter that `Mcp-Name` mirrors, if the method needs that header.
+    /// Returns the parameter for `Mcp-Name`, if the method needs that header.
     pub fn named(&self) -> Option<Named> {
         match self {
             Self::ToolsCall | Self::PromptsGet => Some(Named::Name),

@@ -1,6 +1,4 @@
-//! Detects JSON numbers that `serde_json::Value` would round.
-
-/// Maximum number of digits up to which all numbers have distinct doubles.
+/// Maximum digits with which all numbers have distinct doubles.
 const DIGITS: usize = 15;
 
 /// Whether a `serde_json::Value` would round the number.

@@ -9,7 +9,7 @@ use crate::RawJson;
 use crate::depth::end_of_string;
 use crate::json::{content, has_backslash};
 
-/// Splits a valid JSON object into members: raw keys, with quotes, and raw values. Empty for a value that is no object.
+/// Splits a valid JSON object into raw keys, with quotes, and raw values. Empty for other values.
 pub fn members(text: &Bytes) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
     spans(text).map(|(key, value)| (text.slice(key), text.slice(value)))
 }
@@ -37,7 +37,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the next key and the start of its value, which the caller passes to [`pass`](Self::pass).
+    /// Returns the next key and its value's start, for [`pass`](Self::pass).
     fn key(&mut self) -> Option<(Range<usize>, usize)> {
         let text = self.text;
         let mut at = skip_space(text, self.at);
@@ -72,7 +72,7 @@ pub(crate) fn named_spans(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Ra
 }
 
 impl RawJson {
-    /// Returns the value of a member, without copying. Meant for one or two members.
+    /// Returns a member's value, without copying. For one or two members.
     pub fn member(&self, name: &str) -> Option<Self> {
         let text = self.as_bytes();
         let mut spans = spans(text);
@@ -80,19 +80,19 @@ impl RawJson {
         Some(self.part(value))
     }
 
-    /// Returns the cursor of a list request. Some clients send `""` if they have none.
+    /// Returns a list request's cursor. Some clients send `""` if they have none.
     pub fn cursor(&self) -> Option<Self> {
         let cursor = self.member("cursor")?;
         (!matches!(cursor.as_str(), "null" | "\"\"")).then_some(cursor)
     }
 
-    /// Returns the content of a member that is a string.
+    /// Returns a string member's content.
     pub fn member_text(&self, name: &str) -> Option<Cow<'_, str>> {
         let [text] = self.member_texts([name]);
         text
     }
 
-    /// Returns the contents of several members that are strings.
+    /// Returns the contents of several string members.
     pub fn member_texts<const N: usize>(&self, names: [&str; N]) -> [Option<Cow<'_, str>>; N] {
         let text = self.as_bytes();
         let mut values = [const { None }; N];
@@ -103,7 +103,7 @@ impl RawJson {
         {
             let key = &text[key];
             for (name, found) in names.iter().zip(&mut values) {
-                // The first of several equal names counts.
+                // The first of equal names counts.
                 if found.is_none() && key_is(key, name) {
                     *found = Some(value.clone());
                     missing -= 1;
@@ -130,7 +130,7 @@ impl RawJson {
 }
 
 impl RawJson {
-    /// Removes a member. Copies the text only if it is shared.
+    /// Removes a member. Copies the text only if shared.
     #[must_use]
     pub fn without(self, name: &str) -> Self {
         let Some(cut) = with_comma(self.as_bytes(), name) else {
@@ -221,16 +221,15 @@ fn end_of_value(text: &[u8], start: usize) -> usize {
     }
 }
 
-/// An object split into members for editing.
-///
-/// Unedited members keep their bytes; white space between members is dropped.
+/// An object split into members for editing. Unedited members keep their bytes; white space between members
+/// is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject {
     members: Vec<(Bytes, Bytes)>,
 }
 
 impl RawObject {
-    /// Splits an object; `None` for a value that is no object.
+    /// Splits an object; `None` for other values.
     pub fn of(json: &RawJson) -> Option<Self> {
         let text = json.to_bytes();
         json.is_object().then(|| Self {
@@ -238,7 +237,7 @@ impl RawObject {
         })
     }
 
-    /// Returns the value of a member.
+    /// Returns a member's value.
     pub fn get(&self, name: &str) -> Option<RawJson> {
         self.position(name)
             .map(|at| RawJson::from_valid(self.members[at].1.clone()))

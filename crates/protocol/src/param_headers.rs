@@ -6,7 +6,7 @@ use crate::headers::{EXCERPT, HeaderMismatch, MCP_PARAM_PREFIX, decode_value, en
 use crate::shown;
 
 const ANNOTATION: &str = "x-mcp-header";
-/// 2^53 − 1, the largest integer that JavaScript represents exactly.
+/// 2^53 − 1, the largest exact integer in JavaScript.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// A property whose value a header mirrors.
@@ -14,11 +14,11 @@ const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 pub struct ParamHeader {
     /// The header's name after `Mcp-Param-`, in lower case.
     pub name: String,
-    /// Property names from the root to the value.
+    /// Property names from the root.
     pub path: Vec<String>,
 }
 
-/// The mirrored parameters of one tool.
+/// One tool's mirrored parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParamHeaders(Vec<ParamHeader>);
 
@@ -28,11 +28,11 @@ pub struct ParamHeaders(Vec<ParamHeader>);
 pub struct InvalidParamHeader(pub String);
 
 impl ParamHeaders {
-    /// Collects the `x-mcp-header` annotations of an `inputSchema`.
+    /// Collects an `inputSchema`'s `x-mcp-header` annotations.
     ///
     /// # Errors
-    /// If a name is empty, invalid or repeated, the type is not string, integer or boolean, or the property is not
-    /// reachable through `properties`.
+    /// A name is empty, invalid or repeated, the type is not string, integer or boolean, or the property is
+    /// not reachable through `properties`.
     pub fn of_schema(schema: &Value) -> Result<Self, InvalidParamHeader> {
         let mut found = Vec::new();
         collect(schema, &mut Vec::new(), true, &mut found)?;
@@ -50,17 +50,17 @@ impl ParamHeaders {
         Ok(Self(found))
     }
 
-    /// Whether there are no mirrored parameters.
+    /// Whether there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the mirrored parameters.
+    /// Returns the parameters.
     pub fn iter(&self) -> impl Iterator<Item = &ParamHeader> {
         self.0.iter()
     }
 
-    /// Returns the headers for a call, with encoded values.
+    /// Returns a call's headers, with encoded values.
     pub fn of_call<'a>(
         &'a self,
         arguments: &'a Value,
@@ -80,7 +80,7 @@ impl ParamHeaders {
     /// Checks a call's headers against its arguments.
     ///
     /// # Errors
-    /// If a header is missing, malformed, unexpected, or differs from its argument.
+    /// A header is missing, malformed, unexpected, or differs from its argument.
     pub fn check<'h>(
         &self,
         arguments: &Value,
@@ -160,7 +160,7 @@ fn collect(
                     path.pop();
                 }
             }
-            // The values of these keywords are data, not schemas.
+            // These values are data, not schemas.
             (ANNOTATION | "default" | "const" | "enum" | "examples", _) => {}
             (_, nested) => collect(nested, path, false, found)?,
         }

@@ -1,4 +1,4 @@
-//! Replaces property names that model APIs refuse by names that they accept.
+//! Replaces property names that model APIs refuse.
 
 use sha2::{Digest as _, Sha256};
 
@@ -14,12 +14,12 @@ pub fn is_legal_name(name: &str) -> bool {
     (1..=LONGEST).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// Returns a legal name for a property, without regard to other properties.
+/// Returns a property's legal name, without regard to other properties.
 pub fn legal_name(name: &str) -> String {
     if is_legal_name(name) {
         return name.to_owned();
     }
-    // The text after `=` is a pattern for the value: `{name=projects/*}`.
+    // After `=`, a pattern for the value follows: `{name=projects/*}`.
     let (name, whole) = match name.split_once('=') {
         Some((before, after)) if !before.is_empty() && !after.is_empty() => (before, name),
         _ => (name, name),
@@ -54,7 +54,7 @@ pub fn legal_name(name: &str) -> String {
 /// Shortens a name and appends a digest of `whole`.
 ///
 /// # Panics
-/// If a long name is not ASCII.
+/// A long name is not ASCII.
 pub fn shortened_name(name: &str, whole: &str) -> String {
     if name.len() <= LONGEST {
         return name.to_owned();
@@ -68,10 +68,10 @@ pub fn is_opaque_name(name: &str) -> bool {
     name.chars().any(|c| !c.is_ascii() && c.is_alphanumeric())
 }
 
-/// Returns the name, with a number if it is taken.
+/// Returns the name, with a number if taken.
 ///
 /// # Panics
-/// If the name leaves no room for a number and is not ASCII.
+/// The name leaves no room for a number and is not ASCII.
 pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(name) {
         return name.to_owned();
@@ -97,7 +97,7 @@ pub fn may_be_listed_as(own: &str, listed: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// Returns a short digest of a name, stable across releases.
+/// Returns a short digest, stable across releases.
 pub fn name_digest(name: &str) -> String {
     let digest = Sha256::digest(name);
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,5 +1,3 @@
-//! Digests a request, so that its retry is recognised.
-
 use std::borrow::Cow;
 
 use base64::Engine as _;
@@ -12,7 +10,7 @@ use crate::{Method, RawJson, RawObject, nesting_within};
 
 const DEEPEST: usize = 128;
 
-/// A digest of a request's method and parameters. A faithful retry has the same digest.
+/// A digest of a request's method and parameters, by which a faithful retry is recognised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestDigest(String);
 
@@ -58,7 +56,7 @@ impl<'a> Node<'a> {
                     let Some(value) = tokens.next() else { break };
                     members.push((canonical(name), Self::from(value, tokens)));
                 }
-                // Compare the names without their quotes, because a quote would count as a letter.
+                // Without the quotes, which would count as letters.
                 let end = |name: &Cow<'_, [u8]>| name.len().saturating_sub(1);
                 members.sort_by(|(one, _), (other, _)| one[..end(one)].cmp(&other[..end(other)]));
                 Self::Object(members)

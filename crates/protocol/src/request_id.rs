@@ -1,5 +1,3 @@
-//! JSON-RPC request ids.
-
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -21,7 +19,7 @@ impl RequestId {
     /// Reads an id.
     ///
     /// # Errors
-    /// If the id is null, a fraction, or of another type.
+    /// The id is null, a fraction, or of another type.
     pub fn from_json(json: &RawJson) -> Result<Self, &'static str> {
         let text = json.as_str();
         match text.as_bytes().first() {
@@ -50,7 +48,7 @@ impl RequestId {
         }
     }
 
-    /// Makes the null id, for answers to unreadable messages (JSON-RPC 2.0, 5).
+    /// The null id, for answers to unreadable messages (JSON-RPC 2.0, 5).
     pub(crate) fn of_unreadable() -> Self {
         Self {
             raw: "null".into(),
@@ -63,7 +61,7 @@ impl RequestId {
         &*self.raw == "null"
     }
 
-    /// Makes an id that is an integer.
+    /// Makes an integer id.
     pub fn from_number(number: u64) -> Self {
         Self {
             raw: number.to_string().into(),
@@ -71,7 +69,7 @@ impl RequestId {
         }
     }
 
-    /// Makes an id that is a string.
+    /// Makes a string id.
     pub fn from_string(text: &str) -> Self {
         Self {
             raw: RawJson::of(text).as_str().into(),
@@ -79,22 +77,22 @@ impl RequestId {
         }
     }
 
-    /// Returns the id as JSON, as it was received.
+    /// Returns the JSON as received.
     pub fn to_json(&self) -> RawJson {
         RawJson::from_valid(Bytes::copy_from_slice(self.as_bytes()))
     }
 
-    /// Returns the id's JSON text as bytes.
+    /// Returns the JSON text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.raw.as_bytes()
     }
 
-    /// Returns the id's number, if it is one and fits.
+    /// Returns the number, if it is one and fits.
     pub fn number(&self) -> Option<u64> {
         self.raw.parse().ok()
     }
 
-    /// Returns the id's number, even from a string, because some servers answer with a string.
+    /// Returns the number, even from a string, because some servers answer with a string.
     pub fn number_as_answered(&self) -> Option<u64> {
         let text = self
             .raw

@@ -15,33 +15,33 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{RawJson, RequestDigest};
 
-/// The version of the sealed format, which is the first byte.
+/// The version of the sealed format, its first byte.
 const FORMAT: u8 = 1;
 const KEY_ID_BYTES: usize = 4;
 const NONCE_BYTES: usize = 24;
 const MAX_SEALED_BYTES: usize = 1 << 20;
 
-/// The content of a sealed state.
+/// A sealed state's content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestState {
     /// The principal whose client received the state.
     pub principal: String,
-    /// When the state expires, in seconds since 1970 by the clock of the node that sealed it.
+    /// When the state expires, in seconds since 1970 by the sealing node's clock.
     pub expires_at: u64,
-    /// The digest of the request that the state belongs to.
+    /// The request's digest.
     pub digest: RequestDigest,
-    /// How the client's next request continues.
+    /// How the next request continues.
     pub continuation: Continuation,
 }
 
 /// How a request continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Continuation {
-    /// A call waits on a worker for the answers.
+    /// A call waits on a worker for answers.
     Parked {
-        /// The id of the call.
+        /// The call's id.
         call: String,
-        /// Digests of the call's questions by key, because a call that is rerun may ask others. Empty in states from
+        /// Digests of the call's questions by key, because a rerun call may ask others. Empty in states from
         /// older releases.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         asked: BTreeMap<String, RequestDigest>,
@@ -50,24 +50,24 @@ pub enum Continuation {
     Backend {
         /// The backend's `requestState`, if any.
         state: Option<String>,
-        /// The id of the call that ended with a question; `None` in states from older releases.
+        /// The call that ended with a question; `None` in states from older releases.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
     },
     /// A person must agree before the call starts.
     Approval {
-        /// The id of the call to start.
+        /// The call to start.
         call: String,
-        /// The worker that the call is bound to, if any.
+        /// The call's bound worker, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         worker: Option<String>,
-        /// The incarnation and number of that worker's ledger.
+        /// Incarnation and number of that worker's ledger.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ledger: Option<(u64, u64)>,
     },
 }
 
-/// The kind of a continuation, for logs.
+/// A continuation's kind, for logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateKind {
     /// [`Continuation::Parked`]
@@ -79,7 +79,7 @@ pub enum StateKind {
 }
 
 impl Continuation {
-    /// Returns the kind of the continuation.
+    /// Returns the kind.
     pub fn kind(&self) -> StateKind {
         match self {
             Self::Parked { .. } => StateKind::Parked,
@@ -129,8 +129,8 @@ impl std::fmt::Debug for SealKey {
     }
 }
 
-/// The keys of the cluster. The first key seals; each can open. To rotate, add the new key last on all nodes, move it
-/// to the first place, and drop the old key after its states have expired.
+/// The cluster's keys. The first key seals; each can open. To rotate, add the new key last on all nodes, move
+/// it to the first place, and drop the old key after its states have expired.
 #[derive(Clone, Debug)]
 pub struct KeyRing(Vec<SealKey>);
 
@@ -143,16 +143,16 @@ pub enum RefusedState {
     /// The state has expired.
     #[error("it has expired")]
     Expired,
-    /// The state was sealed for another principal.
+    /// The state is another principal's.
     #[error("it belongs to another principal")]
     OtherPrincipal,
-    /// The state was sealed for another request.
+    /// The state is another request's.
     #[error("it belongs to another request")]
     OtherRequest,
 }
 
 impl RefusedState {
-    /// Returns the reason's name in logs.
+    /// Returns the name in logs.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -168,7 +168,7 @@ impl KeyRing {
     /// Makes a ring, whose first key seals.
     ///
     /// # Panics
-    /// If `keys` is empty.
+    /// `keys` is empty.
     pub fn new(keys: Vec<SealKey>) -> Self {
         assert!(!keys.is_empty(), "a key ring holds at least one key");
         Self(keys)
@@ -192,10 +192,10 @@ impl KeyRing {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Opens a state and checks it. `now_unix` is the earliest time that the sealing node's clock may show.
+    /// Opens and checks a state. `now_unix` is the earliest time that the sealing node's clock may show.
     ///
     /// # Errors
-    /// [`RefusedState`], the reason.
+    /// The reason.
     pub fn open(
         &self,
         sealed: &str,

@@ -1,6 +1,4 @@
-//! MCP's revisions and their differences.
-
-/// A revision of the Model Context Protocol that Shoal speaks.
+/// A revision of MCP that Shoal speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     /// 2024-11-05: HTTP+SSE transport.
@@ -15,7 +13,7 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How clients of a revision connect.
+/// How a revision's clients connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// 2025-11-25 and earlier.
@@ -24,13 +22,13 @@ pub enum Era {
     Modern,
 }
 
-/// A protocol version that Shoal does not support.
+/// An unsupported protocol version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("protocol version {0:?} is not supported")]
 pub struct UnsupportedRevision(pub String);
 
 impl Revision {
-    /// Every revision, the oldest first.
+    /// All revisions, the oldest first.
     pub const ALL: [Self; 5] = [
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -43,7 +41,7 @@ impl Revision {
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// Returns the revision's name in messages.
+    /// Returns the name in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -80,7 +78,7 @@ impl Revision {
         }
     }
 
-    /// Chooses the revision for `initialize`: the requested one if it is legacy, or the newest legacy one.
+    /// Chooses the revision for `initialize`: the requested one if legacy, or the newest legacy one.
     pub fn negotiate(requested: &str) -> Self {
         requested
             .parse()

@@ -1,16 +1,14 @@
-//! Makes texts from untrusted sources safe to show.
-
 use crate::is_unseen;
 
-/// Drops [invisible characters](is_unseen) of an untrusted text, and shortens it to `longest` characters, ending in
-/// `…`.
+/// Makes untrusted text safe to show: drops [invisible characters](is_unseen), and shortens it to `longest`
+/// characters, ending in `…`.
 pub fn shown(text: &str, longest: usize) -> String {
     if text.len() <= longest && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }
     let mut left = text.chars().filter_map(|c| match is_unseen(c) {
         false => Some(c),
-        // A space keeps words apart.
+        // Keeps words apart.
         true => (c.is_whitespace() && !c.is_control()).then_some(' '),
     });
     let mut kept: String = left.by_ref().take(longest).collect();

@@ -7,17 +7,17 @@ use bytes::{Bytes, BytesMut};
 /// A server-sent event, with or without data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// The event's id, from which the client can resume.
+    /// The id, from which the client can resume.
     pub id: Option<String>,
-    /// The time after which to reconnect.
+    /// The delay before a reconnect.
     pub retry: Option<Duration>,
-    /// The event's type, unless it is `message`.
+    /// The type, unless `message`.
     pub name: Option<Bytes>,
     /// The data, if any.
     pub data: Option<Bytes>,
 }
 
-/// An event that is larger than this limit, in bytes.
+/// An event larger than this limit, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event is larger than {0} bytes")]
 pub struct EventTooLarge(pub usize);
@@ -26,9 +26,9 @@ pub struct EventTooLarge(pub usize);
 pub struct SseParser {
     limit: usize,
     buffer: BytesMut,
-    /// How many bytes of the buffer are known to have no line end.
+    /// Leading bytes known to have no line end.
     searched: usize,
-    /// Whether the last line ended with a carriage return, so that a line feed now belongs to that line.
+    /// The last line ended with a carriage return, so a line feed now belongs to that line.
     after_return: bool,
     event: SseEvent,
     data: BytesMut,
@@ -37,7 +37,7 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// Makes a parser for events of at most `limit` bytes.
+    /// Limits events to `limit` bytes.
     pub fn of_at_most(limit: usize) -> Self {
         Self {
             limit,
@@ -59,10 +59,10 @@ impl SseParser {
     /// Returns the next complete event; `None` if more bytes are needed.
     ///
     /// # Errors
-    /// If the event is too large.
+    /// The event is too large.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
         while let Some(line) = self.line() {
-            // Checked for each line, so that the result does not depend on how the bytes arrive.
+            // Checked per line, so that the result does not depend on how bytes arrive.
             self.expect_room_for(line.len())?;
             let line = if std::mem::replace(&mut self.begun, true) {
                 &line[..]

@@ -54,7 +54,7 @@ pub fn without_tasks(capabilities: &RawJson) -> RawJson {
     declared.to_json()
 }
 
-/// Returns the error `MissingRequiredClientCapabilityError` for the tasks extension.
+/// Returns a `MissingRequiredClientCapabilityError` for tasks.
 pub fn missing_tasks() -> RpcError {
     let data = format!(r#"{{"requiredCapabilities":{{"extensions":{DECLARED}}}}}"#);
     let message =
@@ -63,7 +63,7 @@ pub fn missing_tasks() -> RpcError {
         .with_data(RawJson::from_valid(data.into()))
 }
 
-/// Returns the error for a task that does not exist for this principal.
+/// Returns the error for a task that this principal does not have.
 pub fn no_such_task() -> RpcError {
     RpcError::invalid_params("task not found: it has expired, or never existed")
 }
@@ -84,7 +84,7 @@ pub enum TaskSupport {
 }
 
 impl TaskSupport {
-    /// Reads the setting of a `Tool` object. `None` if it is missing or unknown.
+    /// Reads a `Tool`'s setting; `None` if missing or unknown.
     pub fn said(tool: &RawObject) -> Option<Self> {
         let said = |object: &str, name: &str| tool.get(object)?.member(name)?.string();
         let said = said("execution", "taskSupport").or_else(|| said("_meta", TASK_SUPPORT));
@@ -96,7 +96,7 @@ impl TaskSupport {
         }
     }
 
-    /// Returns the setting's name.
+    /// Returns the name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Optional => "optional",
@@ -106,12 +106,12 @@ impl TaskSupport {
     }
 }
 
-/// A request to the client whose answer a task needs.
+/// A request whose answer a task needs from the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputRequest {
     /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
     pub method: Method,
-    /// The request's parameters.
+    /// The parameters.
     pub params: Option<RawJson>,
 }
 
@@ -141,21 +141,21 @@ pub enum TaskState<'a> {
 /// A task as its client sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// The task's id.
+    /// The id.
     pub id: &'a str,
-    /// The task's state.
+    /// The state.
     pub state: TaskState<'a>,
-    /// When the task was created, in milliseconds since 1970.
+    /// Creation, in milliseconds since 1970.
     pub created_at: u64,
-    /// When the task last changed, in milliseconds since 1970.
+    /// The last change, in milliseconds since 1970.
     pub updated_at: u64,
     /// How long the task is kept, in milliseconds.
     pub ttl_ms: u64,
-    /// How often the client should poll, in milliseconds.
+    /// The client's poll interval, in milliseconds.
     pub poll_interval_ms: u64,
 }
 
-/// Whether the `GetTaskResult` is of a task that has ended.
+/// Whether the `GetTaskResult` is of an ended task.
 pub fn is_over(task: &RawJson) -> bool {
     let status = task.member("status").and_then(|status| status.string());
     matches!(
@@ -221,7 +221,7 @@ impl Task<'_> {
     }
 }
 
-/// Adds `resultType` to a result, as 2026-07-28 requires.
+/// Adds `resultType`, as 2026-07-28 requires.
 fn complete(result: &RawJson) -> RawJson {
     match RawObject::of(result) {
         Some(mut members) if !members.has("resultType") => {
@@ -232,7 +232,7 @@ fn complete(result: &RawJson) -> RawJson {
     }
 }
 
-/// Writes a time in milliseconds since 1970 in ISO 8601, in UTC.
+/// ISO 8601, in UTC.
 fn timestamp(millis: u64) -> String {
     const DAY: u64 = 24 * 60 * 60;
     let (seconds, millis) = (millis / 1000, millis % 1000);

@@ -1,5 +1,3 @@
-//! Splits JSON text into tokens, as they are written.
-
 use crate::depth::end_of_string;
 use crate::object::skip_space;
 
@@ -14,7 +12,7 @@ pub enum Token<'a> {
     ArrayBegins,
     /// `]`
     ArrayEnds,
-    /// A member's name. Its value comes next.
+    /// A member's name, before its value.
     Name(&'a [u8]),
     /// A string value.
     String(&'a [u8]),
@@ -32,7 +30,7 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Makes an iterator over the tokens of a text.
+    /// Iterates over a text's tokens.
     pub fn of(text: &'a [u8]) -> Self {
         Self { text, at: 0 }
     }
@@ -56,7 +54,7 @@ impl<'a> Iterator for Tokens<'a> {
                     let end = (end_of_string(text, start) + 1).min(text.len());
                     let written = &text[start..end];
                     self.at = skip_space(text, end);
-                    // A string that a colon follows is a name.
+                    // A string before a colon is a name.
                     if text.get(self.at) == Some(&b':') {
                         self.at += 1;
                         Token::Name(written)
@@ -87,7 +85,7 @@ fn ends_scalar(byte: u8) -> bool {
     )
 }
 
-/// Returns the UTF-16 code units of a JSON string, including unpaired surrogates.
+/// Returns a JSON string's UTF-16 code units, including unpaired surrogates.
 pub fn utf16_of(written: &[u8]) -> Vec<u16> {
     let inner = written.strip_prefix(b"\"").unwrap_or(written);
     let inner = inner.strip_suffix(b"\"").unwrap_or(inner);

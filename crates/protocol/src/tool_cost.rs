@@ -1,4 +1,4 @@
-//! Estimates how much of a model's context a tool takes.
+//! Estimates a tool's share of a model's context.
 
 use crate::{RawJson, RawObject};
 
@@ -8,7 +8,7 @@ const SHOWN: [&str; 3] = ["name", "description", "inputSchema"];
 /// The estimated tokens of a tool's definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolCost {
-    /// Tokens of the part that clients show to models.
+    /// Tokens that clients show to models.
     pub shown: usize,
     /// Tokens of the result's schema, which few clients show.
     pub output: usize,

@@ -8,7 +8,7 @@ const LONGEST_STATE: usize = 512;
 const MOST_MEMBERS: usize = 32;
 const SAMPLED: u8 = 1;
 
-/// The identity of a span, which becomes the parent of other spans. Cheap to clone.
+/// A span's identity, the parent of other spans. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: u128,
@@ -19,9 +19,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Parses a client's trace context, from headers or `_meta`.
-    ///
-    /// `None` if `traceparent` is invalid. An invalid `tracestate` is dropped.
+    /// Parses a client's trace context, from headers or `_meta`. `None` if `traceparent` is invalid. An
+    /// invalid `tracestate` is dropped.
     #[must_use]
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         // A later version may append more after a dash.
@@ -52,7 +51,7 @@ impl TraceContext {
         })
     }
 
-    /// Like [`parse`](Self::parse), for a context from another Shoal process.
+    /// Like [`parse`](Self::parse), for another Shoal process's context.
     #[must_use]
     pub fn parse_trusted(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         Self::parse(traceparent, tracestate).map(|context| Self {
@@ -61,7 +60,7 @@ impl TraceContext {
         })
     }
 
-    /// Returns the value of `traceparent`.
+    /// Returns `traceparent`.
     #[must_use]
     pub fn to_traceparent(&self) -> String {
         let mut text = String::with_capacity(55);
@@ -76,7 +75,7 @@ impl TraceContext {
         text
     }
 
-    /// Returns the value of `tracestate`, if any.
+    /// Returns `tracestate`, if any.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.state.as_deref()
@@ -88,19 +87,19 @@ impl TraceContext {
         self.is_sampled
     }
 
-    /// Returns the trace id as 32 hexadecimal digits.
+    /// Returns the trace id, 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace_id)
     }
 
-    /// Returns the span id as 16 hexadecimal digits.
+    /// Returns the span id, 16 hexadecimal digits.
     #[must_use]
     pub fn span_id(&self) -> String {
         format!("{:016x}", self.span_id)
     }
 
-    /// Makes the identity of a span of this process.
+    /// Identifies a span of this process.
     #[must_use]
     pub fn new(trace_id: u128, span_id: u64, is_sampled: bool) -> Self {
         Self {
@@ -112,7 +111,7 @@ impl TraceContext {
         }
     }
 
-    /// Makes the identity of a child span of this process.
+    /// Identifies a child span of this process.
     #[must_use]
     pub fn child(&self, span_id: u64, is_sampled: bool) -> Self {
         Self {
@@ -127,7 +126,7 @@ impl TraceContext {
         self.child(self.span_id, is_sampled)
     }
 
-    /// Returns the trace id and the span id.
+    /// Returns trace id and span id.
     #[must_use]
     pub fn ids(&self) -> (u128, u64) {
         (self.trace_id, self.span_id)
@@ -139,7 +138,7 @@ impl TraceContext {
         self.is_foreign
     }
 
-    /// Sets a `tracestate` that is known to be valid.
+    /// Sets a valid `tracestate`.
     #[must_use]
     pub fn with_tracestate(self, state: &str) -> Self {
         Self {

@@ -8,10 +8,10 @@ use crate::json::has_backslash;
 use crate::tokens::{Token, Tokens, utf16_of};
 use crate::{InvalidMessage, Message, Outcome, RawJson, RpcError, shown};
 
-/// Maximum number of names that are cheaper to compare pairwise than to sort.
+/// Maximum names that are cheaper to compare pairwise than to sort.
 const FEW: usize = 16;
 const INLINE: usize = 32;
-/// Marks the beginning of an object in the list of names. Names are longer, because they include quotes.
+/// Marks an object's beginning in the list of names, which are longer because they include quotes.
 const OBJECT: &[u8] = b"";
 const QUOTED: usize = 64;
 
@@ -25,7 +25,7 @@ pub(crate) enum Ambiguous {
 }
 
 impl Message {
-    /// Refuses a message with repeated members. Unknown envelope members are ignored.
+    /// Refuses repeated members. Unknown envelope members are ignored.
     ///
     /// # Errors
     /// -32602 for a repeated member of parameters, -32600 for one of a response. The error has the message's id.
@@ -53,7 +53,7 @@ impl Message {
 }
 
 impl RawJson {
-    /// Whether member names are unique in each object and valid Unicode.
+    /// Whether names are unique in each object and valid Unicode.
     pub fn names_members_once(&self) -> bool {
         check(self.as_bytes()).is_ok()
     }
@@ -62,7 +62,7 @@ impl RawJson {
 /// Checks all names in one pass and linear time.
 ///
 /// # Errors
-/// The first fault that was found.
+/// The first fault.
 pub(crate) fn check(text: &[u8]) -> Result<(), Ambiguous> {
     let mut names = SmallVec::<[&[u8]; INLINE]>::new();
     // Most messages have no escapes, so their names are compared as written.
@@ -71,7 +71,7 @@ pub(crate) fn check(text: &[u8]) -> Result<(), Ambiguous> {
         match token {
             Token::ObjectBegins => names.push(OBJECT),
             Token::Name(name) => {
-                // The names of a longer object are checked at its end.
+                // A longer object is checked at its end.
                 let before = names.iter().rev().take(FEW);
                 if before.take_while(|it| !it.is_empty()).any(|it| *it == name) {
                     return Err(repeated(name));

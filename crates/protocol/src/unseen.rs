@@ -1,5 +1,3 @@
-//! Recognises invisible characters by their Unicode properties.
-
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
@@ -27,7 +25,7 @@ pub fn is_unseen(letter: char) -> bool {
         || is_blank(letter)
 }
 
-/// Whether a character is blank without having such a Unicode property.
+/// Blank characters without such a Unicode property.
 fn is_blank(letter: char) -> bool {
     matches!(
         letter,

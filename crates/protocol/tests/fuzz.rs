@@ -1,4 +1,4 @@
-//! Runs every fuzz target briefly. For longer runs use `cargo fuzz` (see `fuzz/`).
+//! Runs every fuzz target briefly. For longer runs, use `cargo fuzz` (see `fuzz/`).
 
 #[path = "fuzz/checks.rs"]
 mod checks;

@@ -1,4 +1,4 @@
-//! Converts one OpenAPI document to tools and prints what became of it as a line of JSON.
+//! Converts an OpenAPI document to tools and prints the outcome as a line of JSON.
 //!
 //!     openapi_preview DOCUMENT [LIST]
 //!
@@ -90,7 +90,7 @@ fn report(document: &str, list: Option<&String>) -> std::io::Result<Value> {
     }))
 }
 
-/// Returns the most memory that the process has had, in MB. 0 if the system does not tell it.
+/// Returns the peak memory of the process in MB; 0 if the system does not tell it.
 fn most_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let most = status
@@ -101,7 +101,6 @@ fn most_memory() -> u64 {
         / 1024
 }
 
-/// Collects errors in a tool that clients would refuse.
 fn check(tool: &Value, wrong: &mut Vec<Value>) {
     let name = tool["name"].as_str().unwrap_or_default();
     if !is_legal(name, "_-") {
@@ -172,7 +171,6 @@ fn refused_by_models(schema: &Value) -> Option<String> {
 /// Keywords whose values are not schemas.
 const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
 
-/// Finds names of properties that Claude's API refuses, at any depth.
 fn illegal_keys(schema: &Value) -> Vec<&str> {
     let mut found = Vec::new();
     let mut open = vec![schema];

@@ -1,5 +1,3 @@
-//! The interface between the worker runtime and the backends that run tools.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +21,11 @@ pub trait Backend: Send + Sync + 'static {
     /// only if a list changed.
     fn state(&self) -> watch::Receiver<BackendState>;
 
-    /// Returns a receiver of updates of subscribed resources. A receiver that lags must assume that all of
-    /// them changed.
+    /// Returns updates of subscribed resources. A receiver that lags must assume that all changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// Returns the owners whose lists differ from the catalog. The backend answers list methods of these
-    /// owners with all pages in one result. If the catalog says so, it answers everyone's.
+    /// Returns the owners whose lists differ from the catalog. For them, or for everyone if the catalog says
+    /// so, the backend answers list methods with all pages in one result.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
@@ -43,13 +40,13 @@ pub trait Backend: Send + Sync + 'static {
     /// Stops reporting updates of a resource.
     async fn unsubscribe(&self, uri: &str);
 
-    /// Counts the restarts of the process or connection that runs the tools.
+    /// Counts restarts of the process or connection that runs the tools.
     fn restarts(&self) -> u64 {
         0
     }
 
-    /// Returns the last stderr lines of a failed server. They may hold secrets, so show them only in logs and
-    /// at the operator's terminal.
+    /// Returns a failed server's last stderr lines. They may hold secrets: show them only in logs and at the
+    /// operator's terminal.
     fn last_words(&self) -> Vec<String> {
         Vec::new()
     }
@@ -59,7 +56,7 @@ pub trait Backend: Send + Sync + 'static {
         Transport::Pipe
     }
 
-    /// Returns whether the backend keeps a process or connection for this session alone.
+    /// Returns whether a process or connection serves this session alone.
     fn has_session(&self, _session: &SessionId) -> bool {
         false
     }
@@ -69,24 +66,24 @@ pub trait Backend: Send + Sync + 'static {
         0
     }
 
-    /// Releases everything that the backend keeps for a legacy session.
+    /// Releases everything kept for a legacy session.
     async fn end_session(&self, _session: &SessionId) {}
 
-    /// Ends all processes and connections of the backend, in bounded time.
+    /// Ends all processes and connections, in bounded time.
     async fn shutdown(&self);
 }
 
-/// The readiness and catalog of a backend.
+/// A backend's readiness and catalog.
 #[derive(Clone, Debug, Default)]
 pub struct BackendState {
-    /// The offered tools, prompts and resources; `None` until the backend is ready.
+    /// The offered tools, prompts and resources; `None` until ready.
     pub catalog: Option<Arc<PoolCatalog>>,
-    /// The reason why the backend is not ready or is degraded.
+    /// Why the backend is not ready or is degraded.
     pub detail: Option<String>,
 }
 
 impl BackendState {
-    /// The prefix of `detail` if the backend cannot start and a retry alone will not help.
+    /// The prefix of `detail` if a retry alone will not help.
     pub const CANNOT_START: &str = "cannot start: ";
 }
 
@@ -107,8 +104,7 @@ pub(crate) enum Patience<'a> {
 /// The runtime's side of [`CallContext`].
 #[async_trait]
 pub(crate) trait CallLine: StateDoor {
-    /// Sends a notification like [`CallLine::notify`], but only if that needs no wait. Otherwise returns the
-    /// arguments.
+    /// Sends like [`CallLine::notify`] if that needs no wait. Otherwise returns the arguments.
     fn notify_now(
         &self,
         method: Method,
@@ -142,8 +138,8 @@ impl CallContext {
         self.line.notify_now(method, params)
     }
 
-    /// Waits for `ready` before the call begins. Meanwhile the call has no actor and counts as queued. If
-    /// `ready` takes longer than the queue limit, the call is refused.
+    /// Waits for `ready` before the call begins. Meanwhile the call has no actor, counts as queued, and may wait
+    /// as long as a queued call.
     ///
     /// # Errors
     /// The error of `ready`; or the call waited too long or has ended.
@@ -178,13 +174,12 @@ impl CallContext {
         SessionState::new(Arc::clone(&self.line) as _)
     }
 
-    /// Asks the edge to close the client's stream, which the client polls again after `retry`
-    /// (SEP-1699).
+    /// Asks the edge to close the stream, which the client polls again after `retry` (SEP-1699).
     pub async fn close_stream(&self, retry: Duration) {
         self.line.close_stream(retry).await;
     }
 
-    /// Returns the token that fires when the call is cancelled or its deadline passes.
+    /// Returns the token that fires on cancellation or at the deadline.
     pub fn cancelled(&self) -> &CancellationToken {
         self.line.cancelled()
     }

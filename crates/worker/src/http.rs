@@ -1,12 +1,10 @@
 //! The backend that calls an MCP server over Streamable HTTP.
 //!
-//! The code that it shares with other transports is in `upstream`.
-//!
 //! | file | part |
 //! |---|---|
 //! | `config` | the operator's settings |
-//! | `endpoint` | the server's URL, and the client that calls it |
-//! | `channel`, `cookies` | one connection; its cookies for load balancers |
+//! | `endpoint` | the server's URL and client |
+//! | `channel`, `cookies` | one connection; its cookies |
 //! | `http_sse` | the transport before Streamable HTTP |
 //! | `exchange`, `listen`, `stream` | one request and its answer; the server's own messages; events |
 //! | `refusal` | the meaning of error responses |
@@ -50,7 +48,7 @@ mod tools;
 pub use self::config::{HttpConfig, HttpIsolation};
 
 const AWAY: &str = "the server cannot be reached";
-/// Maximum sessions that a server may forget during one call. Then the call fails.
+/// Maximum sessions that a server may forget during one call before the call fails.
 const FORGOTTEN: usize = 2;
 
 /// A backend for an existing MCP server of either era, reached by URL.
@@ -65,9 +63,9 @@ const FORGOTTEN: usize = 2;
 /// belongs to one Shoal session.
 ///
 /// # Outcomes
-/// A call whose answer breaks off and cannot be resumed ends as `OutcomeUnknown`. So does a lost call that
-/// another server can repeat. An unsent call waits for its server if there is no other server; otherwise the
-/// call ends as `NotExecuted`.
+/// A call ends as `OutcomeUnknown` if its answer breaks off and cannot be resumed, or if it is lost and
+/// another server can repeat it. An unsent call waits for its server if there is no other; otherwise it ends
+/// as `NotExecuted`.
 pub struct HttpBackend {
     server: Server,
     endpoint: Arc<Endpoint>,
@@ -78,8 +76,8 @@ pub struct HttpBackend {
 }
 
 impl HttpBackend {
-    /// Starts one backend for each configured server, in order. [`Backend::state`] reports when a
-    /// backend is ready, or why not. Dropping a backend ends its sessions in the background.
+    /// Starts a backend for each configured server, in order. [`Backend::state`] reports its readiness.
+    /// Dropping it ends its sessions in the background.
     ///
     /// # Errors
     /// A URL or header is unusable.
@@ -179,7 +177,7 @@ impl HttpBackend {
         CallOutcome::Result(listed.to_json())
     }
 
-    /// Runs a call once. The returned flag tells whether the server had forgotten the session.
+    /// Returns also whether the server had forgotten the session.
     async fn run_once(
         &self,
         call: &Call,

@@ -1,11 +1,11 @@
-//! The HTTP client of one server, for any protocol: certificates, redirects, headers and tokens.
+//! The HTTP client of one server: certificates, redirects, headers and tokens.
 //!
 //! | file | content |
 //! |---|---|
 //! | `config` | the settings |
-//! | `headers` | the operator's headers, and forwarded headers of clients |
-//! | `client_credentials` | Shoal's own token for the server |
-//! | `token_exchange`, `tokens` | exchange of callers' tokens for tokens of the server |
+//! | `headers` | the operator's headers, and forwarded ones |
+//! | `client_credentials` | Shoal's own token |
+//! | `token_exchange`, `tokens` | exchange of callers' tokens |
 //! | `cached_token`, `token_endpoint` | one token until it expires; requests for tokens |
 //! | `body` | bounded reading of answers |
 //! | `redirect` | followed and refused redirects |
@@ -50,47 +50,40 @@ pub(crate) use self::reachability::{EqualServers, Reachability};
 pub(crate) use self::redirect::redirect_target;
 pub(crate) use self::token_endpoint::NoToken;
 
-/// How often the client checks its files for changes.
 const LOOK: Duration = Duration::from_secs(1);
 /// Maximum characters of a server's message that are forwarded or logged.
 pub(crate) const SAID: usize = 300;
-/// Maximum bytes of a file with a secret.
 const SECRET_BYTES: u64 = 64 * 1024;
 
-/// Sends requests to one server.
 pub(crate) struct HttpClient {
     config: HttpClientConfig,
     outbound: Outbound,
-    /// The targets that the operator names, besides the token endpoint.
+    /// The operator's targets besides the token endpoint.
     named: Named,
     headers: Headers,
     forward: Vec<Arc<str>>,
     credentials: Option<ClientCredentials>,
     exchange: Option<TokenExchange>,
     client: Mutex<Option<Built>>,
-    /// Limits the log lines about refused credentials of the operator.
+    /// Limits log lines about refused credentials of the operator.
     refusals: Throttle,
 }
 
-/// A client, and the change times of its files.
 struct Built {
     client: Client,
     files: Vec<Option<SystemTime>>,
-    /// When the files were last checked.
     looked: Instant,
 }
 
-/// Why a request has no answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Unanswered {
     NotSent(String),
-    /// A part of the request may have reached the server.
+    /// A part of the request may have arrived.
     Lost(String),
-    /// The caller has no token, so nothing was sent.
+    /// Nothing was sent, because the caller has no token.
     NoToken(NoToken),
 }
 
-/// Reads a file on a blocking thread.
 pub(crate) async fn off_the_runtime<T: Send + 'static>(
     read: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -101,15 +94,13 @@ pub(crate) async fn off_the_runtime<T: Send + 'static>(
 /// Reads a file with a secret.
 ///
 /// # Errors
-///
-/// Returns why the file cannot be read, without quoting it.
+/// Why the file cannot be read, without quoting it.
 pub(crate) async fn read_secret(file: &Path) -> Result<String, String> {
     let path = file.to_owned();
     let read = off_the_runtime(move || read_text(&path, SECRET_BYTES)).await;
     read.map_err(|error| format!("cannot read {}: {error}", file.display()))
 }
 
-/// Checks the URL of `what`.
 pub(crate) fn check_url(url: &str, what: &str) -> Result<Url, String> {
     let parsed: Result<Url, _> = url.parse();
     let Some(parsed) = parsed
@@ -127,11 +118,10 @@ pub(crate) fn check_url(url: &str, what: &str) -> Result<Url, String> {
 }
 
 impl HttpClient {
-    /// Creates a client without sending anything. `named` are the targets that the operator names.
+    /// Creates a client without sending anything. `named` are the operator's targets.
     ///
     /// # Errors
-    ///
-    /// Fails if the settings are unusable.
+    /// The settings are unusable.
     pub(crate) fn new(
         config: HttpClientConfig,
         outbound: &Outbound,
@@ -158,11 +148,10 @@ impl HttpClient {
         })
     }
 
-    /// Returns the client, rebuilt if the certificates changed. Checks their files at intervals rather than for each request.
+    /// Returns the client, rebuilt if the certificates changed. Checks their files at intervals.
     ///
     /// # Errors
-    ///
-    /// Returns what is wrong with the files.
+    /// What is wrong with the files.
     pub(crate) fn prepare(&self) -> Result<Client, String> {
         let mut built = self.client.lock();
         if let Some(built) = &mut *built {
@@ -175,7 +164,7 @@ impl HttpClient {
                 return Ok(built.client.clone());
             }
         }
-        // The times are taken first, so that a change during the read is seen later.
+        // Taken first, so that a change during the read is seen later.
         let (files, looked) = (times(&self.config.tls), Instant::now());
         let client = self.build()?;
         *built = Some(Built {
@@ -215,8 +204,7 @@ impl HttpClient {
     /// Prepares the token for a caller's requests.
     ///
     /// # Errors
-    ///
-    /// Fails if the caller has no token.
+    /// The caller has no token.
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<(), NoToken> {
         self.expect_token(caller)?;
         let Some(exchange) = &self.exchange else {
@@ -226,18 +214,17 @@ impl HttpClient {
         exchange.authorization(&client, caller).await.map(drop)
     }
 
-    /// Drops the caller's exchanged token after the server refused it.
+    /// Drops a caller's exchanged token that the server refused.
     pub(crate) fn not_accepted(&self, caller: Option<&Caller>) {
         if let (Some(exchange), Some(caller)) = (&self.exchange, caller) {
             exchange.forget(caller);
         }
     }
 
-    /// The headers of a request in addition to the protocol's. `caller` is set for a caller's request.
+    /// The headers besides the protocol's. `caller` is set for a caller's request.
     ///
     /// # Errors
-    ///
-    /// Fails if the request has no token.
+    /// The request has no token.
     pub(crate) async fn headers(
         &self,
         client: &Client,
@@ -260,12 +247,11 @@ impl HttpClient {
         Ok(all)
     }
 
-    /// Renews Shoal's own token after the server answered 401 to a request with `sent`. Returns whether there is a new token to
+    /// Renews Shoal's own token after a 401 to a request with `sent`. Returns whether there is a new token to
     /// try.
     ///
     /// # Errors
-    ///
-    /// Fails if the request has no token.
+    /// The request has no token.
     pub(crate) async fn renew(
         &self,
         client: &Client,
@@ -279,26 +265,25 @@ impl HttpClient {
         }
     }
 
-    /// Records that the server refused the renewed token too.
     pub(crate) fn was_renewed_in_vain(&self) {
         if let Some(own) = &self.credentials {
             own.was_futile();
         }
     }
 
-    /// The source of Shoal's own token, if the request carries one.
+    /// The source of Shoal's own token, if a request carries it.
     fn own_credentials(&self, caller: Option<&Caller>) -> Option<&ClientCredentials> {
         let is_callers = caller.is_some_and(|caller| self.is_callers(caller));
         self.credentials.as_ref().filter(|_| !is_callers)
     }
 
-    /// Whether a caller's requests carry its own token or an exchanged one.
+    /// Whether a caller's requests carry its token, as is or exchanged.
     pub(crate) fn is_callers(&self, caller: &Caller) -> bool {
         self.exchange.is_some() || self.forwards_token() && brings_token(caller)
     }
 
-    /// Whether requests carry the operator's headers, certificate or token, perhaps beside the caller's. A caller's header
-    /// replaces the operator's header of the same name. Headers from a file always count.
+    /// Whether requests carry the operator's headers, certificate or token, perhaps beside the caller's. A
+    /// caller's header replaces the operator's of the same name. Headers from a file always count.
     pub(crate) fn is_operators(&self, caller: Option<&Caller>) -> bool {
         let is_replaced = |name: &String| {
             let name = name.to_ascii_lowercase();
@@ -314,7 +299,7 @@ impl HttpClient {
             || self.config.headers.keys().any(|name| !is_replaced(name))
     }
 
-    /// Logs the server's message about the operator's credentials. Callers must not read it.
+    /// Logs the server's message about the operator's credentials, which callers must not read.
     pub(crate) fn log_refusal(&self, server: &str, status: StatusCode, said: &str) {
         if let Some(kept_back) = self.refusals.admit() {
             let said = shown(said, SAID);
@@ -326,7 +311,7 @@ impl HttpClient {
         (self.forward.iter()).any(|name| **name == *header::AUTHORIZATION.as_str())
     }
 
-    /// Checks that a caller who must bring a token did, because the operator's credentials do not stand in for it.
+    /// The operator's credentials do not stand in for a caller's missing token.
     fn expect_token(&self, caller: &Caller) -> Result<(), NoToken> {
         let may_go_without = self.config.callers_without_token == CallersWithoutToken::Service;
         if may_go_without || !self.forwards_token() || brings_token(caller) {
@@ -341,11 +326,8 @@ fn brings_token(caller: &Caller) -> bool {
     caller.headers.get(header::AUTHORIZATION.as_str()).is_some()
 }
 
-/// Sends a request, and waits for the head of the answer. Dropping the future, and later the answer, cancels the request.
-///
-/// # Errors
-///
-/// Fails if no answer arrives.
+/// Sends a request, and waits for the head of the answer. Dropping the future, and later the answer, cancels
+/// the request.
 pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Unanswered> {
     let (client, request) = request.build_split();
     let mut next = Some(request.map_err(|error| unanswered(&error))?);
@@ -383,7 +365,6 @@ fn times(tls: &HttpTls) -> Vec<Option<SystemTime>> {
     files.map(|file| modified(file)).collect()
 }
 
-/// When a file last changed.
 pub(crate) fn modified(file: &Path) -> Option<SystemTime> {
     std::fs::metadata(file)
         .and_then(|about| about.modified())

@@ -2,17 +2,17 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `config`, `choice` | the settings, and the operations that they choose |
-//! | `loader`, `source`, `document` | reads the document and its parts; its objects |
+//! | `config`, `choice` | the settings, and the chosen operations |
+//! | `loader`, `source`, `document` | reads the document, its parts and objects |
 //! | `base`, `security` | the service's URL; credentials |
 //! | `api`, `operation`, `path`, `responses`, `names` | operations as tools |
-//! | `inputs`, `schema` | a tool's input schema; the document's schemas as JSON Schema |
-//! | `size` | the size of the tool list in a model's context |
+//! | `inputs`, `schema` | input schemas; schemas as JSON Schema |
+//! | `size` | the list's size in a model's context |
 //! | `text` | descriptions without markup |
-//! | `request`, `style`, `body` | turns a call's arguments into a request |
-//! | `answer` | turns an answer into a result |
+//! | `request`, `style`, `body` | arguments become a request |
+//! | `answer` | an answer becomes a result |
 //! | `monitor` | follows the document and the service's health |
-//! | `preview` | shows a document's tools without its service |
+//! | `preview` | a document's tools without its service |
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,16 +64,14 @@ pub use self::preview::DocumentPreview;
 
 /// Maximum attempts to start a call while the service is flapping.
 const BEGUN: usize = 4;
-/// The reason for a call that waited too long for an unreachable service.
 const AWAY: &str = "the service cannot be reached";
 
 /// A backend whose tools are the operations of an HTTP service's OpenAPI document.
 ///
 /// # Outcomes
-///
-/// Every answer of the service is a result, and an error status sets `isError`. A call whose answer broke off ends as
-/// `OutcomeUnknown`. A call that was not sent ends as `NotExecuted`; if the pool has no other service, it first waits for this
-/// one.
+/// Every answer of the service is a result, and an error status sets `isError`. A call whose answer broke off
+/// ends as `OutcomeUnknown`. An unsent call ends as `NotExecuted`; if the pool has no other service, it first
+/// waits for this one.
 pub struct OpenApiBackend {
     service: Arc<OpenApiService>,
     state: watch::Receiver<BackendState>,
@@ -81,16 +79,14 @@ pub struct OpenApiBackend {
 }
 
 impl OpenApiBackend {
-    /// Starts a backend for the configured service `base`, or the document's server for `None`. It offers only the tools of
-    /// `choice`. [`Backend::state`] shows whether it is ready. Dropping the backend ends it.
+    /// Starts a backend for the configured service `base`, or the document's server for `None`, with the
+    /// tools of `choice`. [`Backend::state`] shows whether it is ready. Dropping the backend ends it.
     ///
     /// # Errors
-    ///
-    /// Fails if the settings are unusable.
+    /// The settings are unusable.
     ///
     /// # Panics
-    ///
-    /// Panics outside a tokio runtime.
+    /// Outside a tokio runtime.
     pub fn start(
         config: OpenApiConfig,
         choice: ToolChoice,
@@ -122,7 +118,6 @@ impl OpenApiBackend {
             let ended = tokio::select! {
                 biased;
                 ended = self.run_once(call) => ended,
-                // Dropping the request cancels it at the service.
                 () = context.cancelled().cancelled() => Err(CallFailure::Cancelled),
             };
             let Err(CallFailure::NotExecuted { .. }) = &ended else {
@@ -256,7 +251,6 @@ impl OpenApiBackend {
     }
 }
 
-/// Reads the credentials, and returns each with its location.
 async fn read(credentials: &[Credential]) -> Result<Vec<(CredentialLocation, String)>, String> {
     let mut all = Vec::with_capacity(credentials.len());
     for credential in credentials {
@@ -319,7 +313,6 @@ fn first_rounded(arguments: &RawJson) -> Option<String> {
     Some(shown(number, LONGEST_NUMBER))
 }
 
-/// Maximum characters of a number in an error message.
 const LONGEST_NUMBER: usize = 40;
 
 #[cfg(test)]

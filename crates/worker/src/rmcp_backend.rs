@@ -43,16 +43,14 @@ use peers::PeerCache;
 
 /// Runs the calls of all clients on one shared handler.
 ///
-/// * Each running call has a [`Peer`](rmcp::Peer) that reaches its client. A peer serves one caller
-///   (a session, or a principal without one). A clone kept after the call reaches only later calls
-///   of that caller. Announcements of changed lists and resources work through every kept peer,
-///   about a thousand.
+/// * Each running call has a [`Peer`](rmcp::Peer) that reaches its client. A peer serves one caller (a
+///   session, or a principal without one); a clone kept after the call reaches only that caller's later
+///   calls. Announcements of changed lists and resources work through every kept peer, about a thousand.
 /// * A peer describes its client in revision 2025-11-25, so that a tool can ask clients of every
 ///   revision. The context's `meta` holds the request's own `_meta`.
 /// * [`RequestContextExt`] gives the call's principal, deadline, trace and session. The context's
 ///   extensions also hold the [`SessionState`](shoal_ports::SessionState).
-/// * Shoal is a permanent client of the handler: it calls `on_initialized`, reads the lists and
-///   subscribes to resources.
+/// * Shoal is a permanent client: it calls `on_initialized`, reads the lists and subscribes to resources.
 ///
 /// rmcp logs each service loop at `info`; the filter `rmcp=warn` hides that.
 pub struct RmcpBackend<H: ServerHandler> {
@@ -66,7 +64,7 @@ pub struct RmcpBackend<H: ServerHandler> {
 }
 
 impl<H: ServerHandler> RmcpBackend<H> {
-    /// Starts a backend and reads the handler's lists. After a failure it reports why and retries.
+    /// Starts a backend and reads the handler's lists. After a failure, it reports why and retries.
     pub async fn start(handler: H) -> Arc<Self> {
         let handler = Arc::new(handler);
         let hub = Arc::new(Hub::new());
@@ -112,7 +110,7 @@ impl<H: ServerHandler> Backend for RmcpBackend<H> {
         if !context.cancelled().is_cancelled() {
             lent.give_back();
         }
-        // Stops what the tool left running, as rmcp does.
+        // As rmcp does, stops what the tool left running.
         context.cancelled().cancel();
         outcome
     }

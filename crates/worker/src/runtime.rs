@@ -1,11 +1,11 @@
-//! The worker runtime: runs the calls of any backend in a bounded actor pool.
+//! Runs the calls of any backend in a bounded actor pool.
 //!
 //! | module | part |
 //! |---|---|
 //! | `admission` | limits on running, waiting and asking calls |
 //! | `pool` | the actors that run calls |
-//! | `form`, `change` | a pool's backend and limits, and their replacement |
-//! | `slot` | a call's actor, which the call releases while it asks |
+//! | `form`, `change` | backend and limits, and their replacement |
+//! | `slot` | a call's actor, released while the call asks |
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | the calls that readers can attach to |
@@ -67,12 +67,12 @@ const BACKLOG: usize = 1024;
 /// A worker: one pool's share of one process.
 ///
 /// * A call runs even without a reader. One reader at a time reads its events from a bounded buffer; a later
-///   reader takes over, with the control of the call. The events of a reader that is too slow end without
-///   `Finished`; this reader may attach again.
+///   reader takes over, with the control of the call. If a reader is too slow, its events end without
+///   `Finished`, and it may attach again.
 /// * The worker keeps a finished call for [`PoolConfig::result_retention`] or until its end is acknowledged.
 ///   It drops a repeatable call once its end is read, if the call sent only its end or was lost.
-/// * The worker remembers ids of journaled calls that ran or were refused for [`PoolConfig::call_memory`]. It
-///   refuses calls that may have run here with `OutcomeUnknown`. It decides by ledger numbers instead of
+/// * The worker remembers ids of journaled calls that ran or were refused for [`PoolConfig::call_memory`],
+///   and refuses calls that may have run here with `OutcomeUnknown`. It decides by ledger numbers instead of
 ///   clocks.
 /// * A deadline or cancellation ends the call at once. The tool keeps its place until it stops, or is dropped
 ///   after [`PoolConfig::cancel_grace`].
@@ -136,7 +136,7 @@ impl WorkerRuntime {
         });
     }
 
-    /// Returns the last lines that a failed server wrote to stderr.
+    /// Returns a failed server's last stderr lines.
     pub fn last_words(&self) -> Vec<String> {
         self.forms.read().current().backend.last_words()
     }
@@ -180,7 +180,7 @@ impl WorkerRuntime {
         })
     }
 
-    /// Removes a queued call if the pool is full, to make room for `call`. Runs before `call` enters the
+    /// If the pool is full, removes a queued call to make room for `call`. Runs before `call` enters the
     /// ledger, because a refusal is final and the removed call leaves the same ledger.
     fn make_room(&self, form: &Form, call: &Call) {
         let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
@@ -261,7 +261,7 @@ impl WorkerRuntime {
     fn refusal(&self, form: &Form, call: &Call) -> Option<CallFailure> {
         let session = call.caller.session.as_ref();
         if session.is_some_and(|session| self.fences.has_ended(session)) {
-            // The end of the session also cancelled its running calls.
+            // The session's end also cancelled its running calls.
             return Some(CallFailure::Cancelled);
         }
         let reason = if self.is_draining() {
@@ -306,7 +306,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        // A single task delivers all calls of a link, so it must not run a tool itself.
+        // One task delivers all calls of a link, so it must not run a tool.
         let begun = self.begin(call, FirstTurn::InActor);
         let begun = begun.inspect_err(|failure| self.refused(failure))?;
         Ok(self.follow(begun))
@@ -322,7 +322,7 @@ impl Worker for WorkerRuntime {
         record.adopt(attach.epoch)?;
         let number = match attach.reader {
             None => record.attach(attach.after),
-            // If another reader has replaced this one, its number 0 reads no events.
+            // If another reader took over, its number 0 reads no events.
             Some(reader) => record.reattach(reader, attach.after).unwrap_or(0),
         };
         if number > 0 {
@@ -337,7 +337,7 @@ impl Worker for WorkerRuntime {
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        // Recorded first, so that a backend which replaces the present one subscribes too.
+        // Recorded first, so that a new backend subscribes too.
         let is_new = self.subscribed.lock().insert(uri.to_owned());
         let current = Arc::clone(self.forms.read().current());
         let subscribed = current.backend.subscribe(uri).await;
@@ -369,7 +369,7 @@ impl Worker for WorkerRuntime {
 impl WorkerHere for WorkerRuntime {
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
         let begun = self.begin(call, FirstTurn::Here)?;
-        // The result goes to this caller at once. A repeatable call has no other reader.
+        // A repeatable call has no other reader.
         if let Some(outcome) = begun.record.ended().filter(|_| begun.is_new) {
             begun.record.deliver();
             return Ok(RunningCall::ended(outcome, Some(self.id.clone())));

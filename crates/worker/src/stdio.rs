@@ -1,13 +1,11 @@
 //! The backend that runs any stdio MCP server in as few processes as its calls allow.
 //!
-//! The code that it shares with other transports is in `upstream`.
-//!
 //! | file | part |
 //! |---|---|
-//! | `config` | the operator's settings |
+//! | `config` | the settings |
 //! | `child`, `family`, `process` | the process; its descendants; the tasks around it |
 //! | `writer` | messages to a process |
-//! | `placement`, `demand`, `pool` | the choice and number of shared processes |
+//! | `placement`, `demand`, `pool` | choice and number of shared processes |
 //! | `crashes` | principals whose calls end processes |
 
 use std::sync::Arc;
@@ -44,13 +42,12 @@ pub use self::config::{Isolation, StdioConfig};
 /// A backend for an existing stdio MCP server of either era.
 ///
 /// # Questions to clients
-/// A legacy server's `elicitation/create`, `sampling/createMessage` and `roots/list` do not name
-/// their call, and one user's answer must not reach another:
+/// A legacy server's questions do not name their call, and one user's answer must not reach another:
 ///
-/// * In a shared process, a call whose client declared one of these capabilities runs alone. Other
-///   calls wait or use another process. Questions outside such a call get an error.
-/// * After such a call is cancelled, its process serves no other questions until it confirms the
-///   end. If it is needed sooner, the backend replaces it.
+/// * In a shared process, a call whose client can be asked runs alone. Other calls wait or use another
+///   process. Questions outside such a call get an error.
+/// * After such a call is cancelled, its process serves no other questions until it confirms the end. If the
+///   process is needed sooner, the backend replaces it.
 /// * Shared processes are offered no roots unless [`StdioConfig::share_roots`] is set.
 /// * With [`Isolation::Session`], a session has its own process, and questions go to its newest
 ///   call. Calls without a session share processes of their principal: its newest call answers for
@@ -64,22 +61,21 @@ pub use self::config::{Isolation, StdioConfig};
 /// [`EraChoice`] selects the era for a server that speaks both.
 ///
 /// # Outcomes
-/// When a process ends, calls written to it end as `OutcomeUnknown`. Others move to a new process,
-/// or end as `NotExecuted` if the command fails to start. Calls like those that ended processes run
-/// apart, and then with growing pauses. A cancellation reaches the process as
-/// `notifications/cancelled`.
+/// When a process ends, calls written to it end as `OutcomeUnknown`. Others move to a new process, or end as
+/// `NotExecuted` if the command fails to start. Calls like those that ended processes run apart, and then
+/// with growing pauses. A cancellation reaches the process as `notifications/cancelled`.
 pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
     pool: Arc<ProcessPool>,
-    /// Processes of a legacy server that Shoal opened in the modern era.
+    /// Processes opened in the modern era, for a server of both eras.
     modern: Arc<ProcessPool>,
     sessions: Option<Arc<Sessions>>,
 }
 
 impl StdioBackend {
-    /// Starts the command in the background; [`Backend::state`] reports when it is ready, or why
-    /// not. Dropping the backend ends its processes in the background.
+    /// Starts the command in the background; [`Backend::state`] reports its readiness. Dropping the backend
+    /// ends its processes in the background.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -115,14 +111,13 @@ impl StdioBackend {
         let can_answer = can(ClientCapability::Sampling)
             || can(ClientCapability::ElicitationForm)
             || can(ClientCapability::ElicitationUrl);
-        // The roots of a process with an owner belong to no single call.
+        // The roots of an owner's process belong to no single call.
         let asks_for_roots = config.share_roots && config.isolation == Isolation::Shared;
         call.method.may_require_input()
             && (config.may_ask && can_answer || asks_for_roots && can(ClientCapability::Roots))
     }
 
-    /// Runs a call. Runs it again if its process ended before reading it. The pauses of `crashes` limit the
-    /// repetitions.
+    /// Runs a call, again if its process ended before reading it. The pauses of `crashes` limit the repetitions.
     async fn run_in(
         &self,
         pool: &Arc<ProcessPool>,
@@ -172,7 +167,7 @@ impl StdioBackend {
         }
     }
 
-    /// Waits until a process that ended before it read a call takes no further calls, so that the call can go
+    /// Waits until a process that ended before it read a call takes no further ones, so that the call can go
     /// on elsewhere.
     async fn may_go_on(
         &self,
@@ -198,7 +193,7 @@ impl StdioBackend {
         } = &*call.caller;
         let is_legacy = self.server.launcher.era() == Some(Era::Legacy);
         Some(match session {
-            // Only the modern side runs a session's calls outside of the session's own process.
+            // Outside a session's own process, only the modern side runs its calls.
             Some(_) if is_legacy => return None,
             Some(session) if *principal == Principal::anonymous() => {
                 ListOwner::Session(session.clone())

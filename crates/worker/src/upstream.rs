@@ -2,19 +2,19 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `server` | the state that every backend has for its server |
-//! | `settings` | the settings of a server |
+//! | `server` | every backend's state for its server |
+//! | `settings` | the settings |
 //! | `launcher`, `supervisor`, `restart_delay` | opening and reopening connections; the transport interface |
 //! | `connection` | a connection's life and end |
 //! | `binding`, `era`, `params` | a connection's owner; the handshake; a call's parameters |
 //! | `link`, `pending`, `router` | requests in flight; routing of the server's messages |
 //! | `outgoing`, `lines` | bounded messages to and from the server |
-//! | `last_words` | the server's last stderr lines before it failed |
+//! | `last_words` | a failed server's last stderr lines |
 //! | `carry` | one call, from its queue to its outcome |
 //! | `server_task` | a task that a server makes of a call |
-//! | `sessions` | connections that belong to a session or a principal |
+//! | `sessions` | connections of a session or a principal |
 //! | `modern_side` | tools that ask in the modern era, of a server with both eras |
-//! | `lists`, `list_pace`, `subscriptions` | the server's catalog; its refresh; its changes |
+//! | `lists`, `list_pace`, `subscriptions` | the catalog; its refresh; its changes |
 //! | `list_call`, `own_lists` | one caller's lists; whether they differ from everyone's |
 
 mod binding;

@@ -1,4 +1,4 @@
-//! A worker's metrics, tested in a separate process because metrics are global.
+//! Tested in a separate process, because metrics are global.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::sync::Arc;

@@ -1,15 +1,13 @@
-//! Checks for impossible or contradictory settings.
-
 use std::collections::HashSet;
 
 use url::{Host, Url};
 
 use super::{Auth, AuthMode, Dpop, canonical};
 
-/// A setting whose value cannot be used.
+/// A setting with an unusable value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSetting {
-    /// The setting's name, below `auth`.
+    /// The setting, below `auth`.
     pub setting: &'static str,
     /// Why the value is wrong.
     pub reason: String,
@@ -24,7 +22,7 @@ impl Auth {
     /// Checks the settings without contacting servers or reading files.
     ///
     /// # Errors
-    /// The first setting whose value cannot be used.
+    /// The first unusable setting.
     pub fn check(&self) -> Result<(), BadSetting> {
         if self.mode != AuthMode::OAuth {
             return self.has_nothing_of_oauth();
@@ -116,7 +114,7 @@ impl Auth {
     }
 }
 
-/// Checks that scopes fit into headers (RFC 6749, 3.3).
+/// Scopes must fit into headers (RFC 6749, 3.3).
 fn expect_scopes(setting: &'static str, scopes: &[String]) -> Result<(), BadSetting> {
     let fits = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
     let unfit = scopes.iter().find(|s| s.is_empty() || !s.bytes().all(fits));

@@ -2,14 +2,14 @@
 
 use super::resolved::{Tenancy, Tenant};
 
-/// Microsoft's placeholder for a tenant's id.
+/// Microsoft's placeholder for a tenant.
 const TENANT: &str = "{tenantid}";
-/// Names that stand for several tenants in metadata URLs. Tokens do not contain them.
+/// Names for several tenants in metadata URLs. Tokens do not contain them.
 const SEVERAL: [&str; 3] = [TENANT, "common", "organizations"];
-/// The id of the tenant that has all personal accounts.
+/// The tenant of all personal accounts.
 const CONSUMERS: &str = "9188040d-6c67-4c5b-b112-36a304b66dad";
 
-/// Hosts whose issuers end with `/v2.0`, each with the host of version 1.0.
+/// Hosts whose issuers end with `/v2.0`, each with its host of version 1.0.
 const HOSTS: [(&str, &str); 3] = [
     ("login.microsoftonline.com", "sts.windows.net"),
     ("login.microsoftonline.us", "sts.windows.net"),
@@ -71,7 +71,7 @@ pub(super) fn names_several_tenants(issuer: &str) -> bool {
             .is_some_and(|parts| microsoft(parts.host) && SEVERAL.contains(&parts.tenant))
 }
 
-/// Finds the tenants of an issuer's URL. `aliases` are further names with placeholders for a tenant.
+/// Finds the tenants of an issuer's URL. `aliases` are further names with placeholders.
 pub(super) fn tenancy(
     issuer: &str,
     tenants: &[String],

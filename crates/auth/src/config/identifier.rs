@@ -1,8 +1,6 @@
-//! Compares the names of issuers and resources.
-
 use std::borrow::Cow;
 
-/// Returns a name in the form for comparison: with the case of a URL's scheme and host, the default port and an empty
+/// Returns the form for comparison: with the case of a URL's scheme and host, the default port and an empty
 /// path normalised (RFC 3986, 6.2.3). The rest stays, because issuers may distinguish `/a`, `/a/` and `/%61`.
 pub(crate) fn canonical(name: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = name.split_once("://") else {

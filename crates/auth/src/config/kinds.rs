@@ -6,7 +6,7 @@ use super::entra;
 use super::issuer::{AskedTokens, Issuer, IssuerKind, Protocol};
 use super::resolved::ResolvedIssuer;
 
-/// The claims that name a token's client: in RFC 9068, OpenID Connect, Okta, and Entra's version 1.0.
+/// Claims that name a token's client: in RFC 9068, OpenID Connect, Okta, and Entra's version 1.0.
 pub(crate) const CLIENT_CLAIMS: [&str; 4] = ["client_id", "azp", "cid", "appid"];
 
 pub(super) struct Defaults {
@@ -39,7 +39,7 @@ const OTHER: Defaults = Defaults {
 impl Defaults {
     pub(super) fn of(kind: Option<IssuerKind>) -> Self {
         match kind {
-            // A user's token has `scp`, an application's token has `roles`.
+            // A user's token has `scp`, an application's `roles`.
             Some(IssuerKind::Entra) => Self {
                 scope_claims: &["scp", "roles"],
                 ..OTHER
@@ -52,8 +52,8 @@ impl Defaults {
                 scope_claims: &["scope", "permissions"],
                 ..OTHER
             },
-            // A service account's lightweight token has no `sub`. An ID token is signed with the
-            // same key, but is not an access token.
+            // A service account's lightweight token has no `sub`. An ID token has the same signing key, but
+            // is no access token.
             Some(IssuerKind::Keycloak) => Self {
                 principal_claims: &["sub", "client_id", "azp"],
                 scope_claims: &["scope", "realm_access.roles"],
@@ -82,7 +82,7 @@ impl Defaults {
     }
 }
 
-/// Refuses settings under which Shoal would accept either no token of this kind, or each one.
+/// Refuses settings under which Shoal would accept no token of this kind, or each one.
 pub(super) fn expect_usable(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let url = Url::parse(&resolved.server).map_err(|error| error.to_string())?;
     let path = url.path().trim_end_matches('/');
@@ -134,7 +134,7 @@ fn host_ends(url: &Url, with: &str) -> bool {
     url.host_str().is_some_and(|host| host.ends_with(with))
 }
 
-/// Refuses a claim of the client as the audience unless `clients` is set, because any client would do.
+/// Refuses a client claim as the audience unless `clients` is set, because any client would do.
 pub(super) fn expect_bound(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let mut claims = resolved.audience_claims.iter();
     let of_client = claims.find(|claim| CLIENT_CLAIMS.contains(&claim.as_str()));

@@ -1,4 +1,4 @@
-//! The settings of an issuer, completed with the defaults of its kind.
+//! An issuer's settings with the defaults of its kind.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::{asked_url, entra};
 pub(crate) struct ResolvedIssuer {
     pub(crate) server: String,
     pub(crate) described_as: String,
-    /// The accepted issuers: one, unless several tenants share the keys.
+    /// One, unless several tenants share the keys.
     pub(crate) tenants: Vec<Tenant>,
     pub(crate) has_several_tenants: bool,
     pub(crate) audience: Vec<String>,
@@ -29,7 +29,7 @@ pub(crate) struct ResolvedIssuer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tenant {
     pub(crate) name: String,
-    /// Other names that the tenant's tokens may have in `iss`.
+    /// Other values of `iss` in the tenant's tokens.
     pub(crate) aliases: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Tenancy {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// The URL for introspection. `None` to find it in the issuer's metadata.
+    /// The introspection URL; `None` to find it in the metadata.
     pub(crate) endpoint: Option<String>,
     pub(crate) client_id: String,
     pub(crate) client_secret_file: PathBuf,
@@ -61,10 +61,10 @@ impl Asked {
 }
 
 impl Issuer {
-    /// Completes the settings with the defaults of the issuer's kind. `resource` is the default audience.
+    /// Adds the defaults of the issuer's kind. `resource` is the default audience.
     ///
     /// # Errors
-    /// If the issuer cannot be used, or no token would be accepted.
+    /// The issuer cannot be used, or no token would be accepted.
     pub(crate) fn resolved(&self, resource: &str) -> Result<ResolvedIssuer, String> {
         let name = match self.issuer.is_empty() {
             true => Defaults::of(self.issuer_kind).issuer,

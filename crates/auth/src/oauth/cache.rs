@@ -12,7 +12,7 @@ use super::claims::Verified;
 const ENTRY: usize = 512;
 const AVERAGE: usize = 2 << 10;
 
-/// Verified tokens. If room is short, those in use stay longest.
+/// If room is short, tokens in use stay longest.
 pub(crate) struct VerifiedTokens(Cache<TokenDigest, Verified, Bytes, RandomState>);
 
 #[derive(Clone)]

@@ -1,5 +1,3 @@
-//! Checks and reads a token's claims.
-
 mod audience;
 mod lookup;
 mod principal;
@@ -20,9 +18,9 @@ use crate::oauth::scopes::Scopes;
 use crate::oauth::unique::Unique;
 use crate::refused;
 
-/// Maximum bytes of a token's claims.
+/// Maximum bytes of claims.
 pub(crate) const CLAIMS: usize = 16 << 10;
-/// The latest expiry, from now, that the clock can represent. A later one is cut to it.
+/// The latest expiry, from now, that the clock can represent; later ones are cut to it.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 #[derive(Clone, Debug)]
@@ -33,19 +31,19 @@ pub(crate) struct Verified {
     pub(crate) until: Instant,
 }
 
-/// The key or certificate that a token is bound to, by SHA-256 in base64url (RFC 7800).
+/// A token's key or certificate, by SHA-256 in base64url (RFC 7800).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
-    /// A key, which each request must prove (RFC 9449).
+    /// Each request must prove the key (RFC 9449).
     Key(String),
-    /// The certificate of the client's connection (RFC 8705).
+    /// The client's connection must have the certificate (RFC 8705).
     Certificate(String),
 }
 
 pub(crate) struct ClaimRules {
     issuer: ResolvedIssuer,
     names: IssuerNames,
-    /// Whether the names of principals begin with their issuer, so that names of different issuers differ.
+    /// Names of principals begin with their issuer, so that those of different issuers differ.
     is_qualified: bool,
     skew: Duration,
     cached_for: Duration,
@@ -81,7 +79,7 @@ impl ClaimRules {
         &self.names
     }
 
-    /// Returns the token's tenant if several tenants share the keys.
+    /// The token's tenant, if several share the keys.
     pub(crate) fn tenant(&self, iss: &str) -> Option<&str> {
         let tenant = self.names.named(iss)?;
         self.issuer.has_several_tenants.then_some(&**tenant)
@@ -90,7 +88,7 @@ impl ClaimRules {
     /// Reads trusted claims and checks them by this machine's clock.
     ///
     /// # Errors
-    /// The first claim that is wrong.
+    /// The first wrong claim.
     pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
         self.read_at(text, told, since_epoch())
     }
@@ -98,7 +96,7 @@ impl ClaimRules {
     /// Checks that a token with these untrusted claims could be valid now.
     ///
     /// # Errors
-    /// If the token is expired, not valid yet, or unreadable.
+    /// The token is expired, not valid yet, or unreadable.
     pub(crate) fn expect_unexpired(&self, text: &[u8]) -> Result<(), TokenFault> {
         let Unique(claims) = serde_json::from_slice(text).map_err(unreadable)?;
         let until = self.expect_in_time(&claims, Told::ByIssuer, since_epoch());
@@ -235,7 +233,7 @@ fn since_epoch() -> Duration {
     now.unwrap_or_default()
 }
 
-/// Returns what the token is bound to. Refuses several bindings, and a binding that Shoal cannot check.
+/// The token's binding. Refuses several, and one that Shoal cannot check.
 fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
     let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Checks that a caller has the key (RFC 9449) or the certificate (RFC 8705) of its token.
+//! Checks that a caller has its token's key (RFC 9449) or certificate (RFC 8705).
 
 use std::time::{Duration, SystemTime};
 
@@ -59,7 +59,7 @@ impl Possession {
     /// Checks that the request proves the token's binding.
     ///
     /// # Errors
-    /// If the token is bound and the proof is missing or invalid, or if the token must be bound and is not.
+    /// The proof of a bound token is missing or invalid, or a token that must be bound is not.
     pub(crate) fn check(
         &self,
         verified: &Verified,
@@ -68,7 +68,7 @@ impl Possession {
     ) -> Result<(), AuthError> {
         let scheme = shown.token.map(|(scheme, _)| scheme);
         let Some(Binding::Key(bound_to)) = &verified.binding else {
-            // Refuse the DPoP scheme for a token without a key.
+            // The DPoP scheme needs a token with a key.
             return match (self.mode, scheme, &verified.binding) {
                 (Dpop::Required, ..) | (_, Some(Scheme::Dpop), _) => {
                     Err(AuthError::Token(TokenFault::Unbound))
@@ -94,8 +94,8 @@ impl Possession {
             date: seconds(claims.iat),
             left: seconds(left) + self.skew,
         };
-        // Remember the proof even if a quota refuses the request, because the client makes a new proof for its retry,
-        // and this one must not work again.
+        // Remember the proof even if a quota refuses the request, because the retry has a new proof, and this
+        // one must not work again.
         match self.replays.show(&verified.principal, proof) {
             Shown::First => Ok(()),
             Shown::Again => Err(AuthError::Proof(ProofFault::Replayed)),

@@ -1,5 +1,3 @@
-//! Shares one running attempt per key among all waiters.
-
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -10,14 +8,15 @@ use parking_lot::Mutex;
 
 type Attempt<V> = Shared<BoxFuture<'static, V>>;
 
-/// Running attempts by key. Each runs as long as requests wait for it. All of them get its outcome, even a failure.
+/// Running attempts by key. Each runs as long as requests wait for it, and all of them get its outcome, even
+/// a failure.
 pub(crate) struct Flights<K, V>(Arc<Mutex<Open<K, V>>>)
 where
     V: Clone;
 
 struct Open<K, V: Clone> {
     attempts: HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>,
-    /// Counts attempts, to tell successive attempts of a key apart.
+    /// Tells successive attempts of a key apart.
     begun: u64,
 }
 

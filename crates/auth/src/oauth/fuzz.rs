@@ -46,7 +46,7 @@ pub fn token(text: &str) {
     let _ = RULES.read(jws.payload(), Told::ByToken);
 }
 
-/// Reads claims of a token or of its issuer's answer.
+/// Reads claims of a token or of an introspection.
 pub fn claims(text: &[u8]) {
     for told in [Told::ByToken, Told::ByIssuer] {
         if let Ok(verified) = RULES.read(text, told) {

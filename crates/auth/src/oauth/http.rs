@@ -1,4 +1,4 @@
-//! Sends requests to an authorization server, limited in time and size.
+//! Requests to an authorization server, limited in time and size.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::config::{Issuer, ResolvedIssuer, asked_url};
 
-/// Maximum bytes of a document. 70 keys with their certificates need half of it.
+/// Maximum bytes of a document. 70 keys with certificates need half of it.
 pub(crate) const DOCUMENT: usize = 1 << 20;
 /// Some servers put it before JSON, although that is forbidden (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -27,7 +27,7 @@ pub(crate) struct HttpAsker {
     timeout: Duration,
 }
 
-/// Why there is no answer. Contains nothing that was sent.
+/// Contains nothing that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoAnswer {
     #[error("{0}")]
@@ -59,7 +59,7 @@ impl HttpAsker {
             connect_timeout: timeout,
             timeout: Some(timeout),
             connection_idle: IDLE,
-            // Redirects are off here, because secrets must not follow them. `get` follows one itself.
+            // Secrets must not follow redirects. `get` follows one itself.
             redirects: Redirects::None,
         };
         let named = Named::These(named.filter_map(|url| url.parse().ok()).collect());
@@ -74,7 +74,7 @@ impl HttpAsker {
         asked_url(text, self.allow_http).map_err(NoAnswer::Failed)
     }
 
-    /// Fetches a document. Follows at most one redirect, on the same origin.
+    /// Follows at most one redirect, on the same origin.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, NoAnswer> {
         let reading = tokio::time::timeout(self.timeout, self.read(url));
         let late = |_| NoAnswer::Failed("no answer in time".to_owned());

@@ -27,7 +27,7 @@ use crate::refused;
 
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
-/// Maximum concurrent questions: for tokens that were active before, and for all others.
+/// Maximum concurrent questions: for formerly active tokens, and for others.
 const KNOWN_AT_A_TIME: usize = 32;
 const OTHERS_AT_A_TIME: usize = 32;
 const REFUSALS: usize = 4096;
@@ -49,7 +49,7 @@ struct AskedIssuer {
     rules: Arc<ClaimRules>,
     endpoint: Mutex<Option<(String, Instant)>>,
     finding: Flights<(), Result<String, NoAnswer>>,
-    /// Places for questions about known tokens. Tokens that a caller made up cannot take them.
+    /// Places for known tokens, which made-up tokens cannot take.
     of_known: Semaphore,
     of_others: Semaphore,
     known: ByToken<()>,
@@ -89,8 +89,8 @@ impl Introspector {
         }
     }
 
-    /// Asks the issuer about a token. Concurrent requests share one answer. `claims` are those in the token if it is a
-    /// JWT. Cancel safe.
+    /// Asks the issuer about a token. Concurrent requests share one answer. `claims` are those of a JWT.
+    /// Cancel safe.
     pub(crate) async fn ask(
         &self,
         token: &str,
@@ -119,7 +119,7 @@ impl AskedIssuer {
     }
 
     fn expect_issued(&self, token: &str, claims: Option<&[u8]>) -> Result<(), TokenFault> {
-        // The syntax of a bearer token (RFC 6750, 2.1).
+        // A bearer token's syntax (RFC 6750, 2.1).
         let text = token.trim_end_matches('=');
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
         if text.is_empty() || !text.bytes().all(allowed) {
@@ -194,7 +194,7 @@ impl AskedIssuer {
         }
     }
 
-    /// Returns Shoal's client name and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
+    /// Shoal's client name and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
     fn client(&self) -> Result<(String, String), String> {
         let file = &self.asked.client_secret_file;
         let secret = read_text(file, LONGEST_SECRET);

@@ -23,8 +23,7 @@ pub(crate) struct Header {
     pub(crate) kid: Option<String>,
     #[serde(default)]
     pub(crate) typ: Option<String>,
-    /// The headers that a reader must support. Shoal supports none, so it refuses a token with this member (RFC 7515,
-    /// 4.1.11).
+    /// Headers that a reader must support. Shoal supports none, so it refuses such a token (RFC 7515, 4.1.11).
     #[serde(default, deserialize_with = "whatever")]
     pub(crate) crit: Option<Value>,
     #[serde(default)]
@@ -52,7 +51,7 @@ impl<'a> Jws<'a> {
         allowed.contains(&algorithm).then_some(algorithm)
     }
 
-    /// Whether the token's type is one of `types`, given in lower case and without `application/`.
+    /// `types` are in lower case and without `application/`.
     pub(crate) fn is_of_type(&self, types: &[&str]) -> bool {
         let typ = self.header.typ.as_deref().unwrap_or("jwt");
         let typ = typ.to_ascii_lowercase();
@@ -73,7 +72,7 @@ impl<'a> Jws<'a> {
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        // Check for an object, because serde also reads a struct from a list.
+        // serde also reads a struct from a list.
         let is_object = self.payload.trim_ascii_start().first() == Some(&b'{');
         is_object.then(|| serde_json::from_slice(&self.payload).ok())?
     }

@@ -1,6 +1,6 @@
-//! Fetches and caches the keys of an issuer.
+//! Fetches and caches an issuer's keys.
 //!
-//! One task fetches for all requests that wait. An unknown key causes an early fetch, at most once per interval.
+//! One task fetches for all waiting requests. An unknown key causes an early fetch, at most once per interval.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct KeyConfig {
     pub(crate) issuer: String,
     pub(crate) described_as: String,
-    /// The URL of the keys. `None` to find it in the issuer's metadata.
+    /// `None` to find it in the issuer's metadata.
     pub(crate) jwks_url: Option<String>,
     pub(crate) refresh: Duration,
     pub(crate) interval: Duration,
@@ -32,7 +32,7 @@ pub(crate) struct KeyConfig {
     pub(crate) timeout: Duration,
 }
 
-/// The keys of one issuer. Fetching ends when this is dropped.
+/// An issuer's keys. Dropping this ends the fetching.
 pub(crate) struct KeySource {
     config: KeyConfig,
     known: watch::Receiver<Known>,
@@ -63,7 +63,7 @@ impl Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoKeys {
     Unknown,
-    /// The issuer could not be reached, or may not be asked again so soon.
+    /// The issuer cannot be reached, or may not be asked again so soon.
     Away,
 }
 
@@ -88,7 +88,7 @@ impl KeySource {
     /// Returns the keys and the number of fetches so far. Waits for the first fetch. Cancel safe.
     ///
     /// # Errors
-    /// If there are no keys, or they are too old.
+    /// There are no keys, or they are too old.
     pub(crate) async fn keys(&self) -> Result<(Arc<KeySet>, u64), NoKeys> {
         if self.known.borrow().attempts == 0 {
             self.newer(0).await?;
@@ -103,10 +103,10 @@ impl KeySource {
         keys.map(|keys| (keys, known.attempts)).ok_or(NoKeys::Away)
     }
 
-    /// Fetches keys for a token whose key was missing after fetch number `seen`, and returns them.
+    /// Fetches keys for a token whose key was missing after fetch number `seen`.
     ///
     /// # Errors
-    /// If the keys were fetched recently, or cannot be fetched.
+    /// The keys were fetched recently, or cannot be fetched.
     pub(crate) async fn newer(&self, seen: u64) -> Result<Arc<KeySet>, NoKeys> {
         let mut known = self.known.clone();
         {
@@ -124,7 +124,7 @@ impl KeySource {
         if known.borrow().attempts == seen {
             let _waiting = self.waiting.try_acquire().map_err(|_| NoKeys::Away)?;
             self.wanted.notify_one();
-            // A fetch takes several requests if it begins with the metadata.
+            // A fetch that begins with the metadata takes several requests.
             let within = self.config.timeout * 4;
             let fetched = tokio::time::timeout(within, known.changed()).await;
             fetched

@@ -1,4 +1,4 @@
-//! Reads the keys of an issuer (RFC 7517).
+//! Reads an issuer's keys (RFC 7517).
 
 use jsonwebtoken::DecodingKey;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{SigningAlgorithm, same};
 
-/// Maximum keys of an issuer. Most have a few, multi-tenant issuers 70 or more.
+/// Maximum keys. Most issuers have a few, multi-tenant ones 70 or more.
 pub(crate) const MOST_KEYS: usize = 256;
 /// Maximum signature checks per token, because any caller can cause them.
 const CANDIDATES: usize = 128;
@@ -37,10 +37,10 @@ pub(crate) struct Jwk {
     x: Option<String>,
     #[serde(default)]
     y: Option<String>,
-    /// The tenant of the key, if tenants share the keys: Microsoft's unregistered member.
+    /// The key's tenant, if tenants share the keys: Microsoft's unregistered member.
     #[serde(default)]
     issuer: Option<Value>,
-    /// The private part, which is present only if the issuer published it by mistake.
+    /// The private part, published only by mistake.
     #[serde(default)]
     d: Option<String>,
 }
@@ -62,7 +62,7 @@ enum KeyKind {
 }
 
 impl PublicKey {
-    /// Converts a JWK. Refuses symmetric keys.
+    /// Refuses symmetric keys.
     pub(crate) fn of(jwk: &Jwk) -> Option<Self> {
         let verifies = |operations: &Vec<String>| operations.iter().any(|one| one == "verify");
         if jwk
@@ -132,7 +132,7 @@ impl Jwk {
         self.d.is_some()
     }
 
-    /// Computes the key's thumbprint (RFC 7638).
+    /// RFC 7638.
     pub(crate) fn thumbprint(&self) -> Option<[u8; 32]> {
         let text = |part: &Option<String>| serde_json::to_string(part.as_ref()?).ok();
         let canonical = match self.kty.as_str() {
@@ -173,7 +173,7 @@ impl KeySet {
     /// Reads a document of keys. Skips unsupported and unreadable keys, because an issuer may have newer kinds.
     ///
     /// # Errors
-    /// If the whole document cannot be used.
+    /// The whole document cannot be used.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document<'_> = serde_json::from_slice(text)
             .map_err(|_| "the document is not a JSON Web Key Set".to_owned())?;
@@ -193,8 +193,8 @@ impl KeySet {
         self.keys.len()
     }
 
-    /// Returns the keys that may have signed a token: those with its key id, and those without an id. `tenant` is the
-    /// token's tenant if tenants share the keys.
+    /// Returns keys that may have signed a token: those with its key id, and those without an id. `tenant` is
+    /// the token's, if tenants share the keys.
     pub(crate) fn candidates(
         &self,
         kid: Option<&str>,
@@ -217,6 +217,6 @@ impl KeySet {
 
 pub(crate) struct Candidates<'k> {
     pub(crate) keys: Vec<&'k PublicKey>,
-    /// Whether some of the keys have the token's key id.
+    /// Some of the keys have the token's key id.
     pub(crate) are_named: bool,
 }

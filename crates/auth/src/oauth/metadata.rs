@@ -1,4 +1,4 @@
-//! Reads the metadata of an authorization server (RFC 8414, OpenID Connect Discovery).
+//! Reads an authorization server's metadata (RFC 8414, OpenID Connect Discovery).
 
 use serde_json::{Map, Value};
 use shoal_ports::shown;
@@ -25,7 +25,7 @@ impl Endpoint {
     }
 }
 
-/// Finds a URL in the issuer's metadata. Ignores a document that names another issuer than `described_as`.
+/// Finds a URL in the metadata. Ignores a document that names another issuer than `described_as`.
 ///
 /// # Errors
 /// The answers of all places where the metadata may be.
@@ -81,7 +81,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     let text = |member: &str| metadata.get(member).and_then(Value::as_str);
     match text("issuer") {
         Some(named) if same(named, issuer) => {}
-        // A document at one path of a host must not describe the issuer of another path (RFC 8414, 3.3).
+        // A document at one path must not describe the issuer of another (RFC 8414, 3.3).
         Some(other) => {
             let other = shown(other, SHOWN);
             return Err(format!("it has the metadata of another issuer, {other:?}"));
@@ -93,7 +93,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     found.ok_or_else(|| format!("it has metadata without `{member}`"))
 }
 
-/// Returns the URLs where the metadata may be, in the order of the specification.
+/// Where the metadata may be, in the specification's order.
 fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![

@@ -1,14 +1,12 @@
-//! Finds the issuer that a token names.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::{ResolvedIssuer, canonical};
 
 pub(crate) struct IssuerNames {
-    /// Issuers by the values that their tokens may have in `iss`.
+    /// By possible values of `iss`.
     by_claim: HashMap<String, Arc<str>>,
-    /// The issuer of tokens without `iss`, if there is only one issuer.
+    /// The issuer of tokens without `iss`, if it is the only one.
     sole: Option<Arc<str>>,
     listed: String,
 }

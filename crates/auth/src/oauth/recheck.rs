@@ -1,4 +1,4 @@
-//! Checks the token of an open stream again, as often as requests would.
+//! Checks an open stream's token again, as often as requests would.
 //!
 //! All streams and requests with a token share one answer of its issuer.
 
@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::AccessTokens;
 use super::claims::{Binding, Verified};
 
-/// The least time between two checks.
+/// Minimum time between two checks.
 const SELDOM: Duration = Duration::from_secs(1);
-/// The longest pause before a retry while the issuer cannot be reached.
+/// Maximum pause before a retry while the issuer cannot be reached.
 const RETRY: Duration = Duration::from_secs(5);
 
 struct Watched {
@@ -55,7 +55,7 @@ pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authentica
 }
 
 impl Watched {
-    /// Waits until the next check and returns the grant or the refusal. `None` once the authenticator is dropped.
+    /// Waits until the next check. `None` once the authenticator is dropped.
     async fn next(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
         loop {
             sleep_until(self.until).await;
@@ -85,7 +85,7 @@ impl Watched {
                 read => return Some(read),
             }
             drop(tokens);
-            // Wait for a random time, so that streams do not retry together.
+            // Random, so that streams do not retry together.
             sleep(RETRY.mul_f64(rand::random_range(0.2..=1.0))).await;
         }
     }
@@ -99,7 +99,7 @@ impl Watched {
         if verified.principal != self.principal {
             return Err(AuthError::Invalid);
         }
-        // The token must keep its binding, because the caller proved only the first one.
+        // The binding must stay, because the caller proved only the first one.
         let binding = self.binding.get_or_insert(verified.binding.clone());
         if *binding != verified.binding {
             return Err(AuthError::Token(TokenFault::Binding));

@@ -1,10 +1,10 @@
-//! Remembers the proofs that callers have sent, as long as they could be replayed.
+//! Remembers callers' proofs, as long as they could be replayed.
 //!
-//! A proof's date is signed, so a replay has the same date. Proofs are kept in slices by date. Each
-//! proof belongs to one slice, and a slice is dropped when all of its proofs have expired.
+//! A proof's date is signed, so a replay has the same date. Proofs are kept in slices by date. A slice is
+//! dropped when all of its proofs have expired.
 //!
-//! Principals share the memory. Each may hold a part of the free memory, at most a fifth of the
-//! total, so that there is always room for the next principal.
+//! Principals share the memory. Each may hold a part of the free memory, at most a fifth of the total, so
+//! that there is always room for the next.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 /// The time that a slice covers.
 pub(crate) const SLICE: Duration = Duration::from_secs(10);
-/// Approximate bytes that a proof takes, and that a principal takes.
+/// Approximate bytes of a proof, and of a principal.
 const PROOF: usize = 24;
 const OWNER: usize = 80;
 /// A principal may hold the free memory divided by this.
@@ -26,7 +26,7 @@ const PART: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proof<'a> {
     pub(crate) thumbprint: [u8; 32],
-    /// The id that the client gave the proof.
+    /// The client's id of the proof.
     pub(crate) name: &'a str,
     pub(crate) date: Duration,
     pub(crate) left: Duration,
@@ -34,7 +34,7 @@ pub(crate) struct Proof<'a> {
 
 pub(crate) struct Replays {
     most_bytes: usize,
-    /// Hashes with a random key, so that callers cannot cause collisions.
+    /// A random key keeps callers from causing collisions.
     hasher: RandomState,
     seen: Mutex<Seen>,
 }
@@ -57,7 +57,7 @@ struct Slice {
 pub(crate) enum Shown {
     First,
     Again,
-    /// There is no room to remember the proof, so it must be refused.
+    /// Without room to remember the proof, it must be refused.
     Full,
 }
 

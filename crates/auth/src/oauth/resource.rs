@@ -1,4 +1,4 @@
-//! Metadata of the resource (RFC 9728), and challenges (RFC 6750, RFC 9449), for callers.
+//! The resource's metadata (RFC 9728), and challenges (RFC 6750, RFC 9449).
 
 use bytes::Bytes;
 use serde_json::json;
@@ -60,7 +60,7 @@ impl Resource {
         self.metadata.clone()
     }
 
-    /// Writes the challenges of a refusal. They contain no text from the request.
+    /// Challenges contain no text from the request.
     pub(crate) fn challenges(&self, why: &AuthError) -> Vec<String> {
         let (error, scope) = match why {
             AuthError::Unavailable { .. } | AuthError::TooManyProofs { .. } => return Vec::new(),

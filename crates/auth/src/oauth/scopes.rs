@@ -1,5 +1,3 @@
-//! The scopes that a request needs and that a token grants.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,7 +23,7 @@ impl Scopes {
         }
     }
 
-    /// Returns a token's scopes, and those that they imply.
+    /// A token's scopes, and those that they imply.
     pub(crate) fn granted<'s>(&'s self, of_token: Vec<&'s str>) -> Box<[Arc<str>]> {
         let mut granted = BTreeSet::new();
         let mut next: Vec<&str> = of_token.into_iter().take(MOST).collect();
@@ -42,8 +40,7 @@ impl Scopes {
         expect(grant, self.required.iter().collect())
     }
 
-    /// Checks that a grant covers a tool call. The error names all missing scopes, so that the client asks for them at
-    /// once.
+    /// The error names all missing scopes, so that the client asks for them at once.
     pub(crate) fn expect_for(
         &self,
         grant: &Grant,

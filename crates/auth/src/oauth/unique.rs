@@ -1,12 +1,10 @@
-//! Reads JSON objects that must not repeat a member.
-
 use std::fmt;
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// An object. Reading fails if it repeats a member, because readers disagree on which one counts.
+/// An object that must not repeat a member, because readers disagree on which one counts.
 pub(crate) struct Unique(pub(crate) Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Unique {

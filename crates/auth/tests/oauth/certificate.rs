@@ -1,5 +1,3 @@
-//! Tokens that are bound to a client certificate.
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;

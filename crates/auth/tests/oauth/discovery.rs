@@ -1,5 +1,3 @@
-//! Discovery of an issuer's metadata and keys.
-
 use serde_json::json;
 use shoal_auth::OAuth;
 use shoal_auth::fixture::{AuthorizationServer, SigningKey, Told};

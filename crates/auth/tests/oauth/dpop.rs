@@ -1,5 +1,3 @@
-//! Tokens that are bound to a client's key.
-
 use serde_json::{Value, json};
 use shoal_auth::config::Dpop;
 use shoal_auth::fixture::{SigningKey, now};

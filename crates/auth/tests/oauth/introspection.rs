@@ -1,5 +1,3 @@
-//! Asking the issuer about tokens.
-
 use futures::future::join_all;
 use serde_json::{Value, json};
 use shoal_auth::config::{Auth, Introspection};

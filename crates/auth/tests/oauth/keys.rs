@@ -1,5 +1,3 @@
-//! Keys that appear, change, disappear or cannot be fetched.
-
 use std::time::Duration;
 
 use futures::future::join_all;

@@ -1,5 +1,3 @@
-//! An authenticator, its trusted server, and the tests' tokens.
-
 use std::time::Duration;
 
 use serde_json::Value;

@@ -1,5 +1,3 @@
-//! Accepted and refused tokens.
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};

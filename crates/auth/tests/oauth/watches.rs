@@ -1,4 +1,4 @@
-//! Tokens of open streams, which are checked again.
+//! Rechecked tokens of open streams.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Fixtures that ask the client in the middle of a call.
+//! Fixtures that ask in the middle of a call.
 #![expect(deprecated, reason = "sampling remains part of every revision")]
 
 use rmcp::{

@@ -1,4 +1,4 @@
-//! Fixtures that return each kind of content (scenarios `tools-call-*`).
+//! Each kind of content (scenarios `tools-call-*`).
 
 use rmcp::{
     model::{CallToolResult, ContentBlock, ResourceContents},

@@ -1,4 +1,4 @@
-//! Rounds of input for requests that need it (SEP-2322).
+//! Rounds of input (SEP-2322).
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use super::asking::form_schema;
 use crate::ask::Refused;
 
-/// The state of a request between its rounds, which passes through the client as plain JSON. The
-/// host must seal it, as Shoal does, if clients must not forge it.
+/// A request's state between its rounds, which passes through the client as plain JSON. The host must seal
+/// it, as Shoal does, if clients must not forge it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "awaiting", rename_all = "camelCase", deny_unknown_fields)]
 pub(super) enum State {
@@ -28,7 +28,7 @@ pub(super) enum State {
     Everything,
     Name,
     Color {
-        /// The name from the round before.
+        /// From the round before.
         name: String,
     },
 }
@@ -89,7 +89,7 @@ pub(super) fn roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-/// The client's answers. If an answer is missing or malformed, the tool asks again, as SEP-2322 recommends.
+/// If an answer is missing or malformed, the tool asks again, as SEP-2322 recommends.
 #[derive(Clone, Copy)]
 pub(super) struct Answers<'a>(Option<&'a InputResponses>);
 

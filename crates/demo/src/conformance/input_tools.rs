@@ -1,4 +1,4 @@
-//! Fixtures that return `InputRequiredResult` and finish on a later round (SEP-2322).
+//! Fixtures with `InputRequiredResult` (SEP-2322).
 
 use rmcp::{
     RoleServer,

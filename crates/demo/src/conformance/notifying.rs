@@ -1,4 +1,3 @@
-//! Fixtures that send notifications before their result.
 #![expect(deprecated, reason = "logging remains part of every revision")]
 
 use std::{sync::atomic::Ordering, time::Duration};
@@ -17,15 +16,15 @@ use crate::log::log;
 
 const LOGGER: &str = "conformance";
 
-/// The pause between notifications, so that they arrive separately.
+/// Makes notifications arrive separately.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The notification that asks the host to close the call's event stream.
+/// Asks the host to close the call's event stream.
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
 /// When the client should reconnect, in milliseconds.
 const RETRY_MS: u64 = 200;
-/// How long the tool works after the close: long enough for the client to notice the closed stream, and short
-/// enough to end soon after it reconnects.
+/// How long the tool works after the close: long enough for the client to notice it, and short enough to end
+/// soon after it reconnects.
 const WORK_AFTER_CLOSE: Duration = Duration::from_millis(300);
 
 #[tool_router(router = notifying_tools, vis = "pub(super)")]

@@ -1,5 +1,3 @@
-//! The resources under `test://`.
-
 use rmcp::{
     ErrorData,
     model::{CacheScope, ReadResourceResult, Resource, ResourceContents, ResourceTemplate},

@@ -1,5 +1,3 @@
-//! Fixtures with special input schemas.
-
 use rmcp::{
     model::{JsonObject, object},
     tool, tool_router,
@@ -30,7 +28,7 @@ impl ConformanceServer {
     }
 }
 
-/// Writes a schema with keywords that a host would lose if it rebuilt schemas (SEP-1613, SEP-2106).
+/// Keywords that a host would lose if it rebuilt schemas (SEP-1613, SEP-2106).
 fn every_keyword() -> JsonObject {
     object(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-//! Fixtures whose calls take so long that they become tasks (SEP-2663).
+//! Fixtures that become tasks (SEP-2663).
 
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ impl ConformanceServer {
     }
 }
 
-/// Marks a tool's tasks as optional. Clients of 2025-11-25 may call a tool as a task only with this mark.
+/// Clients of 2025-11-25 may call a tool as a task only with this mark.
 fn optional() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }

@@ -1,5 +1,3 @@
-//! Tests of the fixtures without a transport.
-
 use rmcp::{
     model::{
         CallToolRequestParams, CallToolResponse, ElicitResult, ElicitationAction, ErrorCode,
@@ -173,7 +171,7 @@ async fn a_state_that_was_not_given_out_is_rejected() {
             .expect("is answered"),
     );
     let state = first.request_state.expect("has a state");
-    // A valid state of another tool must be refused like an unreadable one.
+    // Another tool's valid state must be refused too.
     for forged in [
         format!("{state}-TAMPERED"),
         r#"{"awaiting":"name"}"#.to_owned(),

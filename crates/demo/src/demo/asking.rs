@@ -1,4 +1,3 @@
-//! Tools that ask the client before they answer.
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -75,7 +74,7 @@ impl DemoServer {
         Need::Form.check(&ctx)?;
         let question = format!("When would you like to eat at {restaurant}, and with how many?");
         match ctx.peer.elicit::<Booking>(question).await {
-            // Checked again, because a client might not enforce the schema.
+            // A client might not enforce the schema.
             Ok(Some(Booking { guests, .. })) if !(1..=MAX_GUESTS).contains(&guests) => Err(
                 Refused::Told(format!("guests must be between 1 and {MAX_GUESTS}")),
             ),

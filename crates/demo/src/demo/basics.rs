@@ -1,5 +1,3 @@
-//! Tools that answer from their arguments alone.
-
 use std::time::Duration;
 
 use rmcp::{
@@ -13,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DemoServer;
 
-/// How long `echo_slowly` takes. Longer than the default hold.
+/// Longer than the default hold.
 const SLOWLY: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,14 +42,13 @@ struct FailArguments {
 
 #[tool_router(router = basic_tools, vis = "pub(super)")]
 impl DemoServer {
-    // Measures the overhead of a tool call.
     /// Returns its argument.
     #[tool(annotations(read_only_hint = true, idempotent_hint = true, open_world_hint = false))]
     fn echo(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
         text
     }
 
-    // The same work as `echo`, but not declared safe to repeat.
+    // Like `echo`, but not declared safe to repeat.
     /// Returns its argument, but asks not to be called twice.
     #[tool(annotations(
         read_only_hint = false,
@@ -63,7 +60,7 @@ impl DemoServer {
         text
     }
 
-    // Like most tools, it declares no hints, so Shoal treats it as unsafe to repeat.
+    // Without hints, like most tools, so Shoal treats it as unsafe to repeat.
     /// Returns its argument after 20 milliseconds.
     #[tool]
     async fn echo_slowly(

@@ -1,4 +1,3 @@
-//! Tools that change what clients see, and notify them.
 #![expect(deprecated, reason = "logging remains part of every revision")]
 
 use std::sync::atomic::Ordering;
@@ -58,7 +57,7 @@ impl DemoServer {
             .counter
             .fetch_add(by, Ordering::AcqRel)
             .wrapping_add(by);
-        // Ignores an error, because the counter has changed even if the notification fails.
+        // The counter has changed even if the notification fails.
         ctx.peer
             .notify_resource_updated(ResourceUpdatedNotificationParam::new(COUNTER))
             .await

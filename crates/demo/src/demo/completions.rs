@@ -1,5 +1,3 @@
-//! Suggestions for arguments that have few good values.
-
 use rmcp::{
     ErrorData,
     model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference},

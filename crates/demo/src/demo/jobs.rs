@@ -1,5 +1,3 @@
-//! A tool that takes time, reports progress and can be cancelled.
-
 use std::time::Duration;
 
 use rmcp::{
@@ -58,11 +56,10 @@ impl DemoServer {
                 let progress = ProgressNotificationParam::new(token.clone(), f64::from(step))
                     .with_total(f64::from(steps))
                     .with_message(format!("step {step} of {steps}"));
-                // Ignores an error, because the job continues even if its client is gone.
+                // The job continues even if its client is gone.
                 ctx.peer.notify_progress(progress).await.ok();
             }
-            // Works after the report, because some clients drop a progress notification that arrives together
-            // with the result.
+            // Works after the report, because some clients drop progress that arrives together with the result.
             select! {
                 biased;
                 () = ctx.ct.cancelled() => return Err(format!("cancelled in step {step}")),
@@ -73,14 +70,14 @@ impl DemoServer {
     }
 }
 
-/// Marks a tool's tasks as optional. Clients of 2025-11-25 may call a tool as a task only with this mark.
+/// Clients of 2025-11-25 may call a tool as a task only with this mark.
 pub(super) fn may_be_task() -> MetaObject {
     MetaObject(object(json!({ "shoal/taskSupport": "optional" })))
 }
 
 async fn work(interval_ms: u32) {
     if interval_ms == 0 {
-        // Yields instead of sleeping, because a timer would round this up to a millisecond.
+        // A timer would round this up to a millisecond.
         yield_now().await;
     } else {
         sleep(Duration::from_millis(interval_ms.into())).await;

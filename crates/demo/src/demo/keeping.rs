@@ -1,5 +1,3 @@
-//! Tools that keep session state, which later calls find on every worker.
-
 use rmcp::{
     RoleServer, handler::server::wrapper::Parameters, service::RequestContext, tool, tool_router,
 };
@@ -44,7 +42,7 @@ impl DemoServer {
         Ok(format!("remembered {key}"))
     }
 
-    // Not safe for concurrent calls of one session, which could overwrite one another's count.
+    // Concurrent calls of one session could overwrite one another's count.
     /// Counts the calls of this tool in this session, and returns how many there have been.
     #[tool(annotations(
         read_only_hint = false,

@@ -1,4 +1,3 @@
-//! Prompts that insert their arguments into text.
 #![expect(
     missing_docs,
     reason = "`#[prompt]` makes public functions without documentation"

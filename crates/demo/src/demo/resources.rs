@@ -1,5 +1,3 @@
-//! The resources under `demo://`.
-
 use std::sync::atomic::Ordering;
 
 use rmcp::{

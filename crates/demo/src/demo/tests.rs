@@ -1,5 +1,3 @@
-//! The demo server, as its clients and its host see it.
-
 use rmcp::{
     model::{
         ArgumentInfo, CompleteRequestParams, ErrorCode, GetPromptRequestParams, LoggingLevel,
@@ -167,7 +165,7 @@ async fn write_log_sends_what_the_request_may_have() {
     );
     assert_eq!(message.logger.as_deref(), Some("demo"));
 
-    // Since 2026-07-28 a request names the log level that it wants.
+    // Since 2026-07-28, a request names its log level.
     for level in [None, Some(LoggingLevel::Error), Some(LoggingLevel::Warning)] {
         let mut meta = modern_meta(Default::default());
         if let Some(level) = level {

@@ -8,7 +8,7 @@ use super::ExpressionError;
 /// Maximum nesting of macros such as `all`, because each multiplies the cost.
 const DEEPEST: usize = 2;
 const LONGEST_PATTERN: usize = 256;
-/// Maximum nesting of an expression, because each level takes stack in its evaluation, most in an unoptimised build.
+/// Maximum nesting of an expression, because each level takes stack at evaluation, most in an unoptimised build.
 const LEVELS: usize = 24;
 
 const VARIABLES: &[&str] = &[
@@ -30,7 +30,7 @@ const TARGET: &[&str] = &[
     "idempotent",
     "open_world",
 ];
-/// The functions that conditions may call. Macros are expanded before the check.
+/// Macros are expanded before the check.
 const FUNCTIONS: &[&str] = &[
     "size",
     "contains",
@@ -206,7 +206,7 @@ impl<'p> Check<'p> {
         Err(self.wrong(id, reason))
     }
 
-    /// Checks that a pattern is a literal, because a pattern from a client could take long to compile.
+    /// A pattern must be a literal, because one from a client could take long to compile.
     fn pattern(&self, id: u64, pattern: Option<&IdedExpr>) -> Result<(), ExpressionError> {
         let Some(Expr::Literal(LiteralValue::String(text))) = pattern.map(|it| &it.expr) else {
             return Err(self.wrong(id, "the pattern of matches must be a string literal"));

@@ -1,5 +1,3 @@
-//! The values that CEL conditions read.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,10 +8,10 @@ use super::Checked;
 use crate::subject::KnownSubject;
 use crate::target::{Annotations, Target};
 
-/// Adds the values that the condition reads, and no others.
+/// Adds only the values that the condition reads.
 ///
 /// # Errors
-/// If the caller's claims are too large.
+/// The caller's claims are too large.
 pub(super) fn add(
     context: &mut Context<'_, '_>,
     reads: Checked,

@@ -8,7 +8,7 @@ use crate::{
     Revision, RpcError, code, declares, error_response, request, response, shown,
 };
 
-/// The `_meta` member with the id of the task that a message belongs to.
+/// The `_meta` member with the task of a message.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 const DECLARED: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
@@ -26,7 +26,7 @@ pub fn with_tasks(capabilities: &RawJson) -> RawJson {
 /// Whether the request asks to run as a task.
 ///
 /// # Errors
-/// If the task parameters are malformed.
+/// The task parameters are malformed.
 pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
     let task = params.and_then(|params| params.member("task"));
     let Some(task) = task.filter(|task| !task.is_null()) else {
@@ -64,13 +64,13 @@ pub fn is_asked(request: &Request) -> bool {
     version.is_some_and(|version| version == Revision::LATEST_LEGACY.as_str())
 }
 
-/// Returns the error for cancelling a task that has ended.
+/// Returns the error for cancelling an ended task.
 pub fn is_over_already(status: &str) -> RpcError {
     let message = format!("cannot cancel the task: it is in the terminal status {status:?}");
     RpcError::invalid_params(message)
 }
 
-/// Makes the response to `tasks/result` from a `GetTaskResult` of 2026-07-28.
+/// Responds to `tasks/result` from a `GetTaskResult` of 2026-07-28.
 pub fn response_of(id: &RequestId, task_id: &str, task: &RawJson) -> Bytes {
     match outcome_of(task_id, task) {
         Outcome::Result(result) => response(id, &result),
@@ -102,16 +102,16 @@ fn relate(message: &mut RawObject, task_id: &str) {
     message.set("_meta", meta.to_json());
 }
 
-/// A request to the client whose answer a task needs.
+/// A request whose answer a task needs from the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// The question's key within the task.
+    /// The key within the task.
     pub key: String,
-    /// The question as a JSON-RPC request.
+    /// The JSON-RPC request.
     pub message: Bytes,
 }
 
-/// Reads the open questions from a `GetTaskResult` of 2026-07-28, for a client with these `capabilities`.
+/// Reads open questions from a `GetTaskResult` of 2026-07-28, for a client with these `capabilities`.
 pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Vec<Question> {
     let open = task.member("inputRequests");
     let open = open.as_ref().and_then(RawObject::of).unwrap_or_default();
@@ -138,7 +138,7 @@ fn question_id(task_id: &str, key: &str) -> RequestId {
     RequestId::from_string(&format!("{task_id}{OF_TASK}{key}"))
 }
 
-/// Returns the task and the key that a question's id contains.
+/// Returns the task and key in a question's id.
 pub fn question_of(id: &RequestId) -> Option<(String, RequestId)> {
     let id = id.to_json().string()?;
     let (task_id, key) = id.rsplit_once(OF_TASK)?;
@@ -146,7 +146,7 @@ pub fn question_of(id: &RequestId) -> Option<(String, RequestId)> {
 }
 
 impl Task<'_> {
-    /// Returns the task's status. A tool that reports an error makes its task fail.
+    /// Returns the status. A tool that reports an error makes its task fail.
     pub fn legacy_status(&self) -> &'static str {
         match self.state {
             TaskState::Working => "working",
@@ -158,7 +158,7 @@ impl Task<'_> {
         }
     }
 
-    /// Writes the task as `Task`, also used as `GetTaskResult` and `CancelTaskResult`.
+    /// Writes a `Task`, also used as `GetTaskResult` and `CancelTaskResult`.
     pub fn to_legacy(&self) -> RawJson {
         let message = match self.state {
             TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => None,
@@ -185,7 +185,7 @@ impl Task<'_> {
         task.to_json()
     }
 
-    /// Writes the task as `CreateTaskResult`.
+    /// Writes a `CreateTaskResult`.
     pub fn to_legacy_created(&self) -> RawJson {
         let mut created = RawObject::default();
         created.set("task", self.to_legacy());

@@ -1,4 +1,4 @@
-//! One HTTP connection to a server: each message is a POST, and streams return answers.
+//! One connection: each message is a POST, and streams return answers.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -28,10 +28,8 @@ use crate::upstream::{Connection, Link, OutgoingMessage, OutgoingRequest, Reques
 const LONGEST_SESSION: usize = 8192;
 /// Maximum notifications and answers in flight to the server.
 const TELLING: u32 = 64;
-/// The reason for calls whose session the server has forgotten.
 pub(super) const FORGOTTEN: &str = "the server has forgotten the session";
 
-/// One connection.
 pub(super) struct Channel {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) link: Arc<Link>,
@@ -40,27 +38,23 @@ pub(super) struct Channel {
     tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
     ended: CancellationToken,
-    /// The session id from `initialize`.
     session: OnceLock<HeaderValue>,
     version: OnceLock<HeaderValue>,
     /// The URL for messages to an HTTP+SSE server.
     pub(super) messages: OnceLock<Url>,
-    /// Whether the server speaks HTTP+SSE, if known.
     pub(super) speaks_http_sse: Arc<AtomicBool>,
-    /// The caller of the last call on a caller's own connection. Messages between calls go in that caller's name.
+    /// The caller of the last call on a caller's own connection, in whose name messages between calls go.
     caller: Mutex<Option<Arc<Caller>>>,
     /// The cookies of the owner's requests, or of Shoal's own on a shared connection.
     cookies: Cookies,
-    /// Permits for messages without an answer.
     telling: Arc<Semaphore>,
 }
 
-/// The state that all connections to one server share.
+/// State of all connections to one server.
 pub(super) struct Common {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
-    /// Whether the server speaks HTTP+SSE, if known.
     pub(super) speaks_http_sse: Arc<AtomicBool>,
 }
 
@@ -139,7 +133,6 @@ impl Channel {
             (Some(method), Some(request)) => {
                 tokio::spawn(self.clone().exchange(text, method, request));
             }
-            // A server may refuse any message before this one.
             (Some(Method::Initialized), None) => {
                 self.tell(text, Some(Method::Initialized)).await;
                 self.listen_soon().await;
@@ -147,8 +140,7 @@ impl Channel {
             // The end of the request's stream cancels a modern call.
             (Some(Method::Cancelled), None) if self.era() == Era::Modern => {}
             (method, None) => {
-                // A server that stops reading answers to its own requests gets no further messages, so connections stay
-                // bounded.
+                // A server that stops reading answers gets no further messages, so connections stay bounded.
                 let Ok(place) = self.telling.clone().acquire_owned().await else {
                     return;
                 };
@@ -162,7 +154,6 @@ impl Channel {
         }
     }
 
-    /// Sends a message without an answer.
     async fn tell(&self, text: Bytes, method: Option<Method>) {
         let headers = self.post_headers(method.as_ref(), None);
         let telling = async {
@@ -199,7 +190,7 @@ impl Channel {
         tracing::debug!(target: "shoal::http", server = self.link.name(), why, "a message did not reach the server");
     }
 
-    /// The era of the connection; legacy until the handshake is over.
+    /// The connection's era; legacy until the handshake is over.
     pub(super) fn era(&self) -> Era {
         self.link.greeting().era
     }
@@ -211,8 +202,7 @@ impl Channel {
     /// Stores the session id of an answer to `initialize`.
     ///
     /// # Errors
-    ///
-    /// Fails if the id cannot be sent back.
+    /// The id cannot be sent back.
     pub(super) fn take_session(&self, answer: &Response) -> Result<(), String> {
         match answer.headers().get(MCP_SESSION_ID) {
             Some(session) if session.len() > LONGEST_SESSION => Err(format!(
@@ -231,7 +221,6 @@ impl Channel {
         }
     }
 
-    /// Stores the revision that the server chose.
     pub(super) fn take_version(&self, result: &RawJson) {
         let version = result.member("protocolVersion").and_then(|v| v.string());
         if let Some(version) = version.and_then(|version| HeaderValue::try_from(version).ok()) {
@@ -239,7 +228,6 @@ impl Channel {
         }
     }
 
-    /// The headers of a POST.
     pub(super) fn post_headers(
         &self,
         method: Option<&Method>,
@@ -259,7 +247,6 @@ impl Channel {
         headers
     }
 
-    /// The headers of a GET for a stream that continues after the last seen event.
     pub(super) fn get_headers(&self, after: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let events = HeaderValue::from_static("text/event-stream");
@@ -302,7 +289,6 @@ impl Channel {
         }
     }
 
-    /// The caller in whose name Shoal sends a request.
     pub(super) fn caller_of(&self, request: &OutgoingRequest) -> Option<Arc<Caller>> {
         let mut own = self.caller.lock();
         match &request.caller {
@@ -312,7 +298,7 @@ impl Channel {
         }
     }
 
-    /// Sends a message of Shoal's own, and records whether the server is reachable.
+    /// Sends Shoal's own message, and records whether the server is reachable.
     pub(super) async fn send_own(
         &self,
         method: HttpMethod,
@@ -331,7 +317,6 @@ impl Channel {
         self.send(own).await
     }
 
-    /// Sends a request, and records whether the server is reachable.
     pub(super) async fn send(&self, sent: Sent<'_>) -> Result<Response, Unanswered> {
         let caller = sent.caller;
         // One caller's cookies must not go with another caller's requests.
@@ -348,7 +333,7 @@ impl Channel {
         sent
     }
 
-    /// Ends the refused request `id` of this caller, if it has one.
+    /// Ends the refused request `id` of this caller, if any.
     pub(super) async fn refused(
         &self,
         answer: Response,
@@ -386,7 +371,7 @@ impl Channel {
         }
     }
 
-    /// Asks whether the server has forgotten the session. If so, it answers everything in the session with 404.
+    /// Asks whether the server has forgotten the session, and so answers everything with 404.
     async fn is_forgotten(&self) -> bool {
         let ping = Method::Ping;
         let text = shoal_protocol::request(&RequestId::from_number(0), ping.as_str(), None);
@@ -400,13 +385,12 @@ impl Channel {
         asked.unwrap_or(false)
     }
 
-    /// Stops sending over this connection. Requests in flight may still be answered.
+    /// Stops sending. Requests in flight may still be answered.
     pub(super) fn is_of_no_use(&self, why: &str) {
         self.link.lose(why);
         self.ended.cancel();
     }
 
-    /// Ends the session at the server.
     async fn end_session(&self) {
         if !self.in_session() || self.link.lost().is_some() {
             return;
@@ -415,7 +399,7 @@ impl Channel {
         self.add_session(&mut headers);
         let ending = self.send_own(HttpMethod::DELETE, headers, Bytes::new());
         let grace = self.endpoint.config().shutdown_grace.get();
-        // A server may forbid clients to end sessions (405), and an unreachable server has ended them already.
+        // A server may forbid this (405), and an unreachable server has ended its sessions already.
         let _ = tokio::time::timeout(grace, ending).await;
     }
 }

@@ -1,5 +1,3 @@
-//! The operator's settings for a server over HTTP.
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -119,7 +117,7 @@ impl HttpConfig {
     /// Checks the settings without contacting the server.
     ///
     /// # Errors
-    /// The setting, and what is wrong with it.
+    /// The setting, and its fault.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let setting = if self.urls.is_empty() { "url" } else { "urls" };
         self.endpoints().map_err(|wrong| (setting, wrong))?;
@@ -144,13 +142,12 @@ impl HttpConfig {
         }
     }
 
-    /// Returns the settings that all transports share.
     pub(super) fn settings(&self, alone: bool) -> Settings {
         Settings {
             era: self.era,
             // Questions arrive on their call's stream, so the shared connection may ask. It declares roots
-            // only if sessions are not shared, because servers keep one client's roots. The sessions use this
-            // connection's lists, so it declares the same capabilities.
+            // only if sessions are not shared, because servers keep one client's roots. Sessions declare the
+            // same, because they use this connection's lists.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

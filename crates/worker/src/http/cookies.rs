@@ -1,4 +1,4 @@
-//! The cookies of one connection, by which load balancers keep a session at its server.
+//! A connection's cookies, by which load balancers keep a session at its server.
 
 use cookie_store::{Cookie, CookieStore};
 use http::{HeaderMap, HeaderValue, header};
@@ -8,7 +8,6 @@ use reqwest::Url;
 /// Maximum bytes of all cookies, because servers limit the size of headers.
 const MOST_BYTES: usize = 4096;
 
-/// The cookies that the server set on this connection, kept until it ends.
 #[derive(Default)]
 pub(super) struct Cookies(Mutex<CookieStore>);
 
@@ -40,7 +39,7 @@ impl Cookies {
         if own.is_empty() {
             return;
         }
-        // The operator's cookies come first. They may hold bytes that are not ASCII.
+        // The operator's cookies come first, and may hold bytes that are not ASCII.
         let given = headers.get(header::COOKIE).map(HeaderValue::as_bytes);
         let own = own.iter().map(String::as_bytes);
         let all: Vec<&[u8]> = given.into_iter().chain(own).collect();

@@ -1,5 +1,3 @@
-//! One MCP endpoint: its URL and its settings.
-
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -1,5 +1,3 @@
-//! Posts one request and follows its answer across broken streams.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,7 +16,7 @@ use crate::http_client::{Unanswered, beginning_of};
 use crate::upstream::{Origin, OutgoingRequest, Readable, RequestOutcome, readable};
 
 const MAX_DEPTH: usize = 128;
-/// How long to read on after the answer. A connection can be reused only after its stream has ended.
+/// How long to read on after the answer, because a connection is reusable only after its stream has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const ACCEPTED: usize = 4096;
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
@@ -30,7 +28,7 @@ enum Followed {
 }
 
 impl Channel {
-    /// Sends a request and follows its answer, unless the caller stopped waiting.
+    /// Stops if the caller no longer waits.
     pub(super) async fn exchange(
         self: Arc<Self>,
         text: Bytes,
@@ -175,8 +173,8 @@ impl Channel {
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
-                        // Doubts the server, because the connection broke. A server that wants to be polled
-                        // ends its stream properly.
+                        // Doubts the server, because the connection broke. To be polled, a server ends its
+                        // stream properly.
                         self.presence.reachability.doubt();
                         why = format!("the stream of its answer: {broken}");
                         break;
@@ -259,7 +257,7 @@ impl Channel {
     }
 }
 
-/// Reads a server's error without an id, which belongs to the posted request.
+/// Reads an error without an id, which belongs to the posted request.
 fn error_of_nothing(answer: &Bytes) -> Option<RpcError> {
     match Body::from_server(answer, MAX_DEPTH).ok()? {
         Body::Single(Message::Response(Response {

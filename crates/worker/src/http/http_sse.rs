@@ -1,8 +1,7 @@
-//! HTTP+SSE of 2024-11-05: one stream carries all messages of the server, and its `endpoint` event
-//! names the URL for requests.
+//! HTTP+SSE of 2024-11-05: one stream carries all of the server's messages, and its `endpoint` event names
+//! the URL for requests.
 //!
-//! Shoal tries Streamable HTTP first, then this transport (2025-11-25, Transports, Backwards
-//! Compatibility).
+//! Shoal tries Streamable HTTP first (2025-11-25, Transports, Backwards Compatibility).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,13 +36,12 @@ impl Channel {
         nothing_there.contains(&refusal) && self.messages.get().is_none()
     }
 
-    /// Returns whether the event is an `endpoint` event, with which an HTTP+SSE server answers the POST of
-    /// `initialize`.
+    /// Whether an HTTP+SSE server answered the POST of `initialize`.
     pub(super) fn is_endpoint(&self, event: &SseEvent) -> bool {
         event.name.as_deref() == Some(ENDPOINT) && self.messages.get().is_none()
     }
 
-    /// Opens the HTTP+SSE stream, if there is one, and reads it in the background.
+    /// Opens the stream, if there is one, and reads it in the background.
     ///
     /// # Errors
     /// The stream's URL for messages is unusable.
@@ -94,7 +92,7 @@ impl Channel {
         Err("its stream has no `endpoint`")
     }
 
-    /// Reads the stream to its end. Calls that are unanswered then may have run.
+    /// Calls that are unanswered at the stream's end may have run.
     async fn read(self: Arc<Self>, mut events: Events) {
         let reading = async {
             loop {
@@ -123,8 +121,7 @@ impl Channel {
     }
 }
 
-/// Resolves the URL for messages. It must have the stream's origin, because requests carry
-/// credentials.
+/// The URL for messages must have the stream's origin, because requests carry credentials.
 fn messages_url(url: &Url, named: &[u8]) -> Result<Url, String> {
     let named = String::from_utf8_lossy(named);
     let messages = url.join(named.trim()).ok();

@@ -1,4 +1,4 @@
-//! The stream for the server's messages outside of requests (up to 2025-11-25).
+//! The stream for messages outside of requests (up to 2025-11-25).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::exchange::may_pass;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::upstream::{Line, Origin, STABLE};
 
-/// How long the handshake waits until this stream is open, so that later reads of lists miss no change.
+/// How long the handshake waits for this stream, so that later reads of lists miss no change.
 const SOON: Duration = Duration::from_millis(200);
 
 impl Channel {
@@ -30,7 +30,7 @@ impl Channel {
                 () = channel.stopping.cancelled() => {}
             }
         });
-        // The server's refusal drops the sender, which ends the wait.
+        // A refusal drops the sender, which ends the wait.
         let _ = timeout(SOON, is_open).await;
     }
 
@@ -46,7 +46,7 @@ impl Channel {
                 Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
                     match opened.take() {
                         Some(opened) => drop(opened.send(())),
-                        // The server may have announced changes while the stream was closed.
+                        // The lists may have changed while the stream was closed.
                         None if cursor.id.is_none() => self.link.lists_may_have_changed(),
                         None => {}
                     }
@@ -85,7 +85,7 @@ impl Channel {
         }
     }
 
-    /// Reads the stream to its end. Returns whether an event came.
+    /// Returns whether an event came before the stream's end.
     async fn hear(&self, mut events: Events, cursor: &mut Cursor) -> bool {
         let mut heard = false;
         while let Some(Ok(mut event)) = events.next().await {

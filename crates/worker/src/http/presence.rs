@@ -1,5 +1,3 @@
-//! Tracks the lead connection and whether the server is reachable.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +18,7 @@ pub(super) struct Presence {
 #[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
-    /// Whether the server is reachable but accepts only callers' own credentials.
+    /// Whether the server accepts only callers' own credentials.
     refuses: bool,
     why: String,
 }
@@ -53,7 +51,7 @@ impl Presence {
         self.lead().map(Way::Lead)
     }
 
-    /// Checks the server periodically, and at once when something suggests that it is away.
+    /// Checks the server periodically, and at once on a hint that it is away.
     async fn watch(
         self: Arc<Self>,
         connection: std::sync::Weak<Connection>,
@@ -115,7 +113,7 @@ impl Lead for Arc<Presence> {
             lead.refuses = false;
             lead.connection.take()
         };
-        // Drops only this reference: running calls keep the former connection until they end.
+        // Running calls keep the former connection until they end.
         drop(before);
         deserted
     }
@@ -131,7 +129,7 @@ impl Lead for Arc<Presence> {
         Box::pin(self.reachability.ask_again(self.interval))
     }
 
-    /// Does not hurry a retry, because the lead connection is retried soon anyway.
+    /// The lead connection is retried soon anyway.
     fn wanted(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

@@ -1,5 +1,3 @@
-//! Interprets answers with an error status.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,38 +11,33 @@ use super::stream::has_media_type;
 use crate::http_client::{LATER, SAID, redirect_target, retry_after};
 use crate::upstream::{Denied, RequestOutcome, readable};
 
-/// Maximum bytes read of a refusal.
 const BODY: usize = 64 * 1024;
 
-/// The effect of a refusal on its request.
 pub(super) enum Refusal {
-    /// The server has forgotten the session, and executed nothing.
+    /// The server has forgotten the session and executed nothing.
     Forgotten,
-    /// The server has forgotten the session if it refuses everything in it. Otherwise the request has this outcome: some servers
-    /// answer unknown methods with 404.
+    /// The server has forgotten the session if it refuses everything in it. Otherwise this is the outcome:
+    /// some servers answer unknown methods with 404.
     PerhapsForgotten(RequestOutcome),
     Outcome(RequestOutcome),
 }
 
-/// The refused request.
 #[derive(Clone, Copy)]
 pub(super) struct Refused {
-    /// The request's id; `None` for messages without an answer.
+    /// `None` for messages without an answer.
     pub(super) id: Option<u64>,
-    /// Whether it is a call, which may have run.
+    /// Calls may have run.
     pub(super) is_call: bool,
-    /// Whether it was sent in a session.
     pub(super) in_session: bool,
-    /// Whether it carried the caller's token, or a token exchanged for it.
+    /// Whether it carried the caller's token, as is or exchanged.
     pub(super) in_callers_name: bool,
-    /// Whether it carried the operator's credentials, perhaps beside the caller's token. The refusal may quote them.
+    /// Whether it carried the operator's credentials, which the refusal may quote.
     pub(super) in_operators_name: bool,
 }
 
-/// JSON members with the server's error message, in order of preference.
+/// Members with the server's error message, in order of preference.
 const WORDS: [&str; 4] = ["error_description", "message", "detail", "error"];
 
-/// Returns the server's own words, if any.
 fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<String> {
     let said = match json {
         Some(json) => {
@@ -61,8 +54,8 @@ fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<St
     (!said.is_empty()).then_some(said)
 }
 
-/// Reads a refusal. If it may concern the operator's credentials, also returns the server's words, perhaps empty, which only the
-/// operator may read.
+/// Reads a refusal. If it may concern the operator's credentials, also returns the server's words, perhaps
+/// empty, for the operator alone.
 pub(super) async fn read(answer: Response, refused: Refused) -> (Refusal, Option<String>) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     if let Some(target) = redirect_target(&answer) {
@@ -140,7 +133,8 @@ fn meaning(
             busy("the server is not available", said, retry_after)
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => denied(status, in_callers_name, said),
-        // The status means that the request arrived too slowly, but some servers send it after running a call for too long.
+        // The status means that the request arrived too slowly, but some servers send it after a call that
+        // ran too long.
         StatusCode::REQUEST_TIMEOUT if is_call => {
             may_have_run(format!("the server answered {status}"), said)
         }
@@ -165,7 +159,6 @@ fn meaning(
     })
 }
 
-/// Joins a description with the server's own words.
 fn saying(what: String, said: Option<&str>) -> String {
     match said {
         Some(said) => format!("{what}: {said}"),
@@ -173,13 +166,13 @@ fn saying(what: String, said: Option<&str>) -> String {
     }
 }
 
-/// Whether the server's words say that the session is unknown, rather than the request wrong.
+/// Whether the words say that the session is unknown, rather than the request wrong.
 fn says_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -> bool {
     let Some(error) = error else {
         return false;
     };
     match status {
-        // Only Shoal reports it as the answer to the request.
+        // Only Shoal answers the request so.
         StatusCode::NOT_FOUND if is_answer => error.code == code::GONE,
         // Some servers use 400, among them the reference server.
         StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if !is_answer => {

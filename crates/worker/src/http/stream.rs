@@ -1,4 +1,4 @@
-//! Reads a stream of server-sent events within bounds of bytes and time.
+//! Reads server-sent events within bounds of bytes and time.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Events {
         }
     }
 
-    /// Returns the next event, or `None` at the end of the stream. Cancellation safe.
+    /// Returns the next event; `None` at the end. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Result<SseEvent, Broken>> {
         loop {
             match self.parser.next_event() {

@@ -1,5 +1,4 @@
-//! Tests of the backend against a real server, `tests/fixtures/streamable.py`, which needs only
-//! `python3`.
+//! Tests with a real server, `tests/fixtures/streamable.py`, which needs only `python3`.
 
 use crate::upstream::harness;
 

@@ -1,4 +1,4 @@
-//! The tool arguments that also travel in headers (`x-mcp-header`).
+//! Tool arguments that also travel in headers (`x-mcp-header`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,8 +18,8 @@ struct Known {
 }
 
 impl Tools {
-    /// Replaces the known tools by `tools`. In the modern era, removes tools with invalid annotations from
-    /// `tools`, because their servers may expect any headers.
+    /// Replaces the known tools. In the modern era, removes tools with invalid annotations from `tools`,
+    /// because their servers may expect any headers.
     pub(super) fn learn(&self, era: Era, tools: &mut Vec<RawJson>) {
         let mut known = self.0.lock();
         let mut learnt = Known::default();
@@ -36,7 +36,7 @@ impl Tools {
         if fits(known.mirrored.len(), mirrored.len()) {
             known.mirrored.extend(mirrored);
         } else {
-            // Drops the older names, which is safe because callers list tools before they call them.
+            // Older names can go, because callers list tools before they call them.
             known.mirrored = mirrored;
         }
         if fits(known.refused.len(), refused.len()) {
@@ -57,7 +57,7 @@ impl Tools {
 }
 
 impl Known {
-    /// Records which arguments of a tool travel in headers. Returns whether the tool can be called.
+    /// Returns whether the tool can be called.
     fn take(&mut self, era: Era, tool: &RawJson, before: &Self) -> bool {
         let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
             return true;

@@ -1,5 +1,3 @@
-//! Reads response bodies within bounds.
-
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -9,7 +7,7 @@ use reqwest::Response;
 pub(crate) const LATER: Duration = Duration::from_secs(1);
 const LATEST: Duration = Duration::from_secs(3600);
 
-/// Reads the beginning of a body. Ignores read errors, because the response's status matters more.
+/// Ignores read errors, because the response's status matters more.
 pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
     let mut whole = BytesMut::new();
     while whole.len() < limit

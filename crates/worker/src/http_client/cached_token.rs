@@ -1,5 +1,3 @@
-//! Caches one token until it expires.
-
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -12,8 +10,8 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// How long before its expiry a token is replaced, so that requests under way still arrive in time.
 const BEFORE_ITS_END: Duration = Duration::from_secs(10);
 
-/// A token, or the reason why there is none. The task that fetches the token holds the lock. Times use the
-/// monotonic clock and start before the request for the token.
+/// A token, or why there is none. The task that fetches it holds the lock. Times use the monotonic clock and
+/// start before the request for the token.
 #[derive(Default)]
 pub(super) struct CachedToken(Mutex<Option<Held>>);
 
@@ -50,7 +48,7 @@ impl CachedToken {
         held.as_ref().expect("it was just set").result.clone()
     }
 
-    /// Returns a token other than `refused`: a newer one, or the result of `fetch`.
+    /// Returns a token other than `refused`, from the cache or `fetch`.
     ///
     /// # Errors
     /// The error of `fetch`, cached briefly.

@@ -3,8 +3,8 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `config` | the operator's settings |
-//! | `discovery` | the token endpoint that a server names (RFC 9728, RFC 8414) |
+//! | `config` | the settings |
+//! | `discovery` | the server's token endpoint (RFC 9728, RFC 8414) |
 //! | `assertion` | `private_key_jwt` (RFC 7523) |
 
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl ClientCredentials {
         self.token.renew(refused, fetch).await.map(|_| true)
     }
 
-    /// Records that a new token got a 401 too, so that Shoal requests no further token for a while.
+    /// Records a 401 to a new token too, so that Shoal requests none for a while.
     pub(super) fn was_futile(&self) {
         *self.futile_until.lock() = Some(Instant::now() + FUTILE);
     }
@@ -108,8 +108,7 @@ impl ClientCredentials {
         })
     }
 
-    /// Finds the token source. Searches again after a 401, because servers change their authorization
-    /// servers.
+    /// Searches again after a 401, because servers change their authorization servers.
     async fn source(
         &self,
         client: &Client,
@@ -158,7 +157,7 @@ impl ClientCredentials {
             return ask(request.body(form(&members)), Asked { hidden, refusal }).await;
         }
         let secret = match &config.client_secret_file {
-            // The secret is read each time, because its file may have changed.
+            // The file may have changed.
             Some(file) => read_secret(file).await.map_err(NoToken::Away)?,
             None => config
                 .client_secret
@@ -184,7 +183,7 @@ impl ClientCredentials {
         ask(request.body(form(&members)), Asked { hidden, refusal }).await
     }
 
-    /// Returns the audience of an assertion: the issuer if known, as newer authorization servers require.
+    /// The audience of an assertion: the issuer if known, as newer authorization servers require.
     fn audience<'a>(&'a self, source: &'a TokenSource) -> &'a str {
         match (&source.issuer, self.config.issuer.as_str()) {
             (Some(issuer), _) => issuer,

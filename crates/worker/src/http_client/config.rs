@@ -1,5 +1,3 @@
-//! The operator's settings of an HTTP client for a server.
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,8 +26,8 @@ pub(crate) struct HttpClientConfig {
     pub(crate) token_timeout: Duration,
 }
 
-/// Builds the HTTP client's settings from a backend's settings. A macro, because the settings are flat: serde
-/// cannot refuse unknown fields around a flattened struct.
+/// Builds the client's settings from a backend's. A macro, because serde cannot refuse unknown fields around
+/// a flattened struct.
 macro_rules! client_of {
     ($settings:expr) => {
         $crate::http_client::HttpClientConfig {
@@ -119,7 +117,7 @@ impl HttpClientConfig {
     /// Checks the settings without contacting the server.
     ///
     /// # Errors
-    /// The setting, and what is wrong with it.
+    /// The setting, and its fault.
     pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
         headers::check(&self.headers).map_err(|wrong| ("headers", wrong))?;
         let forwarded = headers::forwarded(&self.forward);
@@ -160,7 +158,7 @@ impl HttpClientConfig {
     }
 
     pub(crate) fn wanted(&self) -> Vec<Arc<str>> {
-        // `check` has validated the headers, so they parse.
+        // `check` has validated the headers.
         let mut wanted = headers::forwarded(&self.forward).unwrap_or_default();
         if self.exchange().is_some() {
             wanted.push(AUTHORIZATION.into());
@@ -169,7 +167,7 @@ impl HttpClientConfig {
     }
 }
 
-/// Returns the URLs of one or several equal servers, from two alternative settings.
+/// Returns the URLs of equal servers, from two alternative settings.
 ///
 /// # Errors
 /// Describes the faulty settings.

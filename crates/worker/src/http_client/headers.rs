@@ -1,5 +1,4 @@
-//! Headers that the operator adds to requests, from the configuration or a file, and headers
-//! forwarded from clients.
+//! Headers of the operator, from the configuration or a file, and headers forwarded from clients.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +15,7 @@ use super::{HttpClientConfig, LOOK, off_the_runtime};
 
 const FILE_BYTES: u64 = 64 * 1024;
 const FORWARDED: usize = 16;
-/// Headers that control how a message travels. Only Shoal sets them.
+/// Headers that control a message's transport. Only Shoal sets them.
 const OWN: [&str; 17] = [
     "accept",
     "accept-encoding",
@@ -40,8 +39,7 @@ const OWN: [&str; 17] = [
 pub(super) struct Headers {
     fixed: HeaderMap,
     file: Option<PathBuf>,
-    /// The headers from the file. The lock is held while the file is read, so that no request goes without
-    /// its headers.
+    /// The file's headers. The lock is held during a read, so that no request goes without its headers.
     read: Mutex<Read>,
 }
 
@@ -91,7 +89,7 @@ impl Headers {
         })
     }
 
-    /// Returns the present headers. If the file is unusable, returns the headers that it had before.
+    /// Returns the present headers; the former ones if the file is unusable.
     pub(super) async fn current(&self) -> HeaderMap {
         let mut headers = self.fixed.clone();
         let Some(file) = &self.file else {
@@ -109,7 +107,6 @@ impl Headers {
                 }
                 Err(reason) => Some(reason),
             };
-            // Logs an error once, not at each check.
             if let Some(reason) = &failed
                 && read.failed != failed
             {
@@ -151,7 +148,7 @@ fn read_lines(text: &str) -> Result<HeaderMap, String> {
     parse(lines.into_iter())
 }
 
-/// Parses headers. The errors contain no values, which may be secrets.
+/// Errors contain no values, which may be secrets.
 fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in lines {

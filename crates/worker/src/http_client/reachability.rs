@@ -1,5 +1,3 @@
-//! Tracks which servers are reachable.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +5,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long the tools of an unreachable server stay listed while calls wait, if it is the only one.
+/// How long an unreachable server's tools stay listed while calls wait, if it is the only one.
 const LISTED: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +50,7 @@ impl Reachability {
         self.hear(Heard::There);
     }
 
-    /// Records a failed check. Returns whether to take the server's tools off the list.
+    /// Records a failed check. Returns whether to unlist the server's tools.
     pub(crate) fn missed(&self) -> bool {
         self.hear(Heard::Away);
         let mut away_since = self.away_since.lock();
@@ -66,23 +64,23 @@ impl Reachability {
         }
     }
 
-    /// Returns whether calls wait for the server, because it is away and there is no other server.
+    /// Whether calls wait for the server, because it is away and there is no other.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.is_alone() && self.heard() != Heard::There
     }
 
-    /// Waits until this server is reachable. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn back(&self) {
         self.until(|own, _| own == Heard::There).await;
     }
 
-    /// Waits until this server is away and another one is reachable. Cancellation safe.
+    /// Waits until this server is away and another is reachable. Cancellation safe.
     pub(crate) async fn left_to_others(&self) {
         self.until(|own, all| own == Heard::Away && all.contains(&Heard::There))
             .await;
     }
 
-    /// Waits for `interval`, or until something suggests that the server is away. Cancellation safe.
+    /// Waits for `interval`, or until a hint that the server is away. Cancellation safe.
     pub(crate) async fn ask_again(&self, interval: Duration) {
         let doubted = self.until(|own, _| own != Heard::There);
         let _ = tokio::time::timeout(interval, doubted).await;
@@ -101,7 +99,7 @@ impl Reachability {
 
     async fn until(&self, is_so: impl Fn(Heard, &[Heard]) -> bool) {
         let mut all = self.all.0.subscribe();
-        // This cannot fail, because `self` keeps the sender alive.
+        // `self` keeps the sender alive.
         let _ = all.wait_for(|all| is_so(all[self.own], all)).await;
     }
 }

@@ -7,7 +7,7 @@ use shoal_ports::shown;
 
 const SHOWN: usize = 300;
 
-/// Returns whether 301 and 302 keep this method. The HTTP client's redirect policy does not see the method.
+/// Whether 301 and 302 keep this method, which the HTTP client's redirect policy does not see.
 pub(super) fn may_move(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
@@ -21,7 +21,7 @@ pub(super) fn moved(answer: &Response) -> Option<Url> {
 pub(crate) fn redirect_target(answer: &Response) -> Option<String> {
     let redirects = answer.status().is_redirection();
     let mut to = target(answer.url(), answer.headers()).filter(|_| redirects)?;
-    // User name and password may be secrets, so they are removed.
+    // These may be secrets.
     let _ = (to.set_username(""), to.set_password(None));
     to.set_query(None);
     to.set_fragment(None);

@@ -1,4 +1,4 @@
-//! Requests to token endpoints (RFC 6749).
+//! Requests tokens (RFC 6749).
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const UNTOLD: Duration = Duration::from_secs(60);
 const REFUSED: Duration = Duration::from_secs(10);
 const AWAY: Duration = Duration::from_secs(1);
 
-/// Why there is no token. Contains no tokens.
+/// Contains no tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoToken {
     Refused(String),
@@ -34,7 +34,7 @@ pub(super) struct Token {
 }
 
 pub(super) struct Asked<'a> {
-    /// Secrets with the text that replaces them in messages, because an answer may repeat the request.
+    /// Secrets and their replacements in messages, because an answer may repeat the request.
     pub(super) hidden: &'a [(&'a str, &'static str)],
     pub(super) refusal: &'static str,
 }
@@ -42,7 +42,7 @@ pub(super) struct Asked<'a> {
 #[derive(Deserialize)]
 struct Granted {
     access_token: String,
-    /// The token's type. Some endpoints omit it, and Shoal then assumes `Bearer`.
+    /// Some endpoints omit it; Shoal then assumes `Bearer`.
     token_type: Option<String>,
     #[serde(default, deserialize_with = "seconds")]
     expires_in: Option<Duration>,
@@ -78,7 +78,7 @@ fn encoded(text: &str) -> String {
 }
 
 pub(super) async fn ask(request: RequestBuilder, asked: Asked<'_>) -> Result<Token, NoToken> {
-    // The URL's query must not appear in errors.
+    // Errors must not show the URL's query.
     let answer = request.send().await.map_err(|error| {
         let why = whole_story(&error);
         NoToken::Away(format!("the token endpoint cannot be reached: {why}"))
@@ -123,7 +123,7 @@ impl Granted {
     }
 }
 
-/// Parses `expires_in`. Accepts strings and fractions; other values count as missing.
+/// Accepts strings and fractions; other values count as missing.
 fn seconds<'de, D: Deserializer<'de>>(written: D) -> Result<Option<Duration>, D::Error> {
     let seconds = match Value::deserialize(written)? {
         Value::Number(number) => number.as_f64(),
@@ -137,7 +137,7 @@ impl From<NoToken> for CallOutcome {
     fn from(none: NoToken) -> Self {
         match none {
             NoToken::Refused(why) => Self::Error(RpcError::internal(why)),
-            // Callers with cached tokens can still use the worker, so this failure does not count against it.
+            // Callers with cached tokens can use the worker, so this failure does not count against it.
             NoToken::Away(why) => Self::Failed(CallFailure::overloaded(why, AWAY)),
         }
     }

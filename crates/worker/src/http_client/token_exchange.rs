@@ -1,5 +1,3 @@
-//! Exchanges a caller's token for a token of the server (RFC 8693).
-
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -20,7 +18,6 @@ pub(super) struct TokenExchange {
     tokens: Tokens,
 }
 
-/// Checks the settings.
 pub(super) fn check(config: &TokenExchangeConfig) -> Result<(), String> {
     check_url(&config.endpoint, WHAT)?;
     match config.client_id.is_empty() && config.client_secret_file.is_some() {
@@ -30,7 +27,7 @@ pub(super) fn check(config: &TokenExchangeConfig) -> Result<(), String> {
 }
 
 impl TokenExchange {
-    /// Creates an exchange without a request. `within` limits each request.
+    /// `within` limits each request.
     pub(super) fn new(config: TokenExchangeConfig, within: Duration) -> Result<Self, String> {
         check(&config)?;
         Ok(Self {
@@ -41,7 +38,6 @@ impl TokenExchange {
         })
     }
 
-    /// The token endpoint.
     pub(super) fn endpoint(&self) -> &Url {
         &self.endpoint
     }
@@ -49,8 +45,7 @@ impl TokenExchange {
     /// Returns the `Authorization` header for a caller's requests.
     ///
     /// # Errors
-    ///
-    /// Fails if the caller sent no token, or the exchange failed.
+    /// The caller sent no token, or the exchange failed.
     pub(super) async fn authorization(
         &self,
         client: &Client,
@@ -73,7 +68,7 @@ impl TokenExchange {
         traded.await
     }
 
-    /// Drops the caller's cached token after the server refused it.
+    /// Drops a cached token that the server refused.
     pub(super) fn forget(&self, caller: &Caller) {
         if let Some(subject) = bearer(caller) {
             self.tokens.forget(&caller.principal, subject);
@@ -82,7 +77,7 @@ impl TokenExchange {
 
     async fn trade(&self, client: &Client, subject: &str) -> Result<Token, NoToken> {
         let secret = match &self.config.client_secret_file {
-            // The file is read for each request, because it may change.
+            // The file may have changed.
             Some(file) => Some(read_secret(file).await.map_err(NoToken::Away)?),
             None => None,
         };

@@ -1,5 +1,3 @@
-//! Caches tokens that were exchanged for callers' tokens.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,8 +25,8 @@ struct Entry {
 }
 
 impl Tokens {
-    /// Returns the exchanged token for a caller's token. Calls `trade` if it is unknown or expired. If the
-    /// future is dropped, the next waiting caller trades.
+    /// Returns the exchanged token, and calls `trade` if it is unknown or expired. If the future is dropped,
+    /// the next waiting caller trades.
     ///
     /// # Errors
     /// The error of `trade`, cached briefly.

@@ -1,5 +1,3 @@
-//! Turns the service's answer into a tool's result.
-
 mod fitted;
 
 use base64::Engine as _;
@@ -19,7 +17,6 @@ use super::document::beginning;
 use super::operation::CompiledOperation;
 use crate::http_client::{LATER, beginning_of, redirect_target, retry_after};
 
-/// Maximum bytes read of an unsuccessful answer.
 const REFUSAL: usize = 64 * 1024;
 /// Maximum characters of an unsuccessful answer in a result.
 const SHOWN: usize = 8 * 1024;
@@ -45,7 +42,7 @@ pub(super) async fn read(
         Some(failure) if repeat == Repeat::Safe => {
             return CallOutcome::Failed(failure);
         }
-        // The call may not run twice, so only the client may decide to send it again.
+        // The call may not run twice, so only the client may decide to resend it.
         Some(failure) => return CallOutcome::Error(failure.to_rpc()),
         None => {}
     }
@@ -73,12 +70,11 @@ pub(super) async fn read(
     CallOutcome::Result(success.result.to_json())
 }
 
-/// An error result, which the model can act on.
 pub(super) fn wrong(why: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": why }], "isError": true }))
 }
 
-/// Recognises a service that has not run the call and may run it later.
+/// The service has not run the call and may run it later.
 fn busy(status: StatusCode, headers: &HeaderMap) -> Option<CallFailure> {
     let later = retry_after(headers);
     let what = match status {
@@ -131,7 +127,7 @@ fn success(
         } else {
             &bare
         };
-        // The URI must not be the request's URL, which holds the service's address and its query.
+        // Not the request's URL, which holds the service's address and query.
         let resource = json!({ "uri": format!("openapi:{name}"), "mimeType": kind, "blob": data });
         json!({ "type": "resource", "resource": resource })
     };
@@ -157,7 +153,7 @@ impl Success {
         Self::content(json!({ "type": "text", "text": text }))
     }
 
-    /// Keeps the JSON as text, and the part that fits the schema as structured content.
+    /// Keeps the text, and the part that fits the schema as structured content.
     fn json(json: RawJson, promised: Option<&RawJson>) -> Self {
         let success = Self::text(json.as_str());
         let Some(schema) = promised else {
@@ -169,12 +165,11 @@ impl Success {
         let answer = json.read().unwrap_or_default();
         match structure(answer, schema, json.len()) {
             Some(structured) => success.with(Some((structured, true))),
-            // The original text keeps all digits.
             None => success.with(Some((json, false))),
         }
     }
 
-    /// The protocol requires structured content of a tool with an output schema.
+    /// A tool with an output schema must return structured content.
     fn without_structure(self, promised: Option<&RawJson>) -> Self {
         self.with(promised.map(|_| (RawJson::from_static("{}"), true)))
     }
@@ -188,7 +183,7 @@ impl Success {
     }
 }
 
-/// The part that fits, or `None` if all of it fits.
+/// `None` if all of the answer fits.
 fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     let schema: Value = schema.read().unwrap_or_default();
     match fitted(answer, &schema, bytes) {
@@ -197,8 +192,8 @@ fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     }
 }
 
-/// Reads a `401` to the operator's credentials. Returns the result, and the service's text, which only the operator may
-/// see.
+/// Reads a `401` to the operator's credentials. Returns the result, and the service's text for the operator
+/// alone.
 pub(super) async fn unauthorized(answer: Response) -> (RawJson, String) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     let body = beginning_of(answer, REFUSAL).await;

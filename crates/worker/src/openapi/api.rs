@@ -1,5 +1,3 @@
-//! All operations of a document as tools, by name.
-
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -42,16 +40,16 @@ pub(super) struct Api {
     pub(super) base: Url,
     pub(super) operations: HashMap<String, CompiledOperation>,
     pub(super) catalog: PoolCatalog,
-    /// For the operator: the operations that are left out.
+    /// For the operator: operations left out.
     pub(super) detail: Option<String>,
     pub(super) size: ListSize,
 }
 
 impl Api {
-    /// Compiles a document for the service at `base`, or at the URL that the document names.
+    /// Compiles a document for the service at `base`, or at the document's URL.
     ///
     /// # Errors
-    /// Why no operation of the document can be used.
+    /// Why no operation can be used.
     pub(super) fn compile(
         document: &Document,
         config: &OpenApiConfig,
@@ -104,7 +102,6 @@ struct Compiler<'a> {
     is_named: bool,
     schemes: Schemes,
     names: UniqueNames,
-    /// Operations whose credentials are not configured.
     unauthorized: Vec<String>,
     left_out: Vec<String>,
     operations: HashMap<String, CompiledOperation>,
@@ -204,7 +201,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Returns `None` if the operator's choice excludes the operation.
+    /// `None` if the operator excludes the operation.
     fn operation(
         &mut self,
         method: &str,

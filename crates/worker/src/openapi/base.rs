@@ -7,7 +7,7 @@ use super::document::{Document, ServerObject, text};
 use super::source::DocumentSource;
 use crate::http_client::check_url;
 
-/// Fails if the service's URL is unknown, or if the document would send credentials to another origin.
+/// Fails if the URL is unknown, or if the document would send credentials to another origin.
 pub(super) fn of_document(
     document: &Document,
     config: &OpenApiConfig,

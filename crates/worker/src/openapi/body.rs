@@ -1,5 +1,3 @@
-//! Chooses the kind of a request's body, and writes it.
-
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -100,7 +98,6 @@ impl BodyEncoder {
         self.kind == BodyKind::Multipart
     }
 
-    /// Returns the body and its `Content-Type`.
     pub(super) fn write(&self, value: &Value) -> Result<(String, Bytes), String> {
         let body = match self.kind {
             BodyKind::Json => value.to_string().into(),

@@ -1,5 +1,3 @@
-//! The operator's choice among the operations of a document.
-
 use shoal_ports::matches_pattern;
 
 use super::config::OpenApiConfig;
@@ -7,9 +5,9 @@ use super::config::OpenApiConfig;
 /// Patterns that choose a pool's tools by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolChoice {
-    /// Patterns of which a name must match one. An empty list allows every name.
+    /// Patterns, one of which must match. An empty list allows every name.
     pub allow: Vec<String>,
-    /// Patterns whose names are excluded.
+    /// Patterns of excluded names.
     pub deny: Vec<String>,
 }
 

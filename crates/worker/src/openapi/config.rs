@@ -1,5 +1,3 @@
-//! Settings of a service that an OpenAPI document describes.
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -12,7 +10,7 @@ use crate::http_client::{
     CallersWithoutToken, HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints,
 };
 
-/// The name of the service in messages about its URL.
+/// The service's name in messages about its URL.
 pub(super) const BASE: &str = "a service";
 
 settings! {
@@ -121,7 +119,7 @@ settings! {
 }
 
 impl OpenApiConfig {
-    /// A document by its file or URL, with defaults for all other settings.
+    /// Settings for a document by file or URL, with defaults.
     pub fn new(document: impl Into<String>) -> Self {
         Self {
             document: document.into(),
@@ -132,7 +130,7 @@ impl OpenApiConfig {
     /// The configured base URLs, or `[None]` if the document names the service.
     ///
     /// # Errors
-    /// When a URL is invalid, or both settings have one.
+    /// A URL is invalid, or both settings have one.
     pub fn bases(&self) -> Result<Vec<Option<&str>>, String> {
         if self.base_url.is_empty() && self.base_urls.is_empty() {
             return Ok(vec![None]);
@@ -145,7 +143,7 @@ impl OpenApiConfig {
     /// Checks the settings without reading the document.
     ///
     /// # Errors
-    /// The setting, and what is wrong with it.
+    /// The setting, and its fault.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if self.document.is_empty() {
             return Err(("document", "name a file or a URL".to_owned()));
@@ -165,18 +163,17 @@ impl OpenApiConfig {
         self.client().check()
     }
 
-    /// Whether requests carry anything confidential.
     pub(super) fn has_credentials(&self) -> bool {
         self.has_headers() || !self.security.is_empty()
     }
 
-    /// Whether requests carry headers of the operator or of the caller, which may be credentials.
+    /// Whether requests carry the operator's or caller's headers, which may be credentials.
     pub(super) fn has_headers(&self) -> bool {
         let own = !self.headers.is_empty() || self.headers_file.is_some();
         own || !self.client().wanted().is_empty()
     }
 
-    /// The settings for requests to other origins that the document names, without the service's credentials.
+    /// The settings for other origins that the document names, without the service's credentials.
     pub(super) fn without_credentials(&self) -> Self {
         Self {
             tls: HttpTls {

@@ -1,5 +1,3 @@
-//! A document as written: its version, its references and its objects.
-
 mod objects;
 mod parts;
 mod swagger;
@@ -20,14 +18,14 @@ pub(super) use self::objects::{
 pub(super) use self::parts::{PartLocation, Parts};
 
 const HOPS: usize = 16;
-/// Members that stay references, because schemas are named by their references.
+/// These stay references, because schemas are named by their references.
 const SCHEMAS: [&str; 2] = ["schema", "itemSchema"];
 
-/// A document of a supported version. Schemas stay JSON, because no Rust type would keep all of them.
+/// Schemas stay JSON, because no Rust type would keep all of them.
 pub(super) struct Document {
     root: Value,
     version: OpenApiVersion,
-    /// Reasons why parts could not be read, by JSON Pointer.
+    /// Reasons why parts are missing, by JSON Pointer.
     missing: BTreeMap<String, String>,
 }
 
@@ -74,7 +72,6 @@ impl Document {
         self.resolve(self.root.get(name)?).ok()
     }
 
-    /// The value at a reference into this document.
     pub(super) fn at(&self, reference: &str) -> Result<&Value, String> {
         if let Some(why) = self.missing.get(reference) {
             return Err(format!(
@@ -105,7 +102,7 @@ impl Document {
         Err("its references lead to one another without end".to_owned())
     }
 
-    /// Parses an object after following references to it and to its members.
+    /// Parses an object, following references to it and to its members.
     pub(super) fn read<T: DeserializeOwned>(&self, value: &Value) -> Result<T, String> {
         let value = self.resolve(value)?;
         let value = match value.as_object() {
@@ -115,7 +112,7 @@ impl Document {
         T::deserialize(&*value).map_err(|error| error.to_string())
     }
 
-    /// A reference that leads nowhere stays, so that its reader reports it.
+    /// A dangling reference stays, so that its reader reports it.
     fn with_members<'a>(&self, value: &'a Value, members: &Map<String, Value>) -> Cow<'a, Value> {
         let refers = |(key, value): &(&String, &Value)| {
             value.get("$ref").is_some_and(Value::is_string) && !SCHEMAS.contains(&key.as_str())

@@ -1,5 +1,3 @@
-//! Entry point for `scripts/fuzz`, compiled only with `--cfg fuzzing`.
-
 use reqwest::Url;
 
 use super::api::Api;

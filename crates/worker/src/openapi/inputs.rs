@@ -1,5 +1,3 @@
-//! Builds a tool's input schema from the parameters and the body of its operation.
-
 mod given;
 mod restored;
 
@@ -20,7 +18,7 @@ use super::style::ParameterEncoder;
 use self::restored::WireNames;
 
 const BODY: &str = "body";
-/// Keywords of objects whose properties can be arguments of their own. Other keywords concern the whole object.
+/// Keywords of objects whose properties can be arguments of their own. Others concern the whole object.
 const FLAT: [&str; 11] = [
     "additionalProperties",
     "default",
@@ -37,11 +35,11 @@ const FLAT: [&str; 11] = [
 
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
-    /// The `inputSchema`, which the list of tools takes out.
+    /// The tool list takes it out.
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
-    /// All argument names, if `schema` allows no others.
+    /// All argument names, if `schema` is closed.
     known: Option<HashSet<String>>,
     /// Property names that differ from the listed ones.
     wire_names: Option<WireNames>,
@@ -59,7 +57,7 @@ pub(super) struct ParameterInput {
 #[derive(Clone, Debug)]
 pub(super) struct BodyInput {
     pub(super) writer: BodyEncoder,
-    /// The argument that is the whole body. If `None`, all arguments besides parameters are the body's properties.
+    /// The argument that is the whole body. If `None`, arguments besides parameters are the body's properties.
     pub(super) argument: Option<String>,
     pub(super) required: bool,
 }
@@ -148,7 +146,7 @@ struct InputsBuilder<'a> {
 }
 
 impl InputsBuilder<'_> {
-    /// A parameter whose own name is legal keeps it.
+    /// A parameter's legal name stays.
     fn argument_names(&mut self, parameters: &[Parameter]) -> Vec<String> {
         let mut order: Vec<(usize, &Parameter)> = parameters.iter().enumerate().collect();
         order.sort_by_key(|(_, parameter)| legal_name(&parameter.name) != parameter.name);
@@ -250,7 +248,6 @@ impl InputsBuilder<'_> {
         }))
     }
 
-    /// Whether the body's properties can be arguments beside the parameters.
     fn is_flat(&self, schema: &Value, required: bool) -> bool {
         let Some(members) = schema.as_object() else {
             return false;

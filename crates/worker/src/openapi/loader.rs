@@ -1,5 +1,3 @@
-//! Reads a document with all files that it refers to.
-
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
@@ -20,14 +18,13 @@ pub(super) struct Loaded {
     pub(super) files: Vec<ReadFile>,
 }
 
-/// A file, and its modification time before it was read.
+/// The time was taken before the read.
 pub(super) type ReadFile = (PathBuf, Option<SystemTime>);
 
 pub(super) struct Loader<'a> {
     pub(super) source: &'a DocumentSource,
     pub(super) config: &'a OpenApiConfig,
     pub(super) http: &'a HttpClient,
-    /// Fetches parts at other origins.
     pub(super) others: &'a HttpClient,
     pub(super) base: Option<&'a Url>,
 }

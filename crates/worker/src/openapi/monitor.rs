@@ -1,5 +1,3 @@
-//! Keeps the document and the backend's state current.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,7 +20,6 @@ use crate::http_client::{
     EqualServers, HttpClient, NoToken, Reachability, Unanswered, check_url, modified, send,
 };
 
-/// One service, its document and its state.
 pub(super) struct OpenApiService {
     pub(super) config: OpenApiConfig,
     pub(super) http: HttpClient,
@@ -31,17 +28,16 @@ pub(super) struct OpenApiService {
     pub(super) restarts: AtomicU64,
     choice: ToolChoice,
     source: DocumentSource,
-    /// The client for servers that only the document names.
+    /// For servers that only the document names.
     others: HttpClient,
-    /// The service's URL, if configured.
+    /// `None` if not configured.
     base: Option<Url>,
-    /// Whether it is the first of several equal services, which share their tools.
+    /// The first of several equal services, which share their tools.
     is_first: bool,
     api: RwLock<Option<Arc<Api>>>,
 }
 
 impl OpenApiService {
-    /// Creates a service without a document.
     pub(super) fn new(
         config: OpenApiConfig,
         choice: ToolChoice,
@@ -74,7 +70,7 @@ impl OpenApiService {
         })
     }
 
-    /// Returns the operations, once the document has been read.
+    /// `None` until the document has been read.
     pub(super) fn api(&self) -> Option<Arc<Api>> {
         self.api.read().clone()
     }
@@ -97,7 +93,6 @@ impl OpenApiService {
         Ok((api.await?, loaded.files))
     }
 
-    /// Fails if the service does not answer.
     async fn ask(&self, base: &Url) -> Result<(), String> {
         let client = self.http.prepare()?;
         let asking = async {
@@ -121,16 +116,14 @@ impl OpenApiService {
 pub(super) struct Monitor {
     service: Arc<OpenApiService>,
     publish: watch::Sender<BackendState>,
-    /// The files of the current document.
     files: Vec<ReadFile>,
-    /// The list size that was last logged.
+    /// As last logged.
     told: Option<ListSize>,
     generation: u64,
     was_away: bool,
 }
 
 impl Monitor {
-    /// Creates a monitor that publishes to `publish`.
     pub(super) fn new(service: Arc<OpenApiService>, publish: watch::Sender<BackendState>) -> Self {
         Self {
             service,
@@ -246,7 +239,7 @@ impl Monitor {
         self.service.restarts.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns why the service is not ready, if the reason is new.
+    /// Returns why the service is not ready, if that is new.
     fn publish_failure(&self, unread: Unread) -> Option<String> {
         let was_ready = self.publish.borrow().catalog.is_some() || self.service.api().is_some();
         let detail = match unread {

@@ -1,5 +1,3 @@
-//! Unique names of tools and of their arguments.
-
 use std::collections::HashSet;
 
 use shoal_protocol::{free_name, is_opaque_name, legal_name, name_digest, shortened_name};

@@ -1,5 +1,3 @@
-//! Operations of the document as tools.
-
 use http::{HeaderValue, Method};
 use serde_json::{Map, Value, json};
 use shoal_ports::shown;
@@ -27,7 +25,6 @@ pub(super) struct CompiledOperation {
     pub(super) accept: HeaderValue,
     pub(super) credentials: Vec<Credential>,
     pub(super) output: Option<RawJson>,
-    /// Descriptions of the cuts.
     pub(super) cut: Vec<String>,
 }
 
@@ -35,7 +32,7 @@ pub(super) struct OperationSource<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
     pub(super) object: OperationObject,
-    /// The parameters of the path.
+    /// Parameters of the path.
     pub(super) common: &'a [Value],
     pub(super) keys: &'a [(ParameterLocation, &'a str)],
     pub(super) credentials: Vec<Credential>,
@@ -150,7 +147,7 @@ fn declared(
     Ok(parameters)
 }
 
-/// The declared parameters except those that Shoal sets, and those that the path names.
+/// Without parameters that Shoal sets or the path names.
 fn parameters(
     mut parameters: Vec<Parameter>,
     config: &OpenApiConfig,

@@ -1,4 +1,4 @@
-//! Paths of documents. A parameter may span several segments, and a path may have a query.
+//! Paths, whose parameters may span several segments, and which may have a query.
 
 mod expression;
 mod template;
@@ -26,7 +26,7 @@ const PATH: &AsciiSet = &CONTROLS
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathPiece {
     Literal(String),
-    /// The index of the tool's parameter, and the segments that it may span.
+    /// The tool's parameter, and the segments that it may span.
     Argument(usize, Segments),
 }
 

@@ -1,5 +1,3 @@
-//! The tools of a document, made without its service.
-
 use reqwest::Url;
 use shoal_protocol::RawJson;
 
@@ -9,22 +7,22 @@ use super::config::OpenApiConfig;
 use super::document::Document;
 use super::source::DocumentSource;
 
-/// The tools of an OpenAPI document, as a pool would list them.
+/// An OpenAPI document's tools, as a pool would list them.
 #[derive(Debug)]
 pub struct DocumentPreview {
     /// The tools as listed.
     pub tools: Vec<RawJson>,
-    /// Each operation that is not a tool, with the reason.
+    /// Each operation that is no tool, with the reason.
     pub left_out: Vec<String>,
-    /// Each tool whose schemas are cut, with the extent of the cut.
+    /// Each tool with cut schemas, and the extent of the cut.
     pub cut: Vec<String>,
 }
 
 impl DocumentPreview {
-    /// Compiles the text of a document. The service's address is a placeholder, and Shoal fetches nothing.
+    /// Compiles a document's text, with a placeholder address. Shoal fetches nothing.
     ///
     /// # Errors
-    /// Why no operation of the document can be used.
+    /// Why no operation can be used.
     pub fn of(text: &[u8], config: &OpenApiConfig) -> Result<Self, String> {
         let document = Document::parse(text)?;
         let source = DocumentSource::of(&config.document)?;

@@ -1,5 +1,3 @@
-//! Builds HTTP requests from the arguments of calls.
-
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use percent_encoding::percent_decode_str;
@@ -219,7 +217,7 @@ fn own_value(
     pieces.collect()
 }
 
-/// The encoded `name=value` pairs of a query or of cookies.
+/// Encoded `name=value` pairs of a query or of cookies.
 fn pairs(
     inputs: &Inputs,
     arguments: &Map<String, Value>,
@@ -296,7 +294,7 @@ fn body(
     }
 }
 
-/// The error messages do not quote the value, which may be a secret.
+/// Errors do not quote the value, which may be a secret.
 fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
     let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
     let mut value = HeaderValue::from_str(value).map_err(|_| {

@@ -1,5 +1,3 @@
-//! The successful responses that a document declares for an operation.
-
 use http::HeaderValue;
 use serde_json::{Map, Value, json};
 

@@ -1,13 +1,13 @@
-//! Converts schemas of the document to self-contained JSON Schema 2020-12.
+//! Converts the document's schemas to self-contained JSON Schema 2020-12.
 //!
 //! | file | content |
 //! |---|---|
-//! | `exact` | schemas of a tool's arguments, keyword by keyword |
-//! | `loose` | schemas of the service's answers, loose enough for answers that break the document |
-//! | `keywords`, `pattern` | values of single keywords; invalid values are dropped |
-//! | `whole` | rules that involve several keywords of one schema |
+//! | `exact` | arguments, keyword by keyword |
+//! | `loose` | answers, loosely, because answers break the document |
+//! | `keywords`, `pattern` | single keywords; invalid values are dropped |
+//! | `whole` | rules across keywords of one schema |
 //! | `definitions` | targets of references |
-//! | `detail` | levels of detail for schemas that are too large |
+//! | `detail` | levels of detail for large schemas |
 //! | `names` | legal names of properties |
 
 mod definitions;

@@ -1,5 +1,3 @@
-//! Chooses an operation's credentials, and their places in a request.
-
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -30,7 +28,7 @@ pub(super) struct Schemes {
 }
 
 impl Schemes {
-    /// Fails if the configuration names an unknown scheme, or gives it a credential of the wrong kind.
+    /// Fails if the configuration names an unknown scheme, or gives it the wrong kind of credential.
     pub(super) fn of(document: &Document, config: &OpenApiConfig) -> Result<Self, String> {
         let written = document
             .member("components")
@@ -39,7 +37,7 @@ impl Schemes {
             .and_then(|schemes| schemes.as_object())
             .into_iter()
             .flatten();
-        // A scheme that Shoal cannot parse is one that it cannot satisfy.
+        // Shoal cannot satisfy a scheme that it cannot parse.
         let known =
             written.filter_map(|(name, scheme)| Some((name.clone(), document.read(scheme).ok()?)));
         let known: BTreeMap<String, SecurityScheme> = known.collect();
@@ -70,11 +68,10 @@ impl Schemes {
         })
     }
 
-    /// Chooses the first alternative that is completely configured. Without one, Shoal calls the operation without
-    /// credentials.
+    /// Chooses the first completely configured alternative. Without one, Shoal calls without credentials.
     ///
     /// # Errors
-    /// When each configured alternative puts two credentials into one place.
+    /// Each configured alternative puts two credentials into one place.
     pub(super) fn choose(
         &self,
         own: Option<&[Requirement]>,
@@ -84,7 +81,7 @@ impl Schemes {
         if alternatives.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        // An empty alternative allows calls without credentials. Configured ones are preferred.
+        // An empty alternative allows calls without credentials; configured ones are preferred.
         let (empty, full): (Vec<_>, Vec<_>) =
             alternatives.iter().partition(|needed| needed.is_empty());
         let mut wrong = None;
@@ -104,7 +101,7 @@ impl Schemes {
         }
     }
 
-    /// Parameters that carry keys. Tools leave them out, so that models are not asked for secrets.
+    /// Parameters that carry keys. Tools omit them, so that models are not asked for secrets.
     pub(super) fn keys(&self, own: Option<&[Requirement]>) -> Vec<(ParameterLocation, &str)> {
         let alternatives = own.unwrap_or(&self.usual);
         let named = alternatives.iter().flat_map(Requirement::keys);
@@ -138,7 +135,7 @@ impl Credential {
         &self.place
     }
 
-    /// The error message does not quote the secret's file.
+    /// The error does not quote the secret's file.
     pub(super) async fn value(&self) -> Result<String, String> {
         let secret = match (&self.config.secret, &self.config.secret_file) {
             (Some(secret), _) => secret.expose().to_owned(),
@@ -156,7 +153,7 @@ impl Credential {
     }
 }
 
-/// Finds two credentials that would go to one place.
+/// Finds two credentials for one place.
 fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> {
     for (at, credential) in credentials.iter().enumerate() {
         let place = credential.place.written();

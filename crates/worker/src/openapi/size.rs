@@ -1,5 +1,3 @@
-//! The share of a model's context that the list of tools takes.
-
 use shoal_protocol::ToolCost;
 
 use super::operation::CompiledOperation;
@@ -24,7 +22,7 @@ impl ListSize {
         }
     }
 
-    /// Warns about a list that is too long for most models.
+    /// Warns about a list too long for most models.
     pub(super) fn tell(self) {
         let Self {
             tools,

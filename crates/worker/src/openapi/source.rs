@@ -1,5 +1,3 @@
-//! Reads the document from its file or URL.
-
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -27,7 +25,7 @@ pub(super) enum DocumentSource {
 pub(super) enum Unread {
     /// The source may come back by itself.
     Away(String),
-    /// Somebody must change something.
+    /// An operator must change something.
     Wrong(String),
 }
 
@@ -97,7 +95,7 @@ impl DocumentSource {
             }
             (_, PartLocation::Url(url)) => {
                 let read = in_time(fetch(others, url, false, limit), config).await;
-                // A missing part elsewhere must not make the document unavailable.
+                // A part missing elsewhere must not make the document unavailable.
                 read.map_err(|(Unread::Away(why) | Unread::Wrong(why))| Unread::Wrong(why))
             }
             (Self::Url(_), PartLocation::File(_)) => Err(Unread::Wrong(

@@ -1,4 +1,4 @@
-//! Serializes values of parameters (RFC 6570, and the additions of OpenAPI).
+//! Serializes parameters (RFC 6570, and OpenAPI's additions).
 
 use serde_json::Value;
 

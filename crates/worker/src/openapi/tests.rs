@@ -1,4 +1,4 @@
-//! Tests against a real service, `tests/fixtures/petstore.py`, which needs only `python3`.
+//! Tests with a real service, `tests/fixtures/petstore.py`, which needs only `python3`.
 
 use crate::upstream::harness;
 

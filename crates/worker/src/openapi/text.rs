@@ -1,4 +1,4 @@
-//! Prepares text of a document for a model: short, and without markup.
+//! Prepares text for a model: short, and without markup.
 
 use super::document::OperationObject;
 
@@ -122,7 +122,7 @@ const BLOCKS: [&str; 28] = [
     "ul",
     "warning",
 ];
-/// Other text between angle brackets is not markup: `List<String>`, `<your key>`.
+/// Other text between angle brackets is no markup: `List<String>`, `<your key>`.
 const INLINE: [&str; 38] = [
     "a", "abbr", "aside", "b", "big", "center", "cite", "code", "col", "del", "em", "figure",
     "font", "fullname", "i", "iframe", "img", "input", "ins", "kbd", "label", "mark", "nobr", "s",

@@ -16,7 +16,7 @@ use super::hub::{Hub, List};
 use crate::BackendState;
 
 const RETRY: Duration = Duration::from_secs(5);
-/// Maximum pages of a list. A handler with more has probably lost its cursor.
+/// A handler with more pages has probably lost its cursor.
 const PAGES: usize = 1000;
 const LISTS: [List; 3] = [List::Tools, List::Resources, List::Prompts];
 
@@ -74,9 +74,9 @@ impl<H: ServerHandler> Lister<H> {
         }
     }
 
-    /// Reads and publishes the lists that changed since `known`, or all lists without `known`.
+    /// Reads and publishes the lists changed since `known`, or all without it.
     async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
-        // Read before the lists, so that an announcement during the read causes another read.
+        // Read first, so that an announcement during the read causes another read.
         let announced = self.hub.announced();
         let due = LISTS.map(|list| {
             let at = list as usize;

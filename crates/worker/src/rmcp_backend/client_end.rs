@@ -1,4 +1,4 @@
-//! The client's end of an rmcp peer, which routes messages to the peer's call or to everyone.
+//! The client's end of an rmcp peer, which routes messages to its call or to everyone.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -56,8 +56,8 @@ impl ClientEnd {
         *self.call.lock() = None;
     }
 
-    /// Returns whether the peer must not serve another call: rmcp keeps state of a question beyond its
-    /// answer, and a message between calls comes from a kept clone.
+    /// Whether the peer must not serve another call: rmcp keeps state of a question beyond its answer, and a
+    /// message between calls comes from a kept clone.
     pub(super) fn is_used_up(&self) -> bool {
         self.used_up.load(Ordering::Acquire)
     }
@@ -76,7 +76,7 @@ impl ClientEnd {
         }
     }
 
-    /// Processes a handler's notification. If the call has no room for it now, returns the rest of the work.
+    /// If the call has no room for the notification now, returns the rest of the work.
     fn notified(
         &self,
         notification: ServerNotification,
@@ -100,7 +100,7 @@ impl ClientEnd {
                     self.give_up(&id);
                 }
             }
-            // Shoal itself handles `subscriptions/listen` and tasks.
+            // Shoal itself handles these.
             N::SubscriptionsAcknowledgedNotification(_) | N::TaskStatusNotification(_) => {}
             for_the_caller => {
                 if let Some(call) = call {
@@ -114,8 +114,7 @@ impl ClientEnd {
 
     async fn requested(&self, id: RequestId, request: ServerRequest, call: Option<CallContext>) {
         let answer = match (&request, wire::split_request(&request), call) {
-            // A ping asks whether the connection works. Here this needs no client, because both ends are in
-            // this process.
+            // A ping needs no client here, because both ends are in this process.
             (ServerRequest::PingRequest(_), ..) => Ok(ClientResult::empty(())),
             (_, Some((method, params)), Some(call)) => {
                 let given_up = CancellationToken::new();
@@ -174,8 +173,8 @@ impl Transport<RoleServer> for InProcess {
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let end = Arc::clone(&self.0);
-        // Reads the call now, because the rest runs in another task. rmcp spawns such a task per message,
-        // usually without work, so the task should be small.
+        // Reads the call now, because the rest runs in another task. rmcp spawns one per message, usually
+        // without work, so it should be small.
         let call = end.call.lock().clone();
         if call.is_none() || matches!(message, JsonRpcMessage::Request(_)) {
             end.used_up.store(true, Ordering::Release);

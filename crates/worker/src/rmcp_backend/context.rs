@@ -1,5 +1,3 @@
-//! The call's data in a handler's [`RequestContext`].
-
 use std::sync::Arc;
 
 use rmcp::ErrorData;
@@ -32,9 +30,9 @@ impl CallInfo {
 
 /// Shoal's additions to rmcp's [`RequestContext`].
 ///
-/// Without Shoal, for example in a handler's own test, there is no principal, deadline or trace,
-/// and the session refuses every access. rmcp's own members work under Shoal: `ct` fires when the
-/// client cancels or the deadline passes, and `peer` reaches the call's client.
+/// Without Shoal, for example in a handler's test, there is no principal, deadline or trace, and the session
+/// refuses every access. rmcp's own members work under Shoal: `ct` fires on cancellation or at the deadline,
+/// and `peer` reaches the call's client.
 pub trait RequestContextExt {
     /// Returns the authenticated principal: `anonymous` without authentication, `None` without Shoal.
     fn principal(&self) -> Option<&str>;
@@ -46,7 +44,7 @@ pub trait RequestContextExt {
     /// caller sent none and Shoal exports no traces.
     fn trace_context(&self) -> Option<&TraceContext>;
 
-    /// Returns the state that tools keep in the caller's session.
+    /// Returns the state kept in the caller's session.
     fn session(&self) -> CallerSession;
 
     /// Reports progress if the caller wants it. `progress` must grow; `total` is its final value,
@@ -99,7 +97,7 @@ impl RequestContextExt for RequestContext<RoleServer> {
 pub struct CallerSession(Option<SessionState>);
 
 impl CallerSession {
-    /// Returns the value of a key, or `None` if the key has none.
+    /// Returns a key's value, if any.
     ///
     /// # Errors
     /// The caller has no session, the key is empty or too long, the session is unreachable, or the value is
@@ -108,11 +106,11 @@ impl CallerSession {
         self.state()?.get(key).await.map_err(wire::error_data)
     }
 
-    /// Writes a value. When this returns, the store has it.
+    /// Writes a value to the store before this returns.
     ///
     /// # Errors
     /// As [`get`](Self::get), or a limit is reached, or the store is unavailable. The error's data says
-    /// `{"kept": false}` if the value was not written, or `{"kept": null}` if this is unknown.
+    /// `{"kept": false}` if the value was not written, `{"kept": null}` if this is unknown.
     pub async fn set(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), ErrorData> {
         let kept = self.state()?.set(key, value).await;
         kept.map_err(wire::error_data)
@@ -126,7 +124,7 @@ impl CallerSession {
         self.state()?.remove(key).await.map_err(wire::error_data)
     }
 
-    /// Lists the keys that have a value, sorted.
+    /// Lists the keys with values, sorted.
     ///
     /// # Errors
     /// As [`get`](Self::get).

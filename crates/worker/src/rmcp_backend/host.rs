@@ -1,5 +1,3 @@
-//! Shoal as a permanent client of the handler.
-
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -19,12 +17,10 @@ use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
 use super::{guarded, wire};
 
-/// The id of the listen request for lists. Listen requests for resources use the URI as their id, whose
-/// scheme prevents a clash.
+/// The id of the listen request for lists. Those for resources have the URI as id, whose scheme prevents a clash.
 const LISTS: &str = "lists";
 
-/// The permanent client, which initializes the handler, reads its lists and subscribes to
-/// resources.
+/// Shoal as a permanent client, which initializes the handler, reads its lists and subscribes to resources.
 ///
 /// Handlers announce changes at any time through any peer (up to 2025-11-25), or while their
 /// `subscriptions/listen` runs (since 2026-07-28). Shoal accepts both.
@@ -34,13 +30,12 @@ pub(super) struct Host<H: ServerHandler> {
     client_end: Arc<ClientEnd>,
     peer: Peer<RoleServer>,
     service: Mutex<Option<RunningService<RoleServer, Arc<H>>>>,
-    // Resources with a running `listen`. The lock is held across subscriptions, to keep the
-    // handler's calls in order.
+    // Resources with a running `listen`. The lock is held across subscriptions, to order the handler's calls.
     listened: tokio::sync::Mutex<HashSet<String>>,
 }
 
 impl<H: ServerHandler> Host<H> {
-    /// Introduces Shoal to the handler. Requires a tokio runtime.
+    /// Requires a tokio runtime.
     pub(super) fn start(handler: Arc<H>, hub: Arc<Hub>) -> Self {
         let client_end = ClientEnd::new(Arc::clone(&hub));
         let initialized = InitializedNotification::default();
@@ -74,7 +69,7 @@ impl<H: ServerHandler> Host<H> {
 
     pub(super) async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         let mut listened = self.listened.lock().await;
-        // Recorded first, so that an update right after the handler's answer is not missed.
+        // Recorded first, so that an update right after the answer is not missed.
         if !self.hub.subscribe(uri) {
             return Ok(());
         }
@@ -159,7 +154,7 @@ impl<H: ServerHandler> Host<H> {
     }
 }
 
-/// Describes Shoal in the newest revision in which peers may announce without a listen request.
+/// The newest revision in which peers may announce without a listen request.
 fn introduction() -> InitializeRequestParams {
     let info = Implementation::new("shoal", env!("CARGO_PKG_VERSION"));
     InitializeRequestParams::new(ClientCapabilities::default(), info)

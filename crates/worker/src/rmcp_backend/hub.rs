@@ -1,5 +1,3 @@
-//! Collects the handler's announcements: changed lists and updated resources.
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +8,7 @@ use tokio::sync::{Notify, broadcast};
 
 const BACKLOG: usize = 1024;
 
-/// The kinds of lists, as indexes into [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
+/// Indexes into [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
 #[derive(Clone, Copy)]
 pub(super) enum List {
     Tools = 0,

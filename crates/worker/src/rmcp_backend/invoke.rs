@@ -1,5 +1,3 @@
-//! Calls one handler method with raw parameters and a raw result.
-
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CustomRequest,
@@ -20,8 +18,8 @@ const HEADROOM: usize = 128;
 
 const SPARE: usize = 4 << 10;
 
-/// Calls the handler's method for a call. Calls it directly, because rmcp refuses requests of other revisions
-/// than the peer's. Shoal translates these itself.
+/// Calls the handler's method with raw parameters and a raw result. Calls it directly, because rmcp refuses
+/// requests of other revisions than the peer's; Shoal translates these.
 pub(super) async fn invoke<H: ServerHandler>(
     handler: &H,
     call: &Call,
@@ -43,7 +41,7 @@ pub(super) async fn invoke<H: ServerHandler>(
                     raw(&result, call)
                 }
                 CallToolResponse::InputRequired(result) => raw(&result, call),
-                // The client would ask Shoal about a task that Shoal does not serve.
+                // The client would ask about a task that Shoal does not serve.
                 _ => Err(RpcError::internal(
                     "the tool answered with a task of its own, which cannot be followed through Shoal",
                 )),
@@ -97,7 +95,7 @@ pub(super) fn outcome(result: Result<RawJson, RpcError>) -> CallOutcome {
     }
 }
 
-/// Parses the parameters, and fills the context as rmcp's service loop does.
+/// Fills the context as rmcp's service loop does.
 fn prepare<P: DeserializeOwned + RequestParamsMeta>(
     call: &Call,
     context: &CallContext,
@@ -133,7 +131,7 @@ fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
     }
 }
 
-/// Serializes a result. Reserves the length of the parameters, which many results have, to avoid copies.
+/// Reserves the length of the parameters, which many results have, to avoid copies.
 fn raw(result: &impl Serialize, call: &Call) -> Result<RawJson, RpcError> {
     let given = call.params.as_ref().map_or(0, RawJson::len);
     let mut text = Vec::with_capacity(given + HEADROOM);

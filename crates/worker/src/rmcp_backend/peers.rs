@@ -1,5 +1,3 @@
-//! The rmcp peers that calls borrow, cached by caller.
-
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -22,17 +20,17 @@ pub(super) const KEPT: usize = 64;
 
 /// Lends each peer to one call at a time, and keeps recent ones.
 ///
-/// Messages on a peer belong to the call that holds it. A tool may keep a clone of its peer, so a
-/// peer serves one caller only.
+/// Messages on a peer belong to the call that holds it. A tool may keep a clone, so a peer serves one caller
+/// only.
 pub(super) struct PeerCache {
     hub: Arc<Hub>,
     hasher: RandomState,
-    /// Idle peers by shard, the least recently used first.
+    /// Least recently used first.
     shards: [Mutex<VecDeque<Idle>>; SHARDS],
 }
 
 struct Idle {
-    /// The hash of the peer's owner. `None` if the peer is kept only for its tool's announcements.
+    /// The owner's hash. `None` if the peer is kept only for its tool's announcements.
     hash: Option<u64>,
     connection: Box<PeerConnection>,
 }
@@ -51,19 +49,18 @@ struct PeerOwner {
 
 enum Identity {
     Session(SessionId),
-    /// A caller without a session. Without authentication, all such callers are one.
+    /// Without authentication, all callers without a session are one.
     Principal(Principal),
 }
 
-/// The peer of a running call. Without [`Self::give_back`] no other call gets it, because messages may be
-/// under way.
+/// A running call's peer. Without [`Self::give_back`] no other call gets it, because messages may be under way.
 pub(super) struct LentPeer<'a> {
     peers: &'a PeerCache,
     hash: u64,
     connection: Option<Box<PeerConnection>>,
 }
 
-/// A service that gets no requests, because calls go to the handler directly.
+/// It gets no requests, because calls go to the handler directly.
 struct NoService;
 
 impl ServerHandler for NoService {}
@@ -77,7 +74,7 @@ impl PeerCache {
         }
     }
 
-    /// Lends a peer to a call. Requires a tokio runtime.
+    /// Requires a tokio runtime.
     pub(super) fn lend(&self, context: &CallContext, caller: &Caller) -> LentPeer<'_> {
         let hash = self.hash(caller);
         let idle = self.take(hash, caller);
@@ -90,7 +87,7 @@ impl PeerCache {
         }
     }
 
-    /// Hashes a caller, consistently with [`PeerOwner::is`] but over fewer members.
+    /// Agrees with [`PeerOwner::is`], but covers fewer members.
     fn hash(&self, caller: &Caller) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         match &caller.session {
@@ -141,7 +138,7 @@ impl PeerCache {
             });
             oldest
         };
-        // Dropped outside of the lock, because this ends the peer's service loop.
+        // Dropped outside the lock, because this ends the peer's service loop.
         drop(oldest);
     }
 
@@ -187,7 +184,7 @@ impl Drop for LentPeer<'_> {
 }
 
 impl PeerOwner {
-    /// Copies a caller's data, so as not to keep the whole request in memory.
+    /// Copies a caller's data, so that the whole request is freed.
     fn of(caller: &Caller) -> Self {
         let identity = match &caller.session {
             Some(session) => Identity::Session(session.clone()),
@@ -210,8 +207,7 @@ impl PeerOwner {
             && self.capabilities == caller.capabilities
     }
 
-    /// Describes the client to the handler, in the newest revision in which servers may ask. Shoal translates
-    /// the questions.
+    /// The newest revision in which servers may ask. Shoal translates the questions.
     fn describe(&self) -> InitializeRequestParams {
         let info = self.info.as_ref().and_then(|info| info.read().ok());
         let info = info.unwrap_or_else(|| Implementation::new("unknown", ""));

@@ -1,5 +1,3 @@
-//! Tests of real handlers, called through a worker.
-
 mod asking;
 mod catalog;
 mod client;

@@ -1,4 +1,3 @@
-//! Converts between rmcp's typed messages and Shoal's raw ones.
 #![expect(
     deprecated,
     reason = "sampling and roots remain part of every revision"
@@ -19,7 +18,7 @@ fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>)> {
     Some((Method::from_name(&method), message.get("params")))
 }
 
-/// Splits a notification into method and parameters. Serializes only the parameters of frequent kinds,
+/// Splits a notification into method and parameters. For frequent kinds, serializes only the parameters,
 /// because rmcp builds a tree of values for a whole notification.
 pub(super) fn split_notification(
     notification: &ServerNotification,
@@ -46,14 +45,13 @@ pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<R
     ))
 }
 
-/// Returns the parameters of a resource's update, without the id of Shoal's own subscription.
+/// Removes the id of Shoal's own subscription.
 pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
     let (_, params) = split(notification)?;
     Some(params?.without_meta(SUBSCRIPTION_ID))
 }
 
-/// Converts the client's answer for rmcp. If the answer does not fit the request, rmcp reports a wrong type
-/// to the tool.
+/// If the answer does not fit the request, rmcp reports a wrong type to the tool.
 pub(super) fn answer(request: &ServerRequest, answer: &RawJson) -> ClientResult {
     fn fitting<T: DeserializeOwned + Into<ClientResult>>(answer: &RawJson) -> Option<ClientResult> {
         answer.read::<T>().ok().map(Into::into)

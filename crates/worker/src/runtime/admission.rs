@@ -1,5 +1,3 @@
-//! Limits a pool's running and waiting calls, and the calls that wait for their clients.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,7 +14,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// The permits for a pool's running and queued calls.
 ///
 /// Admission bounds the queue (`pool/queue.rs`), which has no limit of its own. Calls that wait for their
-/// clients hold no permit; a separate limit applies to them.
+/// clients hold no permit, but have a separate limit.
 pub(super) struct Admission {
     pool: Arc<str>,
     concurrency: usize,
@@ -53,8 +51,8 @@ impl Admission {
     }
 
     pub(super) fn take(self: &Arc<Self>) -> Option<Permit> {
-        // This check is one instruction while there is room. During a burst at the limit, it may refuse a
-        // call that would have fitted.
+        // One instruction while there is room. During a burst at the limit, it may refuse a call that would
+        // have fitted.
         if self.taken.fetch_add(1, Ordering::Relaxed) < self.total {
             Some(Permit(Arc::clone(self)))
         } else {
@@ -89,7 +87,7 @@ impl Admission {
         self.running.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Releases the permit of a call that asks its client.
+    /// Releases the permit of a call that asks.
     ///
     /// # Errors
     /// Too many calls wait for their clients.
@@ -121,7 +119,7 @@ impl Admission {
         self.asking.lock().all
     }
 
-    /// Counts a call that waits in its backend. A new call cannot displace it there, so one principal may use
+    /// Counts a call that waits in its backend. New calls cannot displace it there, so one principal may use
     /// half of the permits.
     pub(super) fn wait(&self, principal: &Principal) -> Result<(), CallFailure> {
         let mut waiting = self.waiting.lock();
@@ -145,7 +143,7 @@ impl Admission {
         self.waiting.lock().subtract(principal, 1);
     }
 
-    /// Gives a permit back to a call whose client has answered, even above the limit.
+    /// Returns the permit to a call whose client has answered, even above the limit.
     pub(super) fn asked(&self, principal: &Principal) {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let mut asking = self.asking.lock();

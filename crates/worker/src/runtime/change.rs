@@ -1,5 +1,3 @@
-//! Replaces a worker's form while the worker runs.
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -88,7 +86,7 @@ async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     }
 }
 
-/// Forwards a backend's updates of resources. After a lag, reports all watched resources as changed.
+/// After a lag, reports all watched resources as changed.
 async fn pass_updates_on(
     runtime: Weak<WorkerRuntime>,
     mut updates: broadcast::Receiver<ResourceUpdated>,
@@ -114,7 +112,7 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
         let Some(runtime) = runtime.upgrade() else {
             return;
         };
-        // Held so that the list that was read last is announced last.
+        // Held so that the list read last is announced last.
         runtime.own_lists.send_if_modified(|told| {
             let backends = runtime.forms.read().backends();
             let mut all = BTreeMap::new();
@@ -134,8 +132,7 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
     }
 }
 
-/// Subscribes the new backend, and reports each watched resource as changed because its contents
-/// may differ.
+/// Also reports each watched resource as changed, because its contents may differ.
 async fn subscribe_again(runtime: Weak<WorkerRuntime>, form: Arc<Form>) {
     let Some(uris) = runtime.upgrade().map(|runtime| runtime.subscribed()) else {
         return;

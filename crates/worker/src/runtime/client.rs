@@ -1,5 +1,3 @@
-//! The reader's side of a running call: its events and its control.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -35,8 +33,7 @@ pub(super) fn follow(
     }
 }
 
-/// Reads a call's events directly from the buffer, because a channel would cost more than the rest of a small
-/// call.
+/// Reads events from the buffer, because a channel would cost more than the rest of a small call.
 struct EventReader {
     record: Arc<CallRecord>,
     number: u64,

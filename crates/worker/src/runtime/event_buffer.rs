@@ -1,18 +1,15 @@
-//! The numbered events of one call, within bounds.
-
 use std::collections::VecDeque;
 
 use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Retry};
 
-/// Maximum events that the buffer keeps, enough for the time until another node takes over the session.
+/// Maximum kept events, enough until another node takes over the session.
 const KEPT_EVENTS: usize = 256;
-/// Maximum bytes of all kept events, because log messages have no limit.
+/// Maximum bytes of kept events, because log messages have no limit.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// Bytes that an event counts besides its texts.
+/// Bytes of an event besides its texts.
 const EVENT_WEIGHT: usize = 128;
 
-/// The events that a reader may still need. When the buffer is full, the oldest notifications go;
-/// open questions and the end stay.
+/// When the buffer is full, the oldest notifications go; open questions and the end stay.
 #[derive(Default)]
 pub(super) struct EventBuffer {
     kept: VecDeque<CallEvent>,
@@ -31,8 +28,7 @@ impl EventBuffer {
         self.end.is_some()
     }
 
-    /// Returns whether the call's end says that the call was lost. A repeatable call may then end in another
-    /// way elsewhere.
+    /// Whether the call was lost. A repeatable call may then end in another way elsewhere.
     pub(super) fn was_lost(&self) -> bool {
         let end = self.end.as_ref().map(|event| &event.kind);
         let Some(CallEventKind::Finished(CallOutcome::Failed(failure))) = end else {

@@ -1,5 +1,3 @@
-//! Runs one call, with its deadline, cancellation and panics.
-
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -53,7 +51,7 @@ pub(super) async fn execute(
         }
         () = sleep_until(call.deadline) => {
             let failure = match record.waits() {
-                // The call still waits in its backend, so its tool has not begun.
+                // The call waits in its backend, so its tool has not begun.
                 true => waited("its deadline"),
                 false => CallFailure::DeadlineExceeded { limit: limit(call, record) },
             };
@@ -116,8 +114,8 @@ fn panicked(record: &CallRecord, panic: &(dyn Any + Send)) -> CallOutcome {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
     tracing::error!(call = %record.id, method = %record.method, "a call panicked: {message}");
-    // The process lives, so the panic is the tool's error. A failure would count against the worker, so that
-    // one client's arguments could block others. Only the log gets the panic's text.
+    // The panic is the tool's error. A failure would count against the worker, so that one client's arguments
+    // could block others. Only the log gets the panic's text.
     CallOutcome::Error(RpcError::internal(
         "the tool panicked, and may have done a part of its work; check before you repeat it",
     ))

@@ -1,25 +1,22 @@
-//! The latest known owner of each session, and whether the session has ended.
-
 use std::collections::{HashMap, VecDeque, hash_map};
 
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, Caller, Epoch, Principal, PrincipalCounts, SessionId};
 
-/// Maximum sessions that the worker remembers. Late messages for forgotten sessions are unlikely.
+/// Maximum remembered sessions. Late messages for forgotten ones are unlikely.
 const MOST: usize = 8192;
-/// Sessions to drop at once, to amortize the search.
+/// Dropped at once, to amortize the search.
 const FORGOTTEN: usize = MOST / 16;
 
-/// The owners of recently mentioned sessions. When full, the principal with the most sessions loses its
-/// oldest ones.
+/// When full, the principal with the most sessions loses its oldest ones.
 #[derive(Default)]
 pub(super) struct SessionFences(Mutex<FenceTable>);
 
 #[derive(Default)]
 struct FenceTable {
     sessions: HashMap<SessionId, SessionFence, RandomState>,
-    /// Numbers and sessions, oldest first. An entry is stale if its session has another number now.
+    /// Oldest first. An entry is stale if its session has another number now.
     order: VecDeque<(u64, SessionId)>,
     counts: PrincipalCounts,
     count: u64,
@@ -33,7 +30,7 @@ struct SessionFence {
 }
 
 impl SessionFences {
-    /// Records the epoch of a session's owner.
+    /// Records a session owner's epoch.
     ///
     /// # Errors
     /// `Superseded` if a later owner is known.
@@ -53,7 +50,7 @@ impl SessionFences {
     }
 
     pub(super) fn end(&self, session: &SessionId) {
-        // The message does not name the principal, which matters only for a new entry.
+        // The principal is unknown, but matters only for a new entry.
         let nobody = Principal::anonymous();
         self.0.lock().enter(session, &nobody).has_ended = true;
     }
@@ -99,7 +96,7 @@ impl FenceTable {
         }
     }
 
-    /// Removes stale entries from the order. Each renewal of a session leaves one.
+    /// Each renewal of a session leaves a stale entry.
     fn forget_former_places(&mut self) {
         let sessions = &self.sessions;
         self.order.retain(|(number, session)| {

@@ -20,7 +20,7 @@ pub(super) struct Form {
     pub(super) state: watch::Receiver<BackendState>,
     pub(super) admission: Arc<Admission>,
     pub(super) pool: Pool,
-    /// Fires when all actors, and with them the calls, have ended.
+    /// Fires when all actors, and so the calls, have ended.
     pub(super) over: CancellationToken,
     entering: TaskTracker,
 }
@@ -52,7 +52,7 @@ impl Form {
         load.running + load.queued + self.admission.asking()
     }
 
-    /// Waits for callers that have entered, then drains the pool. Close the form to new callers first.
+    /// Waits for callers that have entered, then drains the pool. Close the form first.
     pub(super) async fn drain(&self) {
         self.entering.close();
         self.entering.wait().await;
@@ -66,12 +66,12 @@ impl Form {
 
 impl Drop for Form {
     fn drop(&mut self) {
-        // Stopped explicitly, because actors outlive their handles.
+        // Actors outlive their handles.
         self.pool.stop();
     }
 }
 
-/// A form that will accept one more call, even if the worker switches forms meanwhile.
+/// The form will accept one more call, even if the worker switches forms meanwhile.
 pub(super) struct EnteredForm {
     form: Arc<Form>,
     _token: TaskTrackerToken,
@@ -129,7 +129,7 @@ impl Forms {
     pub(super) fn replace(&mut self, next: Arc<Form>) -> Arc<Form> {
         let former = std::mem::replace(&mut self.current, next);
         self.former.push(FormerForm {
-            // If both forms share the backend, its sessions continue anyway.
+            // Sessions of a shared backend continue anyway.
             keeps_sessions: !former.is_backend_of(&self.current),
             form: Arc::clone(&former),
         });
@@ -152,7 +152,7 @@ impl Forms {
         }
     }
 
-    /// Removes a former form. Returns whether its backend is unused now.
+    /// Returns whether the form's backend is unused now.
     pub(super) fn forget(&mut self, form: &Arc<Form>) -> bool {
         self.former
             .retain(|former| !Arc::ptr_eq(&former.form, form));
@@ -163,7 +163,7 @@ impl Forms {
         is_last
     }
 
-    /// Returns the worker's load: the calls of all forms, and the capacity of the current form.
+    /// The calls of all forms, and the capacity of the current one.
     pub(super) fn load(&self) -> WorkerLoad {
         let mut load = self.current.admission.load();
         for former in &self.former {

@@ -1,5 +1,3 @@
-//! The values and label names of a worker's metrics.
-
 use std::sync::{Arc, Weak};
 
 use shoal_ports::Announcement;
@@ -8,7 +6,7 @@ use shoal_telemetry::metrics::{self, ActorKind, NameKind, Registration, metrics}
 
 use super::WorkerRuntime;
 
-/// The registered readings of a worker's metrics. Dropping the value removes them.
+/// The registered readings. Dropping the value removes them.
 pub(super) struct Gauges {
     _registrations: [Registration; 7],
 }

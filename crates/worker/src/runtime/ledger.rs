@@ -16,7 +16,7 @@ use super::record::CallRecord;
 use super::tombstones::Tombstones;
 
 const SWEEP: Duration = Duration::from_secs(1);
-/// Maximum recent calls that an acknowledgement searches. An acknowledgement of an older call has no effect.
+/// Maximum recent calls that an acknowledgement searches. It has no effect on older calls.
 const LOOKED_BACK: usize = 4096;
 
 pub(super) struct Ledger {
@@ -91,7 +91,7 @@ impl Ledger {
         self.tombstones.lock().number()
     }
 
-    /// Enters a call that `admit` accepts. Returns a known call instead if it has the same id.
+    /// Enters a call that `admit` accepts, or returns the known call with the same id.
     ///
     /// # Errors
     /// `OutcomeUnknown` for a journaled call that may have run here; the refusal of `admit`, now or before;
@@ -104,8 +104,8 @@ impl Ledger {
         match self.calls.entry(call.id) {
             Entry::Occupied(known) => Ok(Entered::Known(Arc::clone(known.get()))),
             Entry::Vacant(vacant) => {
-                // The entry stays locked. A call gets its tombstone before its removal, so either the call or
-                // the tombstone exists.
+                // The entry stays locked. A call gets its tombstone before its removal, so one of the two
+                // always exists.
                 let journaled = call.repeat == Repeat::Never;
                 if journaled {
                     self.tombstones.lock().check(call.id, call.ledger)?;
@@ -115,8 +115,7 @@ impl Ledger {
                     false => admit(),
                 };
                 let admission = admission.inspect_err(|failure| {
-                    // Remembered, because a refusal is final for this binding. The caller can then bind the
-                    // call elsewhere.
+                    // A refusal is final for this binding, so the caller can bind the call elsewhere.
                     if journaled {
                         let mut tombstones = self.tombstones.lock();
                         tombstones.refused(call.id, failure.clone(), Instant::now());
@@ -129,8 +128,8 @@ impl Ledger {
         }
     }
 
-    /// Admits a repeatable call, but leaves it out of the ledger until [`keep`](Self::keep) enters it. A call
-    /// that ends before needs no entry.
+    /// Admits a repeatable call, which enters the ledger only by [`keep`](Self::keep). A call that ends
+    /// before needs no entry.
     ///
     /// # Errors
     /// The refusal of `admit`.
@@ -163,8 +162,8 @@ impl Ledger {
         open.map(|record| Arc::clone(&record)).collect()
     }
 
-    /// Counts recently ended calls whose end no reader has fetched. Older calls are left out, because no
-    /// reader is expected any more.
+    /// Counts recently ended calls whose end no reader has fetched. For older ones, no reader is expected any
+    /// more.
     pub(super) fn undelivered(&self) -> usize {
         let now = Instant::now();
         let limits = *self.limits.read();
@@ -204,7 +203,7 @@ impl Ledger {
         }
     }
 
-    /// Removes a call, and leaves a tombstone if it must not run again.
+    /// Leaves a tombstone if the call must not run again.
     pub(super) fn forget(&self, id: CallId) {
         self.calls.remove_if(&id, |_, record| {
             let now = Instant::now();

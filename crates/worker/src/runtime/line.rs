@@ -1,5 +1,3 @@
-//! The runtime's [`CallLine`]: how a tool reaches its client.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,7 +13,7 @@ use crate::backend::{CallLine, Patience};
 
 /// How long a tool waits for a slow reader: longer than a hiccup, shorter than a user tolerates.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a tool waits for its session: longer than a failover of the session owner.
+/// How long a tool waits for its session: longer than a failover of the owner.
 const STATE_PATIENCE: Duration = Duration::from_secs(60);
 const OPEN_ASKS: usize = 64;
 
@@ -50,7 +48,7 @@ impl CallLine for CallRecord {
         let (waits, Some(pool)) = self.wait_in_backend()? else {
             return ready.await;
         };
-        // The executor enforces the call's deadline.
+        // The executor enforces the deadline.
         let Patience::OfPool(busy) = patience else {
             ready.await?;
             return waits.over().await;
@@ -95,7 +93,7 @@ impl CallLine for CallRecord {
             take_back: CallRecord::withdraw_ask,
         };
         let answer = answered.await;
-        // A call that has ended can report its error without an actor.
+        // An ended call can report its error without an actor.
         if answer.is_ok() {
             waits.answered().await;
         }
@@ -123,7 +121,7 @@ impl StateDoor for CallRecord {
         let _turn = self.state_turn.lock().await;
         let writes = matches!(request, StateRequest::Set { .. });
         let request = |ask| CallEventKind::State { ask, request };
-        // Needs no limit, because a tool has at most one open request to its session.
+        // A tool has at most one open request to its session, so this needs no limit.
         let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
             return Outcome::Error(ended());
         };
@@ -158,7 +156,7 @@ impl CallRecord {
         }
     }
 
-    /// Returns whether the client wants a log message. A message with an unreadable level is invalid.
+    /// Whether the client wants the log message. An unreadable level makes it invalid.
     fn wants_log(&self, params: Option<&RawJson>) -> bool {
         let level = params
             .and_then(|params| params.member("level"))

@@ -1,5 +1,3 @@
-//! Measures calls at the backend.
-
 use shoal_ports::{Call, CallOutcome};
 use shoal_protocol::Method;
 use shoal_telemetry::metrics::{self, CountedOutcome, Failure, Operation, Transport, metrics};
@@ -22,7 +20,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Records a call's end in the metrics. A stopped call ends here even if its tool needs longer.
+    /// A stopped call ends here even if its tool needs longer.
     pub(super) fn end(&self, outcome: &CallOutcome) {
         let Some(began) = self.began else {
             return;

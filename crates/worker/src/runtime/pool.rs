@@ -41,7 +41,7 @@ use shares::Shares;
 use turn::{LongTurns, Turn};
 use work::BoxedCall;
 
-/// The retry delay of refusals. A full pool rarely empties sooner.
+/// A full pool rarely empties sooner.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The part of the queue limit that an estimated wait may fill. The rest allows for slower calls.
@@ -63,12 +63,11 @@ pub(super) struct Shared {
 }
 
 struct State {
-    /// Idle actors, as a stack, so that recently used actors are reused first.
+    /// A stack, so that recently used actors are reused first.
     idle: Vec<ActorRef<Job>>,
     /// Calls that continue after an answer and wait for an actor. They precede calls that have not begun.
     returning: VecDeque<Weak<CallRecord>>,
-    /// Calls that have not begun. While actors are idle, the queue holds only calls of principals at their
-    /// limit.
+    /// Calls that have not begun. While actors are idle, these are only calls of principals at their limit.
     queue: Queue,
     shares: Shares,
     all: Vec<ActorRef<Job>>,
@@ -89,7 +88,7 @@ enum Closing {
 }
 
 impl Pool {
-    /// Starts the pool's actors. The task ends when all of them have ended.
+    /// The task ends when all actors have ended.
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
@@ -129,14 +128,14 @@ impl Pool {
         let asked = shared.asked.clone();
         let ended = tokio::spawn(async move {
             join_all(ends).await;
-            // Only actors spawn such tasks, so no more can come after the actors' end.
+            // Only actors spawn such tasks, so none can come after the actors' end.
             asked.close();
             asked.wait().await;
         });
         (Self(shared), ended)
     }
 
-    /// Runs or queues a call. The call may have ended on return.
+    /// Runs or queues a call, which may have ended on return.
     pub(super) fn dispatch(&self, work: PooledCall, first_turn: FirstTurn) {
         let mut state = self.0.state.lock();
         if state.closing != Closing::No {
@@ -165,13 +164,12 @@ impl Pool {
             FirstTurn::InActor => Some(Job::Waits(Box::new(work))),
         };
         if let Some(job) = job {
-            // A killed actor returns the job. Dropping the job ends its call.
+            // A killed actor returns the job; dropping it ends its call.
             drop(actor.cast(job));
         }
     }
 
-    /// Refuses a call that would probably wait too long, so that the caller can try another worker. Admits
-    /// other calls.
+    /// Refuses a call that would probably wait too long, so that the caller can try another worker.
     pub(super) fn admit(&self, call: &Call) -> Result<(), CallFailure> {
         if work::continues(call) {
             return Ok(());
@@ -301,11 +299,11 @@ impl Shared {
                 Some(ActorLease::new(self, &actor, principal))
             }
             (Closing::No, None) => return state.returning.push_back(Arc::downgrade(&call)),
-            // A closing pool may have no actor left for which the call could wait.
+            // A closing pool may have no actor left to wait for.
             (Closing::Draining | Closing::Stopped, None) => None,
         };
         drop(state);
-        // If the call declines the lease, this frees the actor.
+        // If the call declines, this frees the actor.
         drop(call.resume(lent));
     }
 

@@ -1,5 +1,3 @@
-//! The state of one call: its events, open questions and reader.
-
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -21,12 +19,12 @@ use super::slot::ActorSlot;
 
 mod readers;
 
-/// Maximum unread events. Then the tool waits for the reader.
+/// Maximum unread events before the tool waits for the reader.
 const UNREAD_EVENTS: u64 = 64;
-/// Maximum answered questions that the record remembers, because an acknowledgement may be lost.
+/// Maximum answered questions remembered, because an acknowledgement may be lost.
 const ANSWERED: usize = 128;
 
-/// One call, from its admission until the worker forgets it.
+/// One call, until the worker forgets it.
 pub(super) struct CallRecord {
     pub(super) id: CallId,
     pub(super) caller: Arc<Caller>,
@@ -36,8 +34,7 @@ pub(super) struct CallRecord {
     pub(super) cancelled: CancellationToken,
     repeat: Repeat,
     begun: AtomicBool,
-    /// The latest epoch of a session owner that took over this call. Set if the call began without a session
-    /// and became a task; else 0.
+    /// The latest session owner's epoch, if the call began without a session and became a task; else 0.
     adopted: AtomicU64,
     span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,
@@ -54,7 +51,7 @@ struct RecordState {
     reader: Option<AttachedReader>,
     readers: u64,
     read: u64,
-    /// The name of the latest reader: its first number. It stays when the reader attaches again.
+    /// The latest reader's name: its first number, which stays when it attaches again.
     name: u64,
     asks: Vec<(AskId, oneshot::Sender<Outcome>)>,
     asked: u64,
@@ -62,17 +59,16 @@ struct RecordState {
     params: Option<RawJson>,
     kept: bool,
     delivered: bool,
-    /// Whether the call was stopped and its client may send it again.
+    /// The call was stopped and its client may resend it.
     withdrawn: bool,
 }
 
-/// The reader of a call's events. A later reader takes over, because the earlier reader's connection is
-/// probably broken.
+/// A later reader takes over, because the earlier one's connection is probably broken.
 struct AttachedReader {
     number: u64,
     read: u64,
     waker: Option<Waker>,
-    /// Whether the reader has left. The tool still waits for it, because it may return.
+    /// The tool still waits for a reader that left, because it may return.
     left: bool,
 }
 
@@ -85,7 +81,7 @@ pub(super) enum Offered {
 impl CallRecord {
     pub(super) fn runs_in(&self, span: Option<&TraceContext>) {
         if let Some(span) = span {
-            // This sets the span only once, when the call is entered.
+            // Set once, when the call is entered.
             let _ = self.span.set(span.clone());
         }
     }
@@ -126,8 +122,7 @@ impl CallRecord {
         self.state.lock().events.has_ended()
     }
 
-    /// Returns whether a reader may still come for the call's end: the session's next owner, or a reader
-    /// whose link broke.
+    /// Whether a reader may still come for the call's end: the session's next owner, or one whose link broke.
     pub(super) fn awaits_reader(&self) -> bool {
         let state = self.state.lock();
         let wanted = self.is_of_session() || !self.cancelled.is_cancelled();
@@ -164,9 +159,9 @@ impl CallRecord {
         !self.begun.load(Ordering::Relaxed) && !self.has_ended()
     }
 
-    /// Marks the call as begun, before the tool sees it. Returns `false` if the call has ended.
+    /// Marks the call as begun, before the tool sees it. Returns `false` if it has ended.
     pub(super) fn begin(&self) -> bool {
-        // This lock also guards the end, so the flag of an ended call is final.
+        // This lock also guards the end, so an ended call's flag is final.
         let state = self.state.lock();
         let begins = !state.events.has_ended();
         if begins {
@@ -229,13 +224,12 @@ impl CallRecord {
         Offered::Taken
     }
 
-    /// Waits until the reader reads, leaves or is replaced. Returns whether it did so within
-    /// `patience`.
+    /// Returns whether the reader read, left or was replaced within `patience`.
     pub(super) async fn room(&self, patience: Duration) -> bool {
         let room = self.room.notified();
         tokio::pin!(room);
         room.as_mut().enable();
-        // Checked again, because a change since the first check came before `enable`.
+        // Checked again, because a change may have come before `enable`.
         if !self.is_full() {
             return true;
         }
@@ -251,8 +245,8 @@ impl CallRecord {
         !state.events.has_ended() && (behind >= UNREAD_EVENTS || !state.events.has_room(read))
     }
 
-    /// Opens the question that `kind` builds. The receiver closes if the call ends. Returns `None` if the
-    /// call has ended or `limit` questions are open.
+    /// Opens the question that `kind` builds. The receiver closes if the call ends. Returns `None` if it has
+    /// ended or `limit` questions are open.
     pub(super) fn open_ask(
         &self,
         kind: impl FnOnce(AskId) -> CallEventKind,
@@ -287,8 +281,8 @@ impl CallRecord {
         wake(waker);
     }
 
-    /// Passes a client's answer to the tool, unless a later reader has attached. Returns `true` again for a
-    /// repeated answer, whose acknowledgement may have been lost.
+    /// Passes an answer to the tool, unless a later reader has attached. Returns `true` again for a repeated
+    /// answer, whose acknowledgement may have been lost.
     pub(super) fn answer(&self, number: u64, ask: AskId, answer: Outcome) -> bool {
         let mut state = self.state.lock();
         if state.readers != number {
@@ -307,7 +301,7 @@ impl CallRecord {
         open
     }
 
-    /// Ends the call. Returns `false` if it had already ended.
+    /// Returns `false` if the call had already ended.
     pub(super) fn finish(&self, outcome: CallOutcome) -> bool {
         let mut state = self.state.lock();
         if state.events.has_ended() {
@@ -361,9 +355,9 @@ impl CallRecord {
         }
     }
 
-    /// Returns whether the worker drops the record once the call's end is read: the call is repeatable, and
-    /// it sent only its end, was lost or was withdrawn. Otherwise a resent call would find the record instead
-    /// of running.
+    /// Whether the worker drops the record once the call's end is read: the call is repeatable, and it sent
+    /// only its end, was lost or was withdrawn. Otherwise a resent call would find the record instead of
+    /// running.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
         self.repeat == Repeat::Safe && (events.last() == 1 || events.was_lost() || state.withdrawn)
@@ -377,7 +371,7 @@ impl CallRecord {
         Some(self.ledger.upgrade()?.deserted_after())
     }
 
-    /// Keeps the call's end for later readers. A withdrawn call has no later readers.
+    /// Keeps the end for later readers, which a withdrawn call does not have.
     fn retire(&self, bytes: usize) {
         let Some(ledger) = self.ledger.upgrade() else {
             return;

@@ -1,5 +1,3 @@
-//! Drains a worker: accepted calls end, or the log names them.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,7 +20,7 @@ impl WorkerRuntime {
     /// backend down. The log names busy calls.
     pub async fn shutdown(&self, deadline: Instant) {
         self.withdraw(Announcement::LEAVING);
-        // Final, because a draining worker accepts no change of forms.
+        // Final, because a draining worker accepts no change.
         let forms: Vec<Arc<Form>> = self.forms.read().all().cloned().collect();
         for form in &forms {
             form.pool.drain();
@@ -35,11 +33,8 @@ impl WorkerRuntime {
         join_all(backends.iter().map(|backend| backend.shutdown())).await;
     }
 
-    /// Refuses new calls, announces `why` ([`Announcement::LEAVING`] or [`Announcement::REMOVED`]),
-    /// and waits until accepted calls have ended and their ends were read. The worker still needs a
-    /// shutdown.
-    ///
-    /// # Cancel safety
+    /// Refuses new calls, announces `why` ([`Announcement::LEAVING`] or [`Announcement::REMOVED`]), and waits
+    /// until accepted calls have ended and their ends were read. The worker still needs a shutdown.
     /// Cancellation safe.
     pub async fn leave(&self, why: &'static str) {
         self.withdraw(why);
@@ -48,9 +43,9 @@ impl WorkerRuntime {
         }
     }
 
-    /// Announces that the worker takes no more calls, and why. Only the first reason counts.
+    /// Announces why the worker takes no more calls. Only the first reason counts.
     pub fn withdraw(&self, why: &'static str) {
-        // Held because a change of forms checks the draining flag under this lock.
+        // A change of forms checks the draining flag under this lock.
         let forms = self.forms.write();
         if self.draining.swap(true, Ordering::AcqRel) {
             return;

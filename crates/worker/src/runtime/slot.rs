@@ -1,7 +1,7 @@
-//! The actor of a call. The call releases it while it waits for its client or backend.
+//! A call's actor, released while the call waits for its client or backend.
 //!
-//! An actor runs the call until the call asks. The call then continues as a separate task. After all answers,
-//! it takes an actor again, ahead of calls that have not begun.
+//! The call then continues as a separate task. After all answers, it takes an actor again, ahead of calls
+//! that have not begun.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -21,10 +21,10 @@ use super::record::CallRecord;
 #[derive(Default)]
 pub(super) struct ActorSlot {
     state: Mutex<State>,
-    /// Set to make the actor release the call.
+    /// Makes the actor release the call.
     leave: AtomicBool,
     actor: AtomicWaker,
-    /// Notifies when the call has a slot again or has ended.
+    /// Notified when the call has a slot again or has ended.
     taken: Notify,
 }
 
@@ -130,7 +130,7 @@ impl CallRecord {
         self.slot.taken.notify_waiters();
     }
 
-    /// Gives this actor to a call that continues, or no actor if the pool is closing.
+    /// Gives this actor to a call that continues; `None` if the pool is closing.
     ///
     /// # Errors
     /// Returns the actor if the call does not wait for one.
@@ -178,8 +178,7 @@ impl CallRecord {
         pool.resume(call);
     }
 
-    /// Returns a future that waits until the call has ended and its tool has stopped. `None` if both have
-    /// happened.
+    /// Waits until the call has ended and its tool has stopped; `None` if both have happened.
     pub(super) fn over(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
         if self.is_over() {
             return None;
@@ -227,7 +226,7 @@ impl State {
 }
 
 impl BackendWait<'_> {
-    /// Waits until the call has an actor again, after its backend is ready.
+    /// Waits for an actor, after the backend is ready.
     ///
     /// # Errors
     /// The call has ended.
@@ -253,8 +252,8 @@ impl Drop for BackendWait<'_> {
 }
 
 impl ClientWait<'_> {
-    /// Waits until the call has an actor again, after the client's answer. If the future is dropped, the call
-    /// still takes the next actor.
+    /// Waits for an actor, after the client's answer. If the future is dropped, the call still takes the next
+    /// actor.
     pub(super) async fn answered(self) {
         let call = self.0;
         drop(self);
@@ -294,8 +293,8 @@ impl Drop for SlotGuard<'_> {
 }
 
 impl CallTask {
-    /// Polls the call on its actor. Becomes ready with `true` when the call has ended, and with `false` when
-    /// the call continues without the actor.
+    /// Polls the call on its actor. Returns `true` when the call has ended, `false` when it continues without
+    /// the actor.
     pub(super) fn poll_on_actor(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let slot = &self.call.slot;
         // Registered first, because the call may ask in another task at any time.

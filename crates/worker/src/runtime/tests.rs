@@ -1,5 +1,3 @@
-//! The runtime's guarantees, tested through the `Worker` trait.
-
 mod asking;
 mod attaching;
 mod changing;

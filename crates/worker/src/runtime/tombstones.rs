@@ -1,5 +1,3 @@
-//! Remembers journaled calls that were taken or refused here, by ledger number.
-
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -9,10 +7,10 @@ use tokio::time::Instant;
 
 use super::config::PoolConfig;
 
-/// The minimum time for which ids stay, as a multiple of the time for results.
+/// Minimum time for which ids stay, as a multiple of the time for results.
 const RETENTIONS: u32 = 10;
 const LASTS: Duration = Duration::from_secs(1);
-/// The largest share of the remembered ids that one number may have: one in this many.
+/// One number may have at most one in this many of the remembered ids.
 const PART: usize = 64;
 
 /// Ids and fates of journaled calls under the ledger's recent numbers.
@@ -25,7 +23,7 @@ pub(super) struct Tombstones {
     oldest: u64,
     slots: VecDeque<Slot>,
     tombstones: HashMap<CallId, Tombstone, RandomState>,
-    /// The greatest forgotten id. Decides about calls without a number.
+    /// The greatest forgotten id, which decides about calls without a number.
     horizon: Option<CallId>,
     entries: usize,
     most: usize,
@@ -41,8 +39,7 @@ struct Slot {
 
 struct Tombstone {
     number: u64,
-    /// Why the worker refused the call. `None` if the worker took the call, which may have run. Boxed because
-    /// refusals are rare.
+    /// `None` if the worker took the call, which may have run. Boxed because refusals are rare.
     refused: Option<Box<CallFailure>>,
 }
 
@@ -79,8 +76,8 @@ impl Tombstones {
     /// Checks whether the worker may run a call that is not in the ledger.
     ///
     /// # Errors
-    /// The call's refusal under this or a later number; `Cancelled` under any number; `OutcomeUnknown` if the
-    /// worker may have taken the call.
+    /// The refusal under this or a later number; `Cancelled` under any number; `OutcomeUnknown` if the worker
+    /// may have taken the call.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let tombstone = self.tombstones.get(&id);
         let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));
@@ -88,13 +85,13 @@ impl Tombstones {
             Some(None) => {
                 return unknown("its worker may have run it before, and its result is gone");
             }
-            // Refused under any number, because a later binding does not know of the cancellation.
+            // A later binding does not know of the cancellation.
             Some(Some(CallFailure::Cancelled)) => return Err(CallFailure::Cancelled),
             _ => {}
         }
         let Some(bound) = bound else {
-            // This refuses all forgotten ids, because they are below the horizon. It refuses a new id too if
-            // the clock of the node that made it lags too much.
+            // Refuses all forgotten ids, which are below the horizon. A new id is refused too if the clock of
+            // the node that made it lags too much.
             return match self.horizon {
                 Some(horizon) if id <= horizon => {
                     unknown("its worker may have forgotten that it has run it")

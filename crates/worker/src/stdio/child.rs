@@ -1,5 +1,3 @@
-//! Starts a process, and ends it with all its descendants.
-
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -10,7 +8,7 @@ use tokio::runtime::Handle;
 use super::config::StdioConfig;
 use super::family::{Group, Mark};
 
-/// The variables that the official SDKs' stdio clients pass on: for files, language and network.
+/// Variables that the official SDKs' stdio clients pass on: for files, language and network.
 pub(super) const INHERITED: [&str; 31] = [
     "PATH",
     "HOME",
@@ -37,7 +35,6 @@ pub(super) const INHERITED: [&str; 31] = [
     "CURL_CA_BUNDLE",
     "GIT_SSL_CAINFO",
     "XDG_CACHE_HOME",
-    // Variables of Windows.
     "APPDATA",
     "LOCALAPPDATA",
     "SYSTEMROOT",
@@ -53,14 +50,13 @@ pub(super) struct Spawned {
     pub(super) stderr: ChildStderr,
 }
 
-/// A process and its descendants, killed on drop.
+/// Killed on drop, with all descendants.
 pub(super) struct Family {
     child: Child,
     group: Group,
 }
 
-/// Starts the command in its own process group, so that descendants end too: `npx` runs the server
-/// in a grandchild.
+/// The command gets its own process group, so that descendants end too: `npx` runs the server in a grandchild.
 pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
     let mut command = Command::new(&config.command);
     command
@@ -97,14 +93,14 @@ impl Family {
         self.group.leader().unwrap_or_default()
     }
 
-    /// Waits until the process has ended, then kills its descendants. Cancellation safe.
+    /// Waits for the process's end, then kills its descendants. Cancellation safe.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
         self.kill_group().await;
         status
     }
 
-    /// Ends a process whose stdin is closed. Waits, sends `SIGTERM`, waits again, and kills it.
+    /// Ends a process whose stdin is closed: waits, sends `SIGTERM`, waits again, and kills it.
     pub(super) async fn end(mut self, grace: Duration) {
         if tokio::time::timeout(grace, self.ended()).await.is_ok() {
             return;
@@ -114,7 +110,7 @@ impl Family {
                 members.terminate();
                 members
             });
-            // If the runtime shuts down, the task was dropped, which dropped and so killed the members.
+            // If the runtime shuts down, the task was dropped, which killed the members.
             if let Some(members) = asked.await {
                 self.group.put_back(members);
             }
@@ -142,7 +138,7 @@ impl Drop for Family {
     }
 }
 
-/// Runs a scan of all processes on a blocking thread. The scan finishes even if the caller stops waiting.
+/// Runs a scan of all processes on a blocking thread. It finishes even if the caller stops waiting.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

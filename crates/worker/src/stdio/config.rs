@@ -1,5 +1,3 @@
-//! The operator's settings for a stdio server.
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -11,7 +9,7 @@ use super::child::INHERITED;
 use super::placement::Placement;
 use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
 
-/// The prefix of Shoal's own variables, some of which are secrets.
+/// Shoal's own variables, some of which are secrets.
 const OWN_VARIABLES: &str = "SHOAL_";
 const SHARED_PROCESSES: usize = 4;
 const SESSION_PROCESSES: usize = 64;
@@ -81,7 +79,7 @@ pub enum Isolation {
 }
 
 impl StdioConfig {
-    /// Creates the settings of a command without arguments, with defaults.
+    /// Creates the default settings of a command without arguments.
     pub fn new(command: impl Into<String>) -> Self {
         Self {
             command: command.into(),
@@ -89,7 +87,7 @@ impl StdioConfig {
         }
     }
 
-    /// Returns the maximum number of processes of the kind that `isolation` selects.
+    /// Returns the maximum number of processes for this `isolation`.
     pub fn most_processes(&self) -> usize {
         self.processes.unwrap_or(match self.isolation {
             Isolation::Shared => SHARED_PROCESSES,
@@ -120,10 +118,9 @@ impl StdioConfig {
         }
     }
 
-    /// Returns the settings that all transports share.
     pub(super) fn settings(&self) -> Settings {
-        // The lists of the shared process apply to session processes too, and servers offer some tools only
-        // to clients with certain capabilities.
+        // Lists of the shared process apply to session processes too, and servers offer some tools only to
+        // clients with certain capabilities.
         let per_session = self.isolation == Isolation::Session;
         Settings {
             era: self.era,
@@ -153,7 +150,7 @@ impl StdioConfig {
         INHERITED.contains(&name) || self.inherit.iter().any(named)
     }
 
-    /// Returns whether the server's environment gets this variable.
+    /// Returns whether the server gets this variable.
     pub fn passes_on(&self, name: &str) -> bool {
         self.env.contains_key(name) || self.inherits(name)
     }

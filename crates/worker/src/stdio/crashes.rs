@@ -13,11 +13,10 @@ use tokio::time::Instant;
 
 use crate::upstream::STABLE;
 
-/// How long after a call's end a crash may still be its fault.
+/// How long after a call's end a crash may be its fault.
 const AFTERMATH: Duration = Duration::from_secs(1);
 const RECENT: usize = 64;
-/// Crashes that a call may have beside other callers before it runs apart. Repeatable calls are retried once
-/// more.
+/// Crashes beside other callers before a call runs apart. Repeatable calls are retried once more.
 const PATIENCE: u32 = 2;
 const MOST_OWED: u32 = 1024;
 
@@ -32,7 +31,7 @@ struct Suspicion {
     together: u32,
     alone: u32,
     trials: u32,
-    /// Successes that the caller still needs before its calls may share processes again.
+    /// Successes needed before the caller's calls may share again.
     owed: u32,
     last: Option<Instant>,
     not_before: Option<Instant>,
@@ -41,16 +40,15 @@ struct Suspicion {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Shared,
-    /// Apart from other callers. Without room, the call may share a process if it is not `certain` to be the
-    /// cause.
+    /// Apart from other callers. Without room, the call may share unless it is `certain` to be the cause.
     Apart {
         certain: bool,
     },
-    /// The call must wait for this pause, because it had this number of crashes.
+    /// A pause after this number of crashes.
     Later(Duration, u32),
 }
 
-/// The callers whose calls run in a process, or ran recently.
+/// Callers whose calls run in a process, or ran recently.
 #[derive(Debug, Default)]
 pub(super) struct Occupants {
     running: Vec<FailureKey>,

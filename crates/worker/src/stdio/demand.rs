@@ -1,5 +1,3 @@
-//! Counts the processes that waiting calls need.
-
 use shoal_ports::FailureKey;
 
 use super::placement::{Want, add_caller};
@@ -7,7 +5,7 @@ use super::placement::{Want, add_caller};
 #[derive(Default)]
 pub(super) struct Demands(Vec<Demand>);
 
-/// The processes that the calls of one owner need, or all calls if processes have no owners.
+/// The need of one owner's calls, or of all calls if processes have no owners.
 struct Demand {
     owner: Option<FailureKey>,
     lonely: usize,
@@ -42,8 +40,7 @@ impl Demands {
         self.at(&Some(*owner)).is_some()
     }
 
-    /// Counts the processes that waiting calls need. One suffices for all calls that share, and one for each
-    /// caller that runs apart.
+    /// One process suffices for all calls that share, and each caller that runs apart needs one.
     pub(super) fn processes(&self, room: impl Fn(&Option<FailureKey>) -> usize) -> usize {
         let needs = |demand: &Demand| {
             let needed = demand.lonely + demand.apart.len() + usize::from(demand.shares);

@@ -4,13 +4,13 @@
 //! gets a unique variable, which Shoal finds in `/proc` (Linux). A descendant that leaves the group and
 //! clears its environment escapes.
 
-/// The name of the variable that marks descendants. It does not start with `SHOAL_`, which marks settings.
+/// Marks descendants. The prefix `SHOAL_` would mark a setting.
 const NAME: &str = "CHILD_OF_SHOAL";
 
 #[derive(Debug)]
 pub(super) struct Mark(String);
 
-/// A process and its descendants, killed on drop.
+/// Killed on drop.
 #[derive(Debug)]
 pub(super) struct Group(Option<Members>);
 
@@ -43,7 +43,7 @@ impl Group {
         self.0.as_ref().map(|members| members.leader)
     }
 
-    /// Takes the members. Works only once, because the process id may be reused afterwards.
+    /// Works only once, because the process id may be reused afterwards.
     pub(super) fn take(&mut self) -> Option<Members> {
         self.0.take()
     }
@@ -54,7 +54,7 @@ impl Group {
 }
 
 impl Members {
-    /// Sends `SIGTERM` to the process and all its descendants, which a scan of all processes finds.
+    /// Sends `SIGTERM` to the process and all its descendants, found by a scan.
     pub(super) fn terminate(&self) {
         os::terminate(self);
     }
@@ -103,8 +103,7 @@ mod os {
         outside.count()
     }
 
-    /// Finds the processes with this variable. Processes of other users are unreadable, and zombies have no
-    /// environment.
+    /// Processes of other users are unreadable, and zombies have no environment.
     fn marked(variable: &str) -> Vec<Pid> {
         #[cfg(test)]
         super::WALKS.with(|walks| walks.set(walks.get() + 1));

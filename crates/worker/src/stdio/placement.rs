@@ -1,19 +1,20 @@
 //! Decides which shared process runs a call. Pure bookkeeping.
 //!
-//! A legacy process does not say which call a question belongs to. A call whose client can be asked therefore runs *alone*
-//! in its process, and all other calls share processes. An askable call cannot share, because a tool may ask a client
-//! without capabilities too, and its question would reach the askable call's client. Modern processes ask no questions, so
-//! all their calls share.
+//! A legacy process does not say which call a question belongs to. A call whose client can be asked therefore
+//! runs *alone* in its process, and all other calls share. A tool may also ask a client without capabilities,
+//! and beside an askable call, such a question would reach the askable call's client. Modern processes ask no
+//! questions, so all their calls share.
 //!
-//! While a call waits for its client's answer, it keeps its process, but another process may start in its place. Unanswered
-//! questions therefore do not reduce the processes of other calls. A limit on questions bounds them instead.
+//! While a call waits for its client's answer, it keeps its process, but another process may start in its
+//! place. Unanswered questions therefore do not reduce the processes of other calls; a separate limit bounds
+//! them.
 //!
-//! A call that may end its process runs *apart*, sharing only with calls of the same caller. One extra process may start for
-//! such calls, and one process always remains for the others.
+//! A call that may end its process runs *apart*, sharing only with calls of the same caller. One extra
+//! process may start for such calls, and one process always remains for the others.
 //!
-//! If callers have processes of their own, a process belongs to the *owner* whose call came first. The lead then takes no
-//! calls. Each owner has a limited number of processes. When another owner needs room, the owner with the most processes
-//! loses its least recently used idle one.
+//! If callers have their own processes, a process belongs to the *owner* whose call came first, and the lead
+//! takes no calls. Each owner has a limited number of processes. When another owner needs room, the owner
+//! with the most processes loses its least recently used idle one.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -31,18 +32,17 @@ pub(super) struct SlotId(pub(super) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct WaiterId(pub(super) u64);
 
-/// The requirements of a call.
 #[derive(Clone, Debug)]
 pub(super) struct Want {
-    /// Whether it needs a legacy process alone, because its client can be asked.
+    /// Needs a legacy process alone, because its client can be asked.
     pub(super) alone: bool,
-    /// The caller whose calls may share its process, if the call may end the process.
+    /// The caller whose calls may share, if the call may end its process.
     pub(super) apart: Option<FailureKey>,
-    /// Whether it may share with other callers if no process apart is free.
+    /// May share with other callers if no process apart is free.
     pub(super) may_share: bool,
     pub(super) principal: Principal,
     pub(super) session: Option<SessionId>,
-    /// The required owner of the process, if callers have processes of their own.
+    /// The process's required owner, if callers have their own processes.
     pub(super) owner: Option<FailureKey>,
 }
 
@@ -51,22 +51,19 @@ struct ProcessSlot {
     id: SlotId,
     lead: bool,
     modern: bool,
-    /// The owner, if callers have processes of their own.
+    /// `None` if processes have no owners.
     owner: Option<FailureKey>,
-    /// When a call last used it.
     used: Instant,
     sharing: usize,
-    /// The caller whose calls run apart in it.
+    /// The caller whose calls run apart here.
     apart: Option<FailureKey>,
-    /// The principal whose call is alone in it.
+    /// The principal whose call is alone here.
     taken: Option<Principal>,
-    /// Open questions of that call.
     questions: usize,
     retiring: bool,
     quarantine: Quarantine,
 }
 
-/// Why a call may not ask its client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TooManyAsk {
     /// The principal has this many asking calls.
@@ -75,37 +72,32 @@ pub(super) enum TooManyAsk {
     Of(usize),
 }
 
-/// Processes, and the calls that wait for them.
 #[derive(Debug)]
 pub(super) struct Placement {
     limit: usize,
-    /// Maximum processes of one owner.
     of_owner: usize,
-    /// Places reserved for the lead.
+    /// Reserved for the lead.
     of_lead: usize,
     starting: usize,
     slots: Vec<ProcessSlot>,
     waiting: VecDeque<(WaiterId, Want)>,
 }
 
-/// The next steps.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Waiting calls and their processes; `true` if alone.
     pub(super) granted: Vec<(WaiterId, SlotId, bool)>,
-    /// How many processes to start. Call [`Placement::started`] after each.
+    /// Call [`Placement::started`] after each.
     pub(super) start: usize,
-    /// Idle processes to shut down.
     pub(super) retired: Vec<SlotId>,
 }
 
 impl Placement {
-    /// Allows at most `limit` processes.
     pub(super) fn new(limit: usize) -> Self {
         Self::owned(limit, limit)
     }
 
-    /// Allows at most `limit` processes, and `of_owner` for each owner.
+    /// `of_owner` limits each owner's processes.
     pub(super) fn owned(limit: usize, of_owner: usize) -> Self {
         Self {
             limit,
@@ -117,7 +109,6 @@ impl Placement {
         }
     }
 
-    /// Reserves no place for a lead.
     pub(super) fn without_lead(mut self) -> Self {
         self.of_lead = 0;
         self
@@ -140,12 +131,11 @@ impl Placement {
         });
     }
 
-    /// Removes a process.
     pub(super) fn leave(&mut self, id: SlotId) {
         self.slots.retain(|slot| slot.id != id);
     }
 
-    /// Ends a start that a plan requested, whether it succeeded or failed.
+    /// Ends a requested start, successful or not.
     pub(super) fn started(&mut self) {
         self.starting -= 1;
     }
@@ -154,17 +144,14 @@ impl Placement {
         self.slots.is_empty()
     }
 
-    /// Adds a waiting call.
     pub(super) fn wait(&mut self, id: WaiterId, want: Want) {
         self.waiting.push_back((id, want));
     }
 
-    /// Removes a waiting call.
     pub(super) fn forget(&mut self, id: WaiterId) {
         self.waiting.retain(|(waiter, _)| *waiter != id);
     }
 
-    /// Ends a call's use of its process.
     pub(super) fn release(&mut self, id: SlotId, alone: bool) {
         if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
             if alone {
@@ -184,8 +171,8 @@ impl Placement {
         }
     }
 
-    /// Closes a process that its owner has not used for `idle`, and the next plan retires it. Otherwise returns how much
-    /// longer an owned process may be idle.
+    /// Closes a process unused by its owner for `idle`, and the next plan retires it. Otherwise returns how
+    /// much longer an owned process may be idle.
     pub(super) fn give_up_idle(&mut self, id: SlotId, idle: Duration) -> Option<Duration> {
         let slot = self.slots.iter_mut().find(|slot| slot.id == id)?;
         slot.owner.as_ref()?;
@@ -197,8 +184,8 @@ impl Placement {
         Some(left)
     }
 
-    /// Opens a question of a call that is alone, until [`answered`](Self::answered). A principal may have as many asking
-    /// calls as processes, and the pool twice as many as its processes.
+    /// Opens a question of a call that is alone, until [`answered`](Self::answered). A principal may have as
+    /// many asking calls as processes, the pool twice as many as its processes.
     pub(super) fn ask(&mut self, id: SlotId) -> Result<(), TooManyAsk> {
         let Some(slot) = self.slots.iter().find(|slot| slot.id == id) else {
             return Ok(());
@@ -219,7 +206,6 @@ impl Placement {
         Ok(())
     }
 
-    /// Closes a question.
     pub(super) fn answered(&mut self, id: SlotId) {
         if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
             slot.questions -= 1;
@@ -244,7 +230,7 @@ impl Placement {
             if want.may_share {
                 want.apart = want.apart.filter(|key| self.has_room_apart(key, most));
             }
-            // Processes that drain for older waiting calls accept no other calls.
+            // Processes that drain for older waiting calls accept no others.
             let reserved = self.emptiest(demands.lonely(&want.owner), &want.owner);
             if let Some(slot) = self.find(&want, &reserved, most) {
                 let alone = want.alone && !slot.modern;
@@ -314,13 +300,12 @@ impl Placement {
         }
     }
 
-    /// Whether a call runs apart, or waits to.
     fn has_apart(&self) -> bool {
         let waits = || self.waiting.iter().any(|(_, want)| want.apart.is_some());
         self.slots.iter().any(|slot| slot.apart.is_some()) || waits()
     }
 
-    /// Whether this caller's calls may have a process apart, within `most` processes. One process remains for the others.
+    /// Whether this caller may have a process apart, within `most` processes. One process remains for the others.
     fn has_room_apart(&self, key: &FailureKey, most: usize) -> bool {
         let mut callers = Vec::new();
         let apart = self.slots.iter().filter_map(|slot| slot.apart.as_ref());
@@ -353,7 +338,6 @@ impl Placement {
         }
     }
 
-    /// The process for a call, within `most` processes.
     fn find(&mut self, want: &Want, reserved: &[SlotId], most: usize) -> Option<&mut ProcessSlot> {
         let has_room = |key: &FailureKey| self.has_room_apart(key, most);
         let is_open = want.apart.as_ref().is_none_or(has_room);
@@ -365,16 +349,16 @@ impl Placement {
         };
         let fitting = self.slots.iter_mut().filter(fits);
         if want.owner.is_some() {
-            // The owner's oldest process has most of the owner's state.
+            // The owner's oldest process has most of its state.
             let taken = |slot: &&mut ProcessSlot| slot.sharing == 0 && !want.alone;
             fitting.min_by_key(|slot| (slot.owner.is_none(), taken(slot), slot.id))
         } else if want.alone {
-            // The last process, so that the first ones stay free for shared calls.
+            // The last, so that the first stay free for shared calls.
             fitting.last()
         } else if want.apart.is_some() {
             fitting.max_by_key(|slot| slot.apart.is_some())
         } else {
-            // A process that is already shared, so that others stay free for calls alone.
+            // A shared one, so that others stay free for calls alone.
             fitting.min_by_key(|slot| (slot.sharing == 0, slot.sharing))
         }
     }
@@ -392,7 +376,7 @@ impl Placement {
         slots.iter().take(count).map(|slot| slot.id).collect()
     }
 
-    /// Retires the surplus left when asking calls that had extra processes stop asking.
+    /// Retires the surplus left when calls with extra processes stop asking.
     fn retire_surplus(&mut self, surplus: usize) {
         let going = |slot: &ProcessSlot| slot.retiring && !slot.lead;
         let surplus = surplus.saturating_sub(self.slots.iter().filter(|slot| going(slot)).count());
@@ -455,7 +439,6 @@ impl ProcessSlot {
     }
 }
 
-/// Adds a caller unless it is listed already.
 pub(super) fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
     if !callers.iter().any(|other| other.is_of_caller_of(key)) {
         callers.push(*key);

@@ -1,5 +1,3 @@
-//! The processes that sessions share, started as calls need them.
-
 mod lease;
 
 use std::collections::HashMap;
@@ -24,25 +22,22 @@ use crate::upstream::{
     StartError,
 };
 
-/// The reason for a call that waited too long for a process.
 const BUSY: &str = "all processes of the server are busy";
-/// Minimum of `session_idle`, so that checks of idle processes stay rare.
+/// Minimum of `session_idle`, so that checks stay rare.
 const SHORTEST_IDLE: Duration = Duration::from_millis(10);
 
-/// The shared processes of a backend, opened in one way.
+/// A backend's shared processes, opened in one way.
 pub(super) struct ProcessPool {
     launcher: Arc<Launcher>,
     opening: PoolOpening,
     state: Mutex<State>,
-    /// Notified when a call waits for a process.
     wanted: Notify,
 }
 
-/// How the processes of a pool are opened.
 pub(super) enum PoolOpening {
     /// Like the lead, which the supervisor keeps running in this pool.
     BesideLead(Binding),
-    /// In the modern era, beside a server whose lead is legacy.
+    /// In the modern era, beside a legacy lead.
     Modern(Arc<ModernSide>),
 }
 
@@ -59,7 +54,7 @@ struct State {
 struct Process {
     connection: Arc<Connection>,
     occupants: Occupants,
-    /// Whether `own_lists` follows its lists.
+    /// `own_lists` follows its lists.
     is_followed: bool,
 }
 
@@ -69,28 +64,25 @@ struct Waiter {
     apart: bool,
 }
 
-/// Why the lead process does not run.
 struct Down {
     reason: String,
-    /// Whether calls are refused. They wait until a restart has failed, because most restarts are quick.
+    /// Calls wait until a restart has failed, because most restarts are quick.
     stays: bool,
 }
 
-/// A plan, and everything needed to carry it out outside the lock.
+/// A plan, and everything to carry it out outside the lock.
 struct Steps {
     granted: Vec<(oneshot::Sender<Lease>, Lease)>,
     retired: Vec<Arc<Connection>>,
     start: usize,
 }
 
-/// Removes a waiter when its call gives up.
 struct WaiterGuard<'a> {
     id: WaiterId,
     pool: &'a ProcessPool,
 }
 
 impl ProcessPool {
-    /// Creates a pool without processes.
     pub(super) fn new(launcher: Arc<Launcher>, placement: Placement, opening: PoolOpening) -> Self {
         let (placement, down) = match opening {
             PoolOpening::BesideLead(_) => (placement, Some(Down::stays("the server is starting"))),
@@ -116,12 +108,11 @@ impl ProcessPool {
         }
     }
 
-    /// Waits for a lease for a call of this key, for at most the call's maximum wait.
+    /// Waits for a lease for a call of this key, within the call's maximum wait.
     ///
     /// # Errors
-    ///
-    /// Nothing was executed: there is no process, none became free, similar calls ended too many processes, or the call
-    /// was cancelled.
+    /// Nothing was executed: there is no process, none became free, similar calls ended too many processes,
+    /// or the call was cancelled.
     pub(super) async fn lease(
         self: &Arc<Self>,
         mut want: Want,
@@ -187,7 +178,7 @@ impl ProcessPool {
         context.wait(Patience::OfCall, granted).await
     }
 
-    /// Returns a running process for Shoal's own requests.
+    /// A running process for Shoal's own requests.
     pub(super) fn any(&self) -> Option<Arc<Connection>> {
         let state = self.state.lock();
         let first = state.processes.iter().min_by_key(|(id, _)| **id);
@@ -206,7 +197,6 @@ impl ProcessPool {
         }
     }
 
-    /// Records how a call ended.
     pub(super) fn ended(&self, lease: &Lease, outcome: &CallOutcome) {
         if lease.apart && !matches!(outcome, CallOutcome::Failed(_)) {
             self.state.lock().crashes.succeeded_apart(&lease.key);
@@ -274,7 +264,6 @@ impl ProcessPool {
         self.proceed();
     }
 
-    /// Carries out the steps that are now possible.
     fn proceed(self: &Arc<Self>) {
         let steps = {
             let mut state = self.state.lock();
@@ -322,7 +311,7 @@ impl Lead for Arc<ProcessPool> {
         self.join(process, true);
     }
 
-    /// Fails calls if there is no other process and a restart has failed or is far off. After the end of a process that
+    /// Fails calls if there is no other process and a restart has failed or is far off. After a process that
     /// had run, calls wait for the restart.
     fn fails(&self, reason: &str, pause: Duration) -> bool {
         let mut state = self.state.lock();
@@ -372,27 +361,25 @@ impl State {
         self.last_id
     }
 
-    /// Why the pool accepts no calls.
     fn unavailable(&self) -> Option<String> {
         let down = self.down.as_ref().filter(|down| down.stays)?;
         (self.placement.is_deserted()).then(|| down.reason.clone())
     }
 
-    /// Fails all waiting calls.
     fn dismiss(&mut self) {
         for (id, _) in self.waiters.drain() {
             self.placement.forget(id);
         }
     }
 
-    /// Records a failed start. Returns how long to wait before the next.
+    /// Records a failed start. Returns the pause before the next.
     fn not_started(
         &mut self,
         began: Instant,
         error: &StartError,
         opening: &PoolOpening,
     ) -> Duration {
-        // If there is a lead, the supervisor reports it.
+        // The supervisor reports a lead.
         if matches!(opening, PoolOpening::Modern(_)) {
             self.down = Some(Down::stays(&error.to_string()));
             if self.unavailable().is_some() {
@@ -402,7 +389,6 @@ impl State {
         self.restart_delay.after_failure(began)
     }
 
-    /// Ends the pause after a failed start.
     fn may_start(&mut self, opening: &PoolOpening) {
         self.placement.started();
         if matches!(opening, PoolOpening::Modern(_)) {
@@ -418,7 +404,6 @@ impl State {
         }
     }
 
-    /// Removes processes that have ended.
     fn sweep(&mut self) {
         let dead = self
             .processes

@@ -1,5 +1,3 @@
-//! The tasks around a running process, and its end.
-
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +17,13 @@ use crate::upstream::{
     Binding, Connection, Line, Lines, Link, Origin, QUEUE, Subscriptions, quote,
 };
 
-/// How long to wait for the process's last output, because a descendant outside the group may hold the pipe
-/// open.
+/// How long to wait for the last output, because a descendant outside the group may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long to wait for the exit of a process that has closed a stream.
+/// How long to wait for the exit after a closed stream.
 const EXIT_FOLLOWS: Duration = Duration::from_millis(250);
 const STDERR_LINE: usize = 4096;
 
-/// Starts the tasks around a process. They shut the process down when `closing` fires.
+/// Starts the tasks around a process, which shut it down when `closing` fires.
 pub(super) fn attend(
     spawned: Spawned,
     config: &StdioConfig,
@@ -85,7 +82,7 @@ impl Attendant {
         let sign = match first {
             // The writer closed stdin in an orderly way.
             Sign::Closed(_) if self.stopping.is_cancelled() => Sign::Stopping,
-            // A closed stream is usually the first sign of an exit.
+            // Usually the first sign of an exit.
             Sign::Closed(stream) => tokio::time::timeout(EXIT_FOLLOWS, family.ended())
                 .await
                 .map_or(Sign::Closed(stream), Sign::Ended),
@@ -93,7 +90,7 @@ impl Attendant {
         };
         match sign {
             Sign::Ended(status) => {
-                // Reads the last output, because answers that came before the exit count.
+                // Answers that came before the exit count.
                 self.read_last_words().await;
                 let reason = match status {
                     Ok(status) => format!("the server process ended ({status})"),

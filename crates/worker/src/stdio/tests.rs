@@ -1,6 +1,4 @@
-//! Tests of the backend against real processes.
-//!
-//! They need `python3` on `PATH`; the servers `tests/fixtures/*.py` use no packages.
+//! Tests with real processes. They need `python3` on `PATH`; `tests/fixtures/*.py` use no packages.
 
 use crate::upstream::harness;
 

@@ -1,5 +1,3 @@
-//! Writes messages to a process's stdin, one per line.
-
 use std::io;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt, BufWriter};
@@ -8,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::upstream::OutgoingMessage;
 
-/// Writes queued messages until the process stops reading or `closing` fires, then closes stdin.
+/// Writes queued messages, one per line, until the process stops reading or `closing` fires, then closes stdin.
 pub(crate) async fn write(
     stdin: impl AsyncWrite + Unpin,
     mut queue: mpsc::Receiver<OutgoingMessage>,
@@ -41,8 +39,7 @@ async fn write_one(
     {
         return Ok(());
     }
-    // Splits at line breaks, which would end the message. Inside of a message they are only white space
-    // between tokens.
+    // A line break would end the message, but is only white space between tokens.
     for part in message.text.split(|byte| matches!(byte, b'\n' | b'\r')) {
         stdin.write_all(part).await?;
     }

@@ -1,5 +1,3 @@
-//! The owner of a connection, and what the server learns about its client.
-
 use std::sync::Arc;
 
 use shoal_ports::{Caller, ClientInfo};
@@ -12,18 +10,18 @@ const CLIENT_INFO: &str = concat!(
     r#""}"#
 );
 
-/// The client extensions that Shoal announces to shared servers: only apps. A server that does not know of a
+/// Client extensions that Shoal announces to shared servers: only apps. A server that does not know of a
 /// client with apps would offer its pages to no client. Clients without apps still get text.
 const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
-/// The owner of a connection, which decides what the server learns about its client.
+/// A connection's owner, which decides what the server learns about its client.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Shared {
         capabilities: RawJson,
         roots: Roots,
-        /// Any caller of the principal whose calls share the connection.
+        /// Any caller of the principal that shares the connection.
         caller: Option<Arc<Caller>>,
     },
     Session {
@@ -36,7 +34,7 @@ pub(crate) enum Binding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roots {
     None,
-    /// The roots of the client whose call runs alone on the connection.
+    /// The roots of the client whose call runs alone here.
     OfTheCall,
     /// The roots of any caller, because all callers are one owner. The server may ask before the
     /// first call.
@@ -116,7 +114,7 @@ impl Binding {
         if let Some(extensions) = extensions_of(caller) {
             capabilities.set("extensions", extensions);
         }
-        // Leaves out `listChanged`, because Shoal does not report changed roots.
+        // Shoal does not report changed roots, so `listChanged` is left out.
         if declared.has("roots") {
             capabilities.set("roots", RawJson::from_static("{}"));
         }
@@ -127,7 +125,7 @@ impl Binding {
         }
     }
 
-    /// Returns the caller that opened the connection, or `None` for a shared connection.
+    /// The caller that opened the connection; `None` if shared.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         match self {
             Self::Shared { caller, .. } => caller.as_ref(),
@@ -154,7 +152,7 @@ impl Binding {
     }
 }
 
-/// Returns the extensions that the client declared, without tasks, which Shoal handles itself.
+/// The client's extensions without tasks, which Shoal handles itself.
 pub(crate) fn extensions_of(caller: &Caller) -> Option<RawJson> {
     let mut declared = RawObject::of(&caller.capabilities.member("extensions")?)?;
     declared.remove(TASKS);

@@ -1,5 +1,3 @@
-//! Carries one call over a connection, from its queue to its outcome.
-
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::pin::pin;
@@ -27,11 +25,11 @@ use crate::CallContext;
 /// Maximum messages that wait for the client. Further progress is dropped.
 const INBOX: usize = 64;
 
-/// How long a call waits for the client's roots before it continues without them.
+/// How long a call waits for the client's roots before it continues without.
 const ROOTS_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) trait ConnectionShare: Send + Sync {
-    /// Returns whether a question on this connection can only come from this call.
+    /// Whether a question on this connection can only come from this call.
     fn is_alone(&self) -> bool;
 
     /// Counts the call as waiting for its client.
@@ -138,14 +136,13 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
         RequestOutcome::Answered(Outcome::Error(error)) | RequestOutcome::Rejected(error) => {
             CallOutcome::Error(error)
         }
-        // The tool has run, so a second run would end with the same large result.
+        // The tool has run; a second run would end with the same large result.
         RequestOutcome::TooLarge => useless("it is larger than a message may be"),
         RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
         RequestOutcome::Declined(failure) if call.repeat == Repeat::Safe => {
             CallOutcome::Failed(failure)
         }
-        // The server's claim that it did not run the call is no proof, so only the client decides whether to
-        // resend.
+        // The server's claim that it did not run the call is no proof, so the client decides whether to resend.
         RequestOutcome::Declined(failure) => CallOutcome::Error(failure.to_rpc()),
         RequestOutcome::Unreadable(why) => useless(&format!("it is no message: {why}")),
         RequestOutcome::Lost {
@@ -159,7 +156,7 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
     })
 }
 
-/// Adds `content` to a result if the server omitted it. SDK clients would treat a missing one as empty.
+/// Adds `content` if the server omitted it. SDK clients would treat a missing one as empty.
 fn with_content(result: RawJson) -> RawJson {
     if !result.is_object() || result.member_begins("content").is_some() {
         return result;
@@ -208,7 +205,7 @@ async fn put(
     question.id
 }
 
-/// The messages of one call. Every question of the server gets an answer, however the call ends.
+/// One call's messages. Every question of the server gets an answer, however the call ends.
 struct Traffic<'a> {
     link: &'a Arc<Link>,
     context: &'a CallContext,
@@ -235,8 +232,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Lets the client answer a question for roots that came before the call was sent. The call may need the
-    /// roots.
+    /// Lets the client answer an early question for roots, which the call may need.
     async fn answer_early(&mut self, handle: &mut RequestHandle) -> Option<RequestOutcome> {
         if !self.link.waits_for_roots() {
             return None;
@@ -278,7 +274,7 @@ impl<'a> Traffic<'a> {
                 outcome = &mut outcome => break outcome,
             }
         };
-        // Messages that came before the answer go to the client first.
+        // Earlier messages go to the client first.
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 CallMessage::Notify(method, params) => self.context.notify(method, params).await,

@@ -1,5 +1,3 @@
-//! A connection to a server over any transport.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::link::Link;
 
-/// An open connection. Dropping it closes the connection in the background.
+/// Dropping it closes the connection in the background.
 pub(crate) struct Connection {
     pub(crate) link: Arc<Link>,
     stopping: CancellationToken,
@@ -16,7 +14,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection. Its tasks close it when `stopping` fires, then fire `ended`.
+    /// Its tasks close the connection when `stopping` fires, then fire `ended`.
     pub(crate) fn new(
         link: Arc<Link>,
         stopping: CancellationToken,

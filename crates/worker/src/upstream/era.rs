@@ -1,5 +1,3 @@
-//! Opens a connection, and finds out whether its server is modern or legacy.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,17 +15,14 @@ use super::pending::RequestOutcome;
 /// lists legacy versions.
 const SLOW: u32 = 4;
 
-/// Maximum characters of a server's versions in messages.
 const SHOWN: usize = 200;
 
-/// The server's answer to the opening.
 #[derive(Clone, Debug)]
 pub(crate) struct Greeting {
-    /// The era of the connection.
     pub(crate) era: Era,
-    /// The server's `Implementation`.
+    /// An `Implementation`.
     pub(crate) server_info: Option<RawJson>,
-    /// The server's `ServerCapabilities`.
+    /// `ServerCapabilities`
     pub(crate) capabilities: RawJson,
     pub(crate) instructions: Option<String>,
     /// Whether it turns tool calls into tasks.
@@ -35,7 +30,7 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    /// The greeting of a server that has not answered yet.
+    /// Before the server has answered.
     pub(crate) const NONE: Self = Self {
         era: Era::Legacy,
         server_info: None,
@@ -44,12 +39,11 @@ impl Greeting {
         tasks: false,
     };
 
-    /// Whether the server declares a capability.
     pub(crate) fn declares(&self, capability: &str) -> bool {
         RawObject::of(&self.capabilities).is_some_and(|declared| declared.has(capability))
     }
 
-    /// Whether the server declares a capability with this flag on.
+    /// Whether a declared capability has this flag on.
     pub(crate) fn offers(&self, capability: &str, flag: &str) -> bool {
         let declared = RawObject::of(&self.capabilities);
         let capability = declared.and_then(|declared| RawObject::of(&declared.get(capability)?));
@@ -76,7 +70,7 @@ impl Greeting {
     }
 }
 
-/// Earlier revisions have no capability for completions, although their servers may offer completions.
+/// Earlier revisions have no capability for completions, although their servers may offer them.
 const FIRST_WITH_COMPLETIONS: Revision = Revision::V2025_03_26;
 
 fn with_completions(capabilities: RawJson) -> RawJson {
@@ -102,31 +96,29 @@ pub(crate) enum Opening {
     /// `initialize`, and `server/discover` if the server refuses or does not answer in this time. A server of both eras is opened
     /// as legacy, because only legacy servers send requests to clients.
     Either(Duration),
-    /// `initialize` in this form.
     Legacy(Form),
-    /// `server/discover`.
     Modern,
 }
 
 /// The form of `initialize`. SDKs of older revisions refuse unknown members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The form of the newest legacy revision.
+    /// The newest legacy revision.
     #[default]
     Newest,
-    /// The form of 2025-06-18: capabilities without members.
+    /// 2025-06-18: capabilities without members.
     Memberless,
-    /// The form of 2025-03-26: without elicitation.
+    /// 2025-03-26: without elicitation.
     WithoutElicitation,
-    /// The form of 2024-11-05: without capabilities.
+    /// 2024-11-05: without capabilities.
     Bare,
 }
 
 impl Form {
-    /// All older forms, from the newest to the plainest.
+    /// From the newest to the plainest.
     pub(crate) const PLAINER: [Self; 3] = [Self::Memberless, Self::WithoutElicitation, Self::Bare];
 
-    /// The next plainer form, or the first after the last.
+    /// The first follows the last.
     pub(crate) fn next_plainer(self) -> Self {
         Self::PLAINER[self as usize % Self::PLAINER.len()]
     }
@@ -140,7 +132,6 @@ impl Form {
         }
     }
 
-    /// Reduces the capabilities to those of this form.
     fn capabilities(self, full: RawJson) -> RawJson {
         let nothing = RawJson::from_static("{}");
         let Some(declared) = RawObject::of(&full).filter(|_| self != Self::Newest) else {
@@ -206,7 +197,7 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
     };
     let is_dual = lists_legacy(&answer);
     match (judge(answer), refused) {
-        // The server refused both. Its answer to `initialize` says more about the server.
+        // The server refused both; its answer to `initialize` says more.
         (Err(StartError::NotModern | StartError::Rejected(_)), Some(refused)) => Err(refused),
         // The answer to `initialize` may still arrive.
         (Err(StartError::NotModern), None) if waits => {
@@ -264,8 +255,8 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
         RequestOutcome::Lost { reason, .. } => return Err(StartError::Ended { reason }),
     };
     let result = RawObject::of(&result).ok_or(StartError::Malformed)?;
-    // A client without a common version must end the connection (2025-11-25, Lifecycle, Version Negotiation), because known
-    // messages may have another meaning.
+    // Without a common version, the client must end the connection (2025-11-25, Lifecycle, Version
+    // Negotiation), because known messages may have another meaning.
     let version = match result.get("protocolVersion").and_then(|v| v.string()) {
         Some(version) => legacy(&version).ok_or_else(|| unsupported(&[version]))?,
         None => return Err(StartError::Versionless),
@@ -276,7 +267,7 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
         greeting.capabilities = with_completions(greeting.capabilities);
     }
     if greeting.declares("logging") {
-        // Requests all levels once. Shoal filters by each caller's level later.
+        // Requests all levels once. Shoal filters by caller later.
         let level = RawJson::from_static(r#"{"level":"debug"}"#);
         let link = link.clone();
         tokio::spawn(async move { link.request(Method::SetLevel, Some(level)).await });
@@ -284,7 +275,6 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
     Ok(greeting)
 }
 
-/// The server is too busy for the opening.
 fn busy(failure: &CallFailure) -> StartError {
     StartError::Refused(RpcError::new(code::OVERLOADED, failure.to_string()))
 }
@@ -297,7 +287,6 @@ fn lists_legacy(answer: &RequestOutcome) -> bool {
     versions.is_some_and(|versions| speaks(&offered(&versions), Era::Legacy))
 }
 
-/// Interprets the answer to `server/discover`.
 fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
@@ -322,14 +311,14 @@ fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     Ok(Greeting::of(Era::Modern, &result, info))
 }
 
-/// An error code that only modern servers use describes a modern server's problem. Any other error means a legacy server.
+/// Only modern servers use certain error codes. Any other error means a legacy server.
 fn judge_error(error: RpcError) -> StartError {
     let supported = error.data.as_ref().and_then(RawObject::of);
     let supported = supported.and_then(|data| data.get("supported"));
     match (error.code, supported) {
         (code::UNSUPPORTED_VERSION, Some(versions)) => {
             judge_versions(&versions).err().unwrap_or_else(|| {
-                // The server refused the newest version, so none of its listed versions is usable.
+                // The server refused the newest version, so none of its listed ones is usable.
                 unsupported(&offered(&versions))
             })
         }
@@ -365,7 +354,7 @@ fn unsupported(offered: &[String]) -> StartError {
     }
 }
 
-/// A revision before the first published one. The TypeScript SDK still accepts it.
+/// Precedes the first published revision. The TypeScript SDK still accepts it.
 const BEFORE_ALL: &str = "2024-10-07";
 
 fn legacy(version: &str) -> Option<Revision> {

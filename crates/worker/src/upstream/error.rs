@@ -1,5 +1,3 @@
-//! Errors of starting a server and of Shoal's own requests.
-
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -39,17 +37,17 @@ pub(crate) enum StartError {
 }
 
 impl StartError {
-    /// Returns whether a later start may succeed. After a timeout, the program may still be downloading.
+    /// Whether a later start may succeed. After a timeout, the program may still be downloading.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::TimedOut | Self::Closed)
     }
 
-    /// Returns whether an `initialize` with fewer members may succeed.
+    /// Whether an `initialize` with fewer members may succeed.
     pub(super) fn may_come_of_form(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Malformed) && !self.is_denied()
     }
 
-    /// Returns whether the handshake of the other era may succeed.
+    /// Whether the other era's handshake may succeed.
     pub(crate) fn may_come_of_opening(&self) -> bool {
         matches!(
             self,
@@ -62,7 +60,7 @@ impl StartError {
         ) && !self.is_denied()
     }
 
-    /// Returns whether the server refused the credentials, which does not reveal its era.
+    /// The server refused the credentials, which does not reveal its era.
     pub(super) fn is_denied(&self) -> bool {
         matches!(self, Self::Refused(error) | Self::Rejected(error) if Denied::is(error))
     }

@@ -1,5 +1,3 @@
-//! Test backends on fixtures, and callers with scripted clients.
-
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -24,7 +22,7 @@ use crate::backend::{CallLine, Patience};
 use crate::{Backend, BackendState, CallContext, Isolation, StdioBackend, StdioConfig};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A time that is longer than a call takes to reach its process.
+/// Longer than a call takes to reach its process.
 pub(crate) const SOON: Duration = Duration::from_millis(100);
 const WAIT: Duration = Duration::from_secs(5);
 
@@ -57,7 +55,7 @@ pub(crate) async fn served(script: &str, flags: &[&str]) -> (Child, String) {
     (child, url)
 }
 
-/// A path that is removed on drop.
+/// Removed on drop.
 pub(crate) struct Scratch(PathBuf);
 
 pub(crate) fn scratch(name: &str) -> Scratch {
@@ -75,7 +73,7 @@ impl std::ops::Deref for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // The path is a file, a directory or missing, so one of these calls may fail.
+        // The path is a file, a directory or missing.
         let _ = std::fs::remove_file(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -94,7 +92,7 @@ impl TestBackend {
         running
     }
 
-    /// Starts a command that may have to be downloaded first.
+    /// The command may have to be downloaded first.
     pub(crate) async fn start_slowly(config: StdioConfig) -> Self {
         let running = Self(Arc::new(StdioBackend::start(config)));
         let mut state = running.0.state();
@@ -148,7 +146,7 @@ impl TestBackend {
     }
 }
 
-/// Returns the text of an outcome's first content, parsed as JSON if possible.
+/// The text of an outcome's first content, parsed as JSON if possible.
 pub(crate) fn text(outcome: &CallOutcome) -> Value {
     let CallOutcome::Result(result) = outcome else {
         panic!("{outcome:?}")
@@ -172,7 +170,7 @@ pub(crate) fn error(outcome: CallOutcome) -> RpcError {
     }
 }
 
-/// Returns whether the process runs. A zombie does not run.
+/// A zombie does not run.
 pub(crate) fn is_running(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !status.is_empty() && !status.contains(") Z ")
@@ -196,7 +194,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A client that answers questions with its own name.
+/// Answers questions with its own name.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) caller: Arc<Caller>,
@@ -209,14 +207,14 @@ pub(crate) struct TestLine {
     name: String,
     asked: Mutex<Vec<(Method, Option<RawJson>)>>,
     notes: Mutex<Vec<(Method, Value)>>,
-    /// Permits to answer, one for each answer.
+    /// One for each answer.
     answers: Semaphore,
     waiting: AtomicUsize,
     cancelled: CancellationToken,
 }
 
 impl Client {
-    /// Creates a legacy client without capabilities. Its session has the client's name.
+    /// A legacy client without capabilities, whose session has its name.
     pub(crate) fn named(name: &str) -> Self {
         Self::with(
             name,
@@ -355,7 +353,7 @@ impl CallLine for TestLine {
         method: Method,
         params: Option<RawJson>,
     ) -> Result<(), (Method, Option<RawJson>)> {
-        // Reports a full buffer, so that every notification takes the waiting path.
+        // Reports a full buffer, so that every notification waits.
         Err((method, params))
     }
 
@@ -389,7 +387,7 @@ impl CallLine for TestLine {
         }
         Outcome::Result(RawJson::of(&json!({
             "action": "accept",
-            // Serves as an elicited form and as a sampled message.
+            // Serves as form and as sampled message.
             "content": {
                 "answered_by": self.name,
                 "type": "text",

@@ -1,5 +1,3 @@
-//! The last lines of a server's stderr.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -10,7 +8,7 @@ use tokio::sync::Notify;
 const LINES: usize = 12;
 const LINE: usize = 500;
 
-/// The last stderr lines of a server. They may hold secrets, so show them only in logs and at the operator's
+/// A server's last stderr lines. They may hold secrets: show them only in logs and at the operator's
 /// terminal. Clones share the lines.
 #[derive(Clone, Default)]
 pub(crate) struct LastWords(Arc<(Mutex<VecDeque<String>>, Notify)>);

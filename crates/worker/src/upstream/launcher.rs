@@ -1,5 +1,3 @@
-//! Opens connections to one server: transport, handshake, subscriptions.
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -20,12 +18,12 @@ use super::server_task::TaskTools;
 use super::settings::{EraChoice, Settings};
 use super::subscriptions::{self, Subscriptions};
 
-/// The longest time for a start that makes progress, as a multiple of `start_timeout`.
+/// Maximum time for a start that makes progress, as a multiple of `start_timeout`.
 const MOST_WAITS: u32 = 5;
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Opens the transport. It closes when `closing` fires.
+    /// The transport closes when `closing` fires.
     fn open(
         &self,
         binding: Binding,
@@ -33,7 +31,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
         closing: &CancellationToken,
     ) -> Result<Connection, StartError>;
 
-    /// Returns whether each connection starts its own server process, which has its own subscriptions.
+    /// Whether each connection starts its own server process, with its own subscriptions.
     fn has_servers_of_their_own(&self) -> bool;
 
     /// Reads a new tool list, and removes tools that cannot be called in this era.
@@ -45,8 +43,8 @@ pub(crate) struct Launcher {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) closing: CancellationToken,
-    /// The era that a probe detected. The era belongs to the program, so only the first connection probes,
-    /// and the first connection after a failure, because programs are updated.
+    /// The detected era, which belongs to the program. Only the first connection probes, and the first after
+    /// a failure, because programs are updated.
     detected: Mutex<DetectedEra>,
     pub(crate) restarts: AtomicU64,
     task_tools: Arc<TaskTools>,
@@ -58,7 +56,7 @@ pub(crate) struct Launcher {
 struct DetectedEra {
     era: Option<Era>,
     failed_since: bool,
-    /// Whether the last failed attempt tried only the legacy era.
+    /// The last failed attempt tried only the legacy era.
     was_legacy: bool,
     /// The form of `initialize` that worked, or the next to try.
     form: Form,
@@ -114,8 +112,7 @@ impl Launcher {
             .await
     }
 
-    /// Waits for the handshake. Waits longer while stderr shows progress, such as a package manager's
-    /// download.
+    /// Waits longer while stderr shows progress, such as a package manager's download.
     async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
         let began = Instant::now();
         let quiet = self.settings.start_timeout;
@@ -158,7 +155,7 @@ impl Launcher {
     ) -> Result<Arc<Connection>, StartError> {
         let detected = *self.detected.lock();
         let patience = self.settings.probe_timeout;
-        // After a failure, the probe starts with the newest form again.
+        // After a failure, the probe restarts with the newest form.
         let known_form = match detected.failed_since {
             true => Form::Newest,
             false => detected.form,
@@ -187,7 +184,7 @@ impl Launcher {
                 Opening::Legacy(known_form)
             };
             tracing::debug!(target: "shoal::upstream", %error, ?other, "the opening failed; starting again with one only");
-            // If this attempt fails too, the first failure is more telling.
+            // If this fails too, the first failure is more telling.
             attempt = self.attempt(binding, other, watches).await.or(attempt);
             let was_legacy = matches!(other, Opening::Legacy(_));
             self.detected.lock().was_legacy = attempt.is_err() && was_legacy;
@@ -204,7 +201,7 @@ impl Launcher {
                     continue;
                 };
                 attempt = Ok(connection);
-                // The cause of the first failure may have passed, so try the newest form again.
+                // The first failure's cause may have passed, so try the newest form again.
                 if ended
                     && let Ok(newest) = self
                         .attempt(binding, Opening::Legacy(Form::Newest), watches)
@@ -222,7 +219,7 @@ impl Launcher {
             && let Ok(legacy) = &attempt
             && legacy.link.is_stateless()
         {
-            // A server whose requests cannot get answers does not benefit from the legacy era.
+            // The legacy era has no benefit for a server whose requests cannot get answers.
             let modern = self.attempt(binding, Opening::Modern, watches).await;
             attempt = modern.or(attempt);
         }
@@ -241,8 +238,7 @@ impl Launcher {
         attempt
     }
 
-    /// Lists the forms of `initialize` to try next, each with fewer members: all at first, later one per
-    /// failure.
+    /// Forms of `initialize` to try next, each with fewer members: all at first, later one per failure.
     fn plainer_forms(&self, detected: &DetectedEra, error: &StartError) -> Vec<Form> {
         let ended = matches!(error, StartError::Ended { .. });
         let may_help = match ended {
@@ -253,7 +249,7 @@ impl Launcher {
         match detected.failed_since {
             _ if !may_help => Vec::new(),
             true => vec![detected.form.next_plainer()],
-            // Each form costs a start, so the plainest form waits for the next failure.
+            // Each form costs a start, so the plainest waits for the next failure.
             false if ended => vec![Form::Memberless, Form::WithoutElicitation],
             false => Form::PLAINER.to_vec(),
         }

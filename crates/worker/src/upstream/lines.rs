@@ -1,5 +1,3 @@
-//! Cuts a byte stream into lines of bounded length.
-
 use std::io;
 
 use bytes::{Bytes, BytesMut};
@@ -9,13 +7,13 @@ use tokio_util::codec::Decoder;
 /// A line without its end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// The whole line.
+    /// A whole line.
     Whole(Bytes),
-    /// The beginning and end of an overlong line.
+    /// An overlong line's beginning and end.
     TooLong(Ends),
 }
 
-/// A server's text. It is UTF-8 unless too much of it was invalid.
+/// A server's text: UTF-8 unless too much of it was invalid.
 #[derive(Clone)]
 pub(crate) struct Readable {
     pub(crate) text: Bytes,
@@ -57,7 +55,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Creates a decoder of lines of at most `limit` bytes.
+    /// Limits lines to `limit` bytes.
     pub fn of_at_most(limit: usize) -> Self {
         Self {
             limit,

@@ -1,5 +1,3 @@
-//! One connection, as the senders of requests see it.
-
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,11 +22,11 @@ use super::server_task::TaskTools;
 use super::subscriptions::Subscriptions;
 use super::throttle::Throttle;
 
-/// How long to wait for the answer to a `ping`. The answer shows that the server has read earlier messages.
+/// How long to wait for the answer to a `ping`, which shows that the server has read earlier messages.
 const REPLY: Duration = Duration::from_secs(1);
 const TAKES_IN: Duration = Duration::from_millis(100);
 
-/// The sending side of a connection. Once the connection has ended, requests fail at once.
+/// A connection's sending side. Once the connection has ended, requests fail at once.
 pub(crate) struct Link {
     pub(crate) pending: PendingRequests,
     pub(crate) subscriptions: Arc<Subscriptions>,
@@ -39,12 +37,11 @@ pub(crate) struct Link {
     greeting: OnceLock<Greeting>,
     task_tools: OnceLock<Arc<TaskTools>>,
     changes: watch::Sender<[u64; 3]>,
-    /// Counters of the changes that the server announced. They do not include changes that Shoal may have
-    /// missed.
+    /// Counts changes that the server announced, without those that Shoal may have missed.
     announced: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
-    /// Whether the client did not answer an early request for roots in time.
+    /// The client did not answer an early request for roots in time.
     has_no_roots: AtomicBool,
     lost: OnceLock<Arc<str>>,
     request_timeout: Duration,
@@ -87,8 +84,7 @@ impl Link {
         &self.binding
     }
 
-    /// Returns the server's self-description. Before the handshake, describes a legacy server without
-    /// features.
+    /// The server's self-description; before the handshake, a legacy server without features.
     pub(crate) fn greeting(&self) -> &Greeting {
         static NONE: Greeting = Greeting::NONE;
         self.greeting.get().unwrap_or(&NONE)
@@ -135,8 +131,7 @@ impl Link {
         name.is_some_and(|name| known.has(&name))
     }
 
-    /// Marks a legacy server that keeps no state, so that it cannot use answers to its own
-    /// requests.
+    /// A stateless legacy server cannot use answers to its own requests.
     pub(crate) fn set_stateless(&self) {
         self.stateless.store(true, Ordering::Release);
     }
@@ -145,7 +140,7 @@ impl Link {
         self.stateless.load(Ordering::Acquire)
     }
 
-    /// Marks the connection as unusable. The server may still answer requests in flight.
+    /// Marks the connection as unusable. Requests in flight may still be answered.
     pub(crate) fn lose(&self, reason: &str) {
         let _ = self.lost.set(reason.into());
     }
@@ -154,7 +149,7 @@ impl Link {
         self.lost.get().cloned()
     }
 
-    /// Returns counters of changes of tools, resources and prompts, both announced and possibly missed.
+    /// Counts changes of tools, resources and prompts, both announced and possibly missed.
     pub(crate) fn changes(&self) -> watch::Receiver<[u64; 3]> {
         self.changes.subscribe()
     }
@@ -256,7 +251,7 @@ impl Link {
             .unwrap_or(Err(RequestError::TimedOut))
     }
 
-    /// Sends a ping, which gives the server time to ask for roots: servers ask before they answer the ping.
+    /// Gives the server time to ask for roots: servers ask before they answer a ping.
     pub(crate) async fn asks_for_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
     }
@@ -269,20 +264,20 @@ impl Link {
         self.has_no_roots.store(true, Ordering::Relaxed);
     }
 
-    /// Sends a ping, which gives the server time to process its roots.
+    /// Gives the server time to process its roots, by a ping.
     pub(crate) async fn takes_in_roots(self: &Arc<Self>) {
         let _ = timeout(REPLY, self.request(Method::Ping, None)).await;
         sleep(TAKES_IN).await;
     }
 
-    /// Sends a notification. Waits while the server does not read.
+    /// Waits while the server does not read.
     pub(crate) async fn notify(&self, method: Method, params: Option<&RawJson>) {
         let text = shoal_protocol::notification(method.as_str(), params);
         // Sending fails only after the server has ended.
         let _ = self.queue.send(aside(text, Some(method))).await;
     }
 
-    /// Sends an answer. Waits while the server does not read.
+    /// Waits while the server does not read.
     pub(crate) async fn answer(&self, text: Bytes) {
         let _ = self.queue.send(aside(text, None)).await;
     }
@@ -297,8 +292,8 @@ impl Link {
         }
     }
 
-    /// Sends an answer, or drops it if the queue is full. Does not wait, because the caller reads the
-    /// server's output and the server may be waiting for that reader.
+    /// Drops the answer if the queue is full. Waiting could block, because the caller reads the server's
+    /// output and the server may wait for that reader.
     pub(crate) fn try_answer(&self, text: Bytes) {
         if self.queue.try_send(aside(text, None)).is_err() {
             tracing::debug!(target: "shoal::upstream", server = self.name(), "the server does not read its input; a message was dropped");
@@ -314,13 +309,13 @@ fn aside(text: Bytes, method: Option<Method>) -> OutgoingMessage {
     }
 }
 
-/// A request that is registered with the connection. Dropping the handle stops the wait and tells the server.
+/// A request registered with the connection. Dropping the handle stops the wait and tells the server.
 pub(crate) struct RequestHandle {
     id: u64,
     write_state: Arc<WriteState>,
     outcome: oneshot::Receiver<RequestOutcome>,
     link: Arc<Link>,
-    /// Closes when dropped, which tells the transport that the caller has stopped waiting.
+    /// Dropping it tells the transport that the caller has stopped waiting.
     waits: Option<oneshot::Sender<()>>,
     told_when_dropped: bool,
 }
@@ -355,7 +350,7 @@ impl RequestHandle {
             }),
         };
         if self.link.queue.send(message).await.is_err() {
-            // The writer has ended, although Shoal may not have noticed the server's end yet.
+            // The writer has ended, although Shoal may not know of the server's end yet.
             let lost = RequestOutcome::Lost {
                 written: false,
                 reason: "the server has closed its input".into(),
@@ -364,7 +359,7 @@ impl RequestHandle {
         }
     }
 
-    /// Waits for the request's outcome. A second call waits forever. Cancellation safe.
+    /// Waits for the outcome. A second call waits forever. Cancellation safe.
     pub(crate) async fn outcome(&mut self) -> RequestOutcome {
         match (&mut self.outcome).await {
             Ok(outcome) => outcome,
@@ -401,7 +396,7 @@ impl RequestHandle {
         self.write_state.withdraw()
     }
 
-    /// Tells the server once that the answer is not needed. The answer may come anyway.
+    /// Tells the server once that the answer is not needed. It may come anyway.
     pub(crate) fn tell_cancelled(&mut self) {
         if std::mem::take(&mut self.told_when_dropped) {
             let params = format!(

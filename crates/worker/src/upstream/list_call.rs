@@ -1,5 +1,3 @@
-//! The lists that one caller sees.
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 

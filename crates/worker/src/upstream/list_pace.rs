@@ -1,5 +1,3 @@
-//! Decides when to read a server's lists again.
-
 use std::time::Duration;
 
 use shoal_ports::Backoff;
@@ -11,11 +9,11 @@ use super::lists::Which;
 /// Announcements within this time share one read, because some servers announce each tool that they
 /// register.
 const SETTLE: Duration = Duration::from_millis(50);
-/// How soon after a read an announcement may be caused by the read itself.
+/// How soon after a read an announcement may be caused by it.
 const CAUSED: Duration = Duration::from_secs(1);
-/// The longest pause between reads while lists keep changing.
+/// Maximum pause between reads while lists keep changing.
 const CHANGING: Duration = Duration::from_secs(5);
-/// The longest pause between reads while announced lists stay the same.
+/// Maximum pause between reads while announced lists stay the same.
 const UNCHANGED: Duration = Duration::from_secs(60);
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 

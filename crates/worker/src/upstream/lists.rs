@@ -1,5 +1,3 @@
-//! Reads a server's lists, as far as they are readable.
-
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -16,7 +14,7 @@ use super::error::RequestError;
 use super::link::Link;
 use super::params;
 
-/// Maximum pages of a list. A server with more invents cursors.
+/// A server with more pages invents cursors.
 const MAX_PAGES: usize = 1000;
 /// Maximum bytes of all lists together, which stay in memory.
 pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -50,7 +48,7 @@ impl List {
         }
     }
 
-    /// Returns the index of the list's kind in announcements: tools, resources with templates, prompts.
+    /// The list's index in announcements: tools, resources with templates, prompts.
     pub(super) fn kind(self) -> usize {
         match self {
             Self::Tools => 0,
@@ -122,14 +120,14 @@ impl Which {
     }
 }
 
-/// A server's lists. An unreadable list keeps its last known items.
+/// An unreadable list keeps its last known items.
 #[derive(Clone)]
 pub(crate) struct Lists {
     pub(crate) catalog: PoolCatalog,
     missing: [Option<RequestError>; 4],
     remarks: [Option<String>; 4],
     pending: Which,
-    /// Whether the server declares no lists. Shoal reads them anyway, as SDK clients do.
+    /// The server declares no lists. Shoal reads them anyway, as SDK clients do.
     undeclared: bool,
 }
 
@@ -220,7 +218,7 @@ impl Lists {
         Which(std::array::from_fn(|at| self.missing[at].is_some()))
     }
 
-    /// Returns why the server is useless: its tools are unreadable, and it offers nothing else.
+    /// Why the server is useless: its tools are unreadable, and it offers nothing else.
     pub(crate) fn useless(&self) -> Option<&RequestError> {
         let offers_nothing = List::ALL
             .iter()
@@ -299,7 +297,7 @@ pub(super) async fn pages(
         let Some(next) = &cursor else {
             return Ok(pages);
         };
-        // `seen` holds pages too. They are arrays, so a cursor that looks like an array is not compared.
+        // `seen` holds pages too, which are arrays, so a cursor that looks like one is not compared.
         if !next.as_str().starts_with('[') && !seen.insert(next.to_bytes()) {
             let next = shown(next.as_str(), SHOWN);
             pages.remark = Some(format!(

@@ -23,11 +23,11 @@ use super::link::Link;
 use super::restart_delay::RestartDelay;
 use super::settings::EraChoice;
 
-/// Maximum tools and prompts that Shoal remembers as asking by result. It detects others at each call.
+/// Maximum remembered tools and prompts that ask by result. Shoal detects others at each call.
 const REMEMBERED: usize = 1024;
-/// The text of the official Python SDK's error for any result that it cannot send.
+/// The official Python SDK's error for any result that it cannot send.
 const INVALID_RESULT: &str = "Handler returned an invalid result";
-/// Words of other SDKs' errors for an `InputRequiredResult`, in lower case.
+/// Other SDKs' errors for an `InputRequiredResult`, in lower case.
 const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];
 
 pub(crate) struct ModernSide {
@@ -38,7 +38,7 @@ pub(crate) struct ModernSide {
 
 #[derive(Default)]
 struct ModernSupport {
-    /// Tools and prompts that ask by result, and methods of extensions that exist only in the modern era.
+    /// Tools and prompts that ask by result, and methods of extensions that only the modern era has.
     asking: HashSet<(Method, String)>,
     seen: bool,
     absent: bool,
@@ -67,7 +67,7 @@ impl ModernSide {
         }
     }
 
-    /// Returns whether a call must run here: it is a later round, or its tool is known to ask by result.
+    /// Whether a call must run here: it is a later round, or its tool is known to ask by result.
     pub(crate) fn takes(&self, call: &Call) -> bool {
         if !self.is_there() {
             return false;
@@ -91,7 +91,7 @@ impl ModernSide {
             && subject(call).is_some_and(|subject| support.asking.contains(&subject))
     }
 
-    /// Returns whether a call with this legacy outcome must run again here.
+    /// Whether a call with this legacy outcome must run again here.
     ///
     /// An error that names `InputRequiredResult` proves that the tool only asked. A generic error may be a
     /// handler's fault, so a journaled call keeps it, and later calls of its tool run here.
@@ -100,7 +100,7 @@ impl ModernSide {
             return false;
         };
         if call.method.may_be_of_extension() {
-            // The method was unknown to the server, so nothing ran.
+            // The method was unknown, so nothing ran.
             let has_more = || self.support.lock().extensions.is_some();
             return error.code == code::METHOD_NOT_FOUND && has_more() && self.is_there();
         }
@@ -124,7 +124,7 @@ impl ModernSide {
     }
 
     pub(crate) fn remember(&self, call: &Call) {
-        // Not remembered, because the number of resource URIs has no limit.
+        // Not remembered, because the number of URIs has no limit.
         if call.method == Method::ResourcesRead {
             return;
         }
@@ -136,9 +136,8 @@ impl ModernSide {
         }
     }
 
-    /// Returns whether the server may have extensions that exist only in the modern era. A process speaks one
-    /// era, and a useless second process may take resources from the first. So Shoal probes the first
-    /// process, once.
+    /// Whether the server may have extensions that only the modern era has. A process speaks one era, and a
+    /// useless second process may take resources from the first, so Shoal probes the first, once.
     pub(crate) async fn may_have_more(&self, lead: &Arc<Link>) -> bool {
         if self.launcher.settings.era != EraChoice::Auto || lead.greeting().era != Era::Legacy {
             return false;
@@ -169,8 +168,7 @@ impl ModernSide {
         self.support.lock().was_asked
     }
 
-    /// Returns whether the probe may have switched the process to the modern era. The Go SDK then refuses
-    /// requests to clients.
+    /// The probe may have switched the process to the modern era. The Go SDK then refuses requests to clients.
     pub(crate) fn has_switched(&self) -> bool {
         self.support.lock().has_switched
     }
@@ -205,7 +203,7 @@ impl ModernSide {
         declared.to_json()
     }
 
-    /// Opens a modern connection, and records whether the server supports the modern era.
+    /// Also records whether the server supports the modern era.
     pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.launcher.launch_modern().await;
         let mut support = self.support.lock();
@@ -227,7 +225,7 @@ impl ModernSide {
         }
     }
 
-    /// Waits until the modern connection has ended. The launcher's token ends it.
+    /// Waits for the connection's end, which the launcher's token causes.
     pub(crate) async fn close(&self) {
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
@@ -290,7 +288,7 @@ fn subject(call: &Call) -> Option<(Method, String)> {
     Some((call.method.clone(), name))
 }
 
-/// Returns the extensions that a server declares, without tasks, which work over any connection.
+/// The server's extensions without tasks, which work over any connection.
 fn extensions(capabilities: &RawJson) -> Option<RawObject> {
     let mut declared = RawObject::of(&capabilities.member("extensions")?)?;
     declared.remove(TASKS);

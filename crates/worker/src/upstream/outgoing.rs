@@ -1,5 +1,3 @@
-//! Messages to a server, through a bounded queue.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -19,14 +17,14 @@ pub(crate) struct OutgoingMessage {
 pub(crate) struct OutgoingRequest {
     pub(crate) id: u64,
     pub(crate) caller: Option<Arc<Caller>>,
-    /// The message's parameters, which some transports repeat outside the message.
+    /// Some transports repeat the parameters outside the message.
     pub(crate) params: Option<RawJson>,
     pub(crate) write_state: Arc<WriteState>,
     pub(crate) given_up: oneshot::Receiver<()>,
 }
 
-/// The progress of writing a request. It decides between `NotExecuted` and `OutcomeUnknown` when the
-/// connection ends.
+/// How far a request is written, which decides between `NotExecuted` and `OutcomeUnknown` when the connection
+/// ends.
 #[derive(Default)]
 pub(crate) struct WriteState(AtomicU8);
 
@@ -35,7 +33,7 @@ const WRITTEN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 impl WriteState {
-    /// Withdraws the request. Returns whether it was still queued.
+    /// Returns whether the request was still queued.
     pub(crate) fn withdraw(&self) -> bool {
         self.leave_queue(WITHDRAWN)
     }
@@ -44,7 +42,7 @@ impl WriteState {
         self.0.load(Ordering::Acquire) == WRITTEN
     }
 
-    /// Marks the request as written. Returns `false` if it was withdrawn.
+    /// Returns `false` if the request was withdrawn.
     pub(crate) fn begin_writing(&self) -> bool {
         self.leave_queue(WRITTEN)
     }

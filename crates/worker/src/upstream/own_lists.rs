@@ -1,5 +1,3 @@
-//! Finds lists that a server has changed for one caller only.
-
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -42,8 +40,7 @@ impl OwnLists {
 
     pub(crate) fn follow(self: &Arc<Self>, connection: &Connection, owner: ListOwner) {
         let (own, link, over) = (self.clone(), connection.link.clone(), connection.over());
-        // Counts only announced changes, not possibly missed ones. A broken stream is no reason to read every
-        // session's lists.
+        // Ignores possibly missed changes: a broken stream is no reason to read every session's lists.
         let pace = ListPace::from_the_start(link.announced());
         tokio::spawn(async move {
             tokio::select! {
@@ -92,14 +89,13 @@ async fn read(link: &Arc<Link>, which: Which, known: &mut [Option<u64>; 4]) -> W
     missing
 }
 
-/// Returns digests of the owner's tools, resources with templates, and prompts. A digest is 0 if the list
-/// equals everyone's.
+/// Digests of the owner's tools, resources with templates, and prompts; 0 if equal to everyone's.
 fn differences(known: &[Option<u64>; 4], shared: &Digests) -> [u64; 3] {
     let mut numbers = [0_u64; 3];
     for list in List::ALL {
         let at = list as usize;
         if let Some(own) = known[at].filter(|own| *own != shared[at]) {
-            // The lowest bit is set, because 0 means "no difference".
+            // Sets the lowest bit, because 0 means "no difference".
             let number = &mut numbers[list.kind()];
             *number = number.rotate_left(1).wrapping_add(own) | 1;
         }
@@ -114,7 +110,7 @@ impl OwnerOf<'_> {
             return;
         }
         self.own.told.send_if_modified(|told| {
-            // Another connection of the same owner may have reported other lists since.
+            // Another connection of the same owner may have reported since.
             let is_own = told.get(&self.owner).is_none_or(|told| *told == before);
             match numbers {
                 [0, 0, 0] if is_own => drop(Arc::make_mut(told).remove(&self.owner)),

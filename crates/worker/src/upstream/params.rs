@@ -1,5 +1,3 @@
-//! Rewrites a call's parameters for its server.
-
 use shoal_ports::{Call, LogFilter};
 use shoal_protocol::task::{declares_tasks, with_tasks, without_tasks};
 use shoal_protocol::{
@@ -20,8 +18,8 @@ const MODERN_META: [&str; 4] = [
 ];
 const MODERN_PARAMS: [&str; 2] = ["inputResponses", "requestState"];
 
-/// Rewrites a call's parameters for its server. Members without changes keep their bytes. `token` replaces
-/// the caller's progress token, which may equal another caller's.
+/// Rewrites a call's parameters for its server. Unchanged members keep their bytes. `token` replaces the
+/// caller's progress token, which may equal another caller's.
 pub(crate) fn for_server(call: &Call, server: &Greeting, token: u64) -> Option<RawJson> {
     let mut params = call.params.as_ref().and_then(RawObject::of);
     let had_meta = params.as_ref().is_some_and(|params| params.has(META));
@@ -125,14 +123,13 @@ pub(crate) fn restore_token(params: &RawJson, token: RawJson) -> RawJson {
     params.to_json()
 }
 
-/// Returns the last value of a repeated name, because most parsers use the last one.
+/// Most parsers use the last value of a repeated name.
 fn last(object: &RawObject, name: &str) -> Option<RawJson> {
     let found = object.iter().filter(|(key, _)| key == name).last();
     found.map(|(_, value)| value)
 }
 
-/// Sets a member in place. Removes further members of the same name, because such a member might win at the
-/// server.
+/// Sets a member in place. Removes further ones of the same name, which might win at the server.
 fn put(object: &mut RawObject, name: &str, value: RawJson) {
     if object.iter().filter(|(key, _)| key == name).count() > 1 {
         drop_all(object, name);

@@ -1,5 +1,3 @@
-//! The unanswered requests of one server, and the routing of messages to them.
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::outgoing::WriteState;
 
-/// Maximum cancelled calls that are remembered per server. With more, the server may not ask any client.
+/// Maximum cancelled calls remembered per server. With more, the server may not ask any client.
 const MAX_OWED: usize = 64;
 const MAX_HELD: usize = 8;
 const MAX_ELICITATIONS: usize = 16;
@@ -26,7 +24,7 @@ pub(crate) struct PendingRequests {
 struct State {
     last_id: u64,
     open: BTreeMap<u64, PendingRequest>,
-    /// Cancelled calls whose end the server has not confirmed and that could ask, with their session.
+    /// Cancelled calls that could ask and whose end the server has not confirmed, with their session.
     owed: BTreeMap<u64, Option<SessionId>>,
     held: Vec<ServerRequest>,
     had_calls: bool,
@@ -37,7 +35,7 @@ struct PendingRequest {
     outcome: oneshot::Sender<RequestOutcome>,
     write_state: Arc<WriteState>,
     call: Option<PendingCall>,
-    /// The id of the call's main request, if this is another request of the same call.
+    /// The call's main request, if this is another of the same call.
     of: Option<u64>,
 }
 
@@ -47,7 +45,7 @@ pub(crate) struct PendingCall {
     pub(crate) askable: bool,
     pub(crate) wants_log: bool,
     pub(crate) session: Option<SessionId>,
-    /// Whether another server may run the call: the call is repeatable, and its client was not asked.
+    /// Another server may run the call: it is repeatable, and its client was not asked.
     pub(crate) repeatable: Cell<bool>,
     pub(crate) elicitations: RefCell<Vec<String>>,
 }
@@ -115,8 +113,8 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// Returns whether request `id` may be answered on this stream. A server that answers elsewhere has
-    /// confused its callers.
+    /// Whether request `id` may be answered on this stream. A server that answers elsewhere has confused its
+    /// callers.
     pub(crate) fn may_answer(self, id: u64) -> bool {
         match self {
             Self::Common => true,
@@ -125,8 +123,7 @@ impl Origin {
         }
     }
 
-    /// Returns whether progress of request `id` may come on this stream. Many servers use the unrelated
-    /// stream.
+    /// Whether progress of request `id` may come on this stream. Many servers use the unrelated stream.
     pub(crate) fn may_tell_progress(self, id: u64) -> bool {
         match self {
             Self::Common | Self::Unrelated => true,
@@ -149,12 +146,12 @@ pub(crate) enum Quarantine {
     Everybody,
 }
 
-/// How Shoal finds the call of a message that does not name one.
+/// How Shoal finds the call of a message that names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Association {
     OnlyCall,
     OnlyListener,
-    /// The newest call, because all calls belong to one session.
+    /// All calls belong to one session.
     NewestCall,
     Call(u64),
 }
@@ -183,7 +180,7 @@ impl PendingRequests {
         if let Some(call) = &call {
             state.had_calls = true;
             for question in state.held.drain(..) {
-                // The question fits, because the new inbox has room for all held questions.
+                // The new inbox has room for all held questions.
                 let _ = call.ask(question);
             }
         }
@@ -205,7 +202,7 @@ impl PendingRequests {
         })
     }
 
-    /// Ends a request with its outcome. Returns whether the request was in flight.
+    /// Returns whether the request was in flight.
     pub(crate) fn finish(&self, id: u64, outcome: RequestOutcome) -> bool {
         let mut state = self.state.lock();
         state.owed.remove(&id);
@@ -222,7 +219,7 @@ impl PendingRequests {
         }
     }
 
-    /// Stops waiting for a request. Returns whether the server must be told.
+    /// Stops waiting. Returns whether the server must be told.
     pub(crate) fn abandon(&self, id: u64) -> bool {
         let mut state = self.state.lock();
         let Some(request) = state.open.remove(&id) else {
@@ -282,7 +279,7 @@ impl PendingRequests {
             .is_some_and(|own| own.of == Some(request))
     }
 
-    /// Remembers that a cancelled call may still ask. [`settle`](Self::settle) ends this.
+    /// A cancelled call may still ask, until [`settle`](Self::settle).
     pub(crate) fn owe(&self, request: u64, session: Option<SessionId>) {
         let mut state = self.state.lock();
         let session = session.filter(|_| state.owed.len() < MAX_OWED);
@@ -309,8 +306,7 @@ impl PendingRequests {
         }
     }
 
-    /// Passes progress to its call. Drops it if the call does not want it or is slow, because later
-    /// progress supersedes it.
+    /// Drops progress if the call does not want it or is slow, because later progress supersedes it.
     pub(crate) fn progress(&self, id: u64, restore: impl FnOnce(RawJson) -> RawJson) {
         let state = self.state.lock();
         let call = state
@@ -339,8 +335,7 @@ impl PendingRequests {
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
-    /// Passes the end of a URL elicitation to the call that asked. If no single call did, passes it to
-    /// `otherwise`.
+    /// Passes the end of a URL elicitation to the call that asked; without a single one, to `otherwise`.
     pub(crate) fn complete_elicitation(
         &self,
         params: Option<RawJson>,

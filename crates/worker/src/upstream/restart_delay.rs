@@ -1,5 +1,3 @@
-//! The delay before a failed connection restarts.
-
 use std::time::Duration;
 
 use shoal_ports::Backoff;

@@ -1,5 +1,3 @@
-//! Parses a server's messages and routes each to its receiver.
-
 use bytes::Bytes;
 use shoal_protocol::{
     Body, Ends, Era, Message, Method, Notification, Outcome, PROGRESS_TOKEN, RawJson, RawObject,
@@ -12,7 +10,7 @@ use super::link::Link;
 use super::params;
 use super::pending::{Association, Origin, RequestOutcome, ServerRequest};
 
-/// The maximum nesting of a message, as in later JSON readers.
+/// Maximum nesting of a message, as in later JSON readers.
 const MAX_DEPTH: usize = 128;
 const QUOTED: usize = 200;
 
@@ -22,7 +20,7 @@ const RESOURCES: usize = 1;
 const PROMPTS: usize = 2;
 
 impl Link {
-    /// Processes one message of the server without waiting.
+    /// Processes one message without waiting.
     pub(crate) fn receive(&self, line: Line, origin: Origin) {
         match line {
             Line::Whole(text) => self.read(readable(text), origin),
@@ -94,7 +92,7 @@ impl Link {
         }
         let outcome = RequestOutcome::Answered(outcome);
         if !number.is_some_and(|number| self.pending.finish(number, outcome)) {
-            // The answer may have crossed a cancellation on its way.
+            // The answer may have crossed a cancellation.
             tracing::debug!(target: "shoal::upstream", server = self.name(), %id, "nobody waits for this answer");
         }
     }
@@ -124,7 +122,7 @@ impl Link {
         }
     }
 
-    /// Passes a notification to its call. `shared` finds the call if the stream does not identify it.
+    /// `shared` finds the call if the stream does not identify it.
     fn tell_call(
         &self,
         method: Method,
@@ -143,8 +141,7 @@ impl Link {
         }
     }
 
-    /// Reports a finished URL elicitation to the client that was asked. The elicitation's id must not reach
-    /// another client.
+    /// Reports a finished URL elicitation to the client that was asked; its id must not reach another client.
     fn take_completion(&self, params: Option<RawJson>, origin: Origin) {
         let otherwise = match (origin, self.binding()) {
             (Origin::Request(id), _) => Some(Association::Call(id)),
@@ -167,8 +164,7 @@ impl Link {
         }
     }
 
-    /// Handles a server's cancellation: withdraws a legacy server's question, or ends a modern server's
-    /// subscription.
+    /// Withdraws a legacy server's question, or ends a modern server's subscription.
     fn take_cancellation(&self, params: Option<RawJson>, origin: Origin) {
         let params = params.as_ref().and_then(RawObject::of);
         let id = params.and_then(|params| params.get("requestId"));
@@ -235,8 +231,8 @@ impl Link {
         }
     }
 
-    /// Returns whether a request for roots concerns one of Shoal's own requests, for example a list. Some
-    /// servers answer such a request only after they have the roots.
+    /// Whether a request for roots concerns Shoal's own request, for example a list. Some servers answer such
+    /// a request only after they have the roots.
     fn concerns_no_client(&self, origin: Origin) -> bool {
         if !self.binding().declares_roots() {
             return false;
@@ -251,8 +247,8 @@ impl Link {
         }
     }
 
-    /// Handles a question whose call has ended. If the roots of an owner do not depend on the call, the next
-    /// call gets the question.
+    /// Handles a question whose call has ended. If an owner's roots do not depend on the call, the next call
+    /// gets the question.
     pub(crate) fn return_question(&self, question: ServerRequest) {
         match question.method == Method::RootsList && self.binding().gives_roots_early() {
             true => self.take_question(question, Origin::Common),

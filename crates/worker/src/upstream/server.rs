@@ -1,5 +1,3 @@
-//! The state that every backend has for its server, over any transport.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,7 +18,7 @@ use super::subscriptions;
 use super::supervisor::{Lead, Supervisor};
 use crate::{BackendState, CallContext};
 
-/// A server with its connections. Dropping it closes the connections in the background.
+/// A server with its connections. Dropping it closes them in the background.
 pub(crate) struct Server {
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) modern_side: Arc<ModernSide>,
@@ -117,15 +115,14 @@ impl Server {
         Ok(carry(&connection.link, call, context, None).await?)
     }
 
-    /// Watches a resource for changes. Asks `connection` first, because the server may reject an unknown
-    /// resource.
+    /// Asks `connection` first, because the server may reject an unknown resource.
     pub(crate) async fn subscribe(
         &self,
         uri: &str,
         connection: Option<Arc<Connection>>,
     ) -> Result<(), RpcError> {
         if self.launcher.settings.lists == ListScope::Principal {
-            // Such a server has only the sessions of callers, and a subscription does not name a caller.
+            // The server has only callers' sessions, and a subscription names no caller.
             return Err(RpcError::new(
                 code::METHOD_NOT_FOUND,
                 "the server lists to each caller its own resources, and cannot be subscribed to for all callers",

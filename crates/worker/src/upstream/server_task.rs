@@ -1,10 +1,10 @@
-//! A task that a server makes of a call. Shoal follows the task to its end, so the client sees an
-//! ordinary call, of which Shoal may make a task of its own.
+//! A task that a server makes of a call. Shoal follows it to its end, so the client sees an ordinary call, of
+//! which Shoal may make a task of its own.
 //!
 //! | server | begins | ends |
 //! |---|---|---|
-//! | 2025-11-25 | `tools/call` with `task`, for tools that require it | `tasks/result`, which also carries the server's questions; `tasks/get` reports whether the task runs |
-//! | 2026-07-28 | the server answers `tools/call` with a task | `tasks/get`, which also carries the questions |
+//! | 2025-11-25 | `tools/call` with `task`, for tools that require it | `tasks/result`, with the server's questions; `tasks/get` reports whether the task runs |
+//! | 2026-07-28 | the server answers `tools/call` with a task | `tasks/get`, with the questions |
 
 mod cancelling;
 mod polling;
@@ -73,7 +73,7 @@ async fn follow(
     task.runs(id.clone());
     let waiting = Waiting::new(link, call, handle.id(), id);
     let end = waiting.to_the_end(&made).await;
-    // If the connection was lost, the task may still run.
+    // After a lost connection, the task may still run.
     if !matches!(end, RequestOutcome::Lost { .. }) {
         task.is_over();
     }
@@ -128,7 +128,7 @@ fn lost(reason: Arc<str>) -> RequestOutcome {
     }
 }
 
-/// Removes the server's task id from a result, because the client does not know the task.
+/// Removes the server's task id, because the client does not know the task.
 fn unrelated(result: RawJson) -> RawJson {
     let meta = result.member("_meta").and_then(|meta| RawObject::of(&meta));
     let Some(mut meta) = meta.filter(|meta| meta.has(RELATED_TASK)) else {

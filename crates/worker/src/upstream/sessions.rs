@@ -1,5 +1,3 @@
-//! Connections of a legacy session, a principal or a single call.
-
 mod blame;
 mod pooled;
 
@@ -32,7 +30,7 @@ const REFUSED: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SessionOwner {
     Session(SessionId),
-    /// The callers of a principal that have equal forwarded headers and extensions.
+    /// A principal's callers with equal forwarded headers and extensions.
     Principal(Principal, [u8; 32]),
     Call(CallId),
 }
@@ -56,8 +54,8 @@ impl SessionOwner {
 }
 
 impl SessionOwner {
-    /// Returns the owner of the connection's lists. If sessions have their own connections, the principal's
-    /// connection serves only calls without a session.
+    /// The owner of the connection's lists. If sessions have their own connections, the principal's serves
+    /// only calls without a session.
     fn of_lists(&self, sessions_have_own: bool) -> Option<ListOwner> {
         match self {
             Self::Session(session) => Some(ListOwner::Session(session.clone())),
@@ -78,7 +76,7 @@ pub(crate) struct Sessions {
     freed: Arc<Notify>,
 }
 
-/// The lease of a call on a connection. The connection's idle time starts when the lease is dropped.
+/// A call's lease of a connection, whose idle time starts when the lease is dropped.
 pub(crate) struct SessionLease {
     pub(crate) connection: Arc<Connection>,
     key: FailureKey,
@@ -128,8 +126,7 @@ impl Sessions {
         }
     }
 
-    /// Leases the owner's connection for a call, and opens the connection if necessary. Without room, the
-    /// call waits up to its limit.
+    /// Leases the owner's connection, and opens it if necessary. Without room, the call waits up to its limit.
     ///
     /// # Errors
     /// There is no room or connection, or the call was cancelled. The call was not executed.
@@ -211,7 +208,7 @@ impl Sessions {
         }
     }
 
-    /// Returns the owner's session, and adds a new one if there is room. `None` if there is no room.
+    /// Returns the owner's session, new if necessary; `None` without room.
     fn enter(self: &Arc<Self>, owner: &SessionOwner, principal: &Principal) -> Option<UsageGuard> {
         let mut sessions = self.sessions.lock();
         let guard = |session: &Arc<PooledSession>| UsageGuard::new(session, &self.freed);
@@ -239,8 +236,8 @@ impl Sessions {
         Some(guard)
     }
 
-    /// Returns how long a call waits for room. If servers are processes, it waits as long as it may.
-    /// Otherwise another server at a URL may take the call.
+    /// How long a call waits for room: for processes, as long as it may; otherwise another server at a URL
+    /// may take the call.
     fn patience(&self) -> Patience<'static> {
         match self.launcher.transport.has_servers_of_their_own() {
             true => Patience::OfCall,
@@ -259,7 +256,7 @@ impl Sessions {
                 .connection
                 .take_if(|connection| !connection.is_alive())
             {
-                // If the server forgot the session, there is no reason, and the session is reopened at once.
+                // Without a reason, the server forgot the session, which is reopened at once.
                 if let Some(reason) = connection.link.pending.ended() {
                     tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
                     opened.failed();
@@ -324,7 +321,7 @@ impl Sessions {
     fn not_opened(&self, error: &StartError) -> CallFailure {
         let reason = error.to_string();
         match error {
-            // Other callers may still use the server, so this must not count as its failure.
+            // Other callers may still use the server, so this is not its failure.
             StartError::Refused(_) | StartError::Rejected(_)
                 if !self.launcher.transport.has_servers_of_their_own() =>
             {

@@ -1,5 +1,3 @@
-//! The settings of a server, over any transport.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,19 +28,18 @@ pub enum EraChoice {
 pub(crate) struct Settings {
     pub(crate) era: EraChoice,
     pub(crate) shared: Binding,
-    /// Whether Shoal opens a connection to a legacy server for each legacy session.
+    /// Shoal opens a connection to a legacy server for each legacy session.
     pub(crate) sessions_have_own: bool,
     pub(crate) sessions: usize,
     pub(crate) session_idle: Duration,
     pub(crate) start_timeout: Duration,
     /// How long `initialize` may stay unanswered before Shoal also sends `server/discover`.
     pub(crate) probe_timeout: Duration,
-    /// The first pause before a restart. It doubles with each consecutive failure.
+    /// The first pause before a restart, doubled by each consecutive failure.
     pub(crate) restart_delay: Duration,
     pub(crate) max_restart_delay: Duration,
     pub(crate) headers: Vec<Arc<str>>,
     pub(crate) lists: ListScope,
-    /// The longest pause before a restart for which a session's call waits. If the pause is longer, the call
-    /// may go elsewhere.
+    /// The longest pause before a restart for which a session's call waits; beyond it, the call may go elsewhere.
     pub(crate) waits_to_reopen: Duration,
 }

@@ -1,5 +1,3 @@
-//! The watched resources, and their subscriptions at the server.
-
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,7 +154,7 @@ pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subs
     let applied = link.subscribed();
     let missing = wanted.difference(&applied).take(CAUGHT_UP);
     let subscribing = missing.map(|uri| subscribe(link, uri));
-    // If a subscription failed, the next catch-up tries again.
+    // The next catch-up retries failed subscriptions.
     futures::future::join_all(subscribing).await;
 }
 

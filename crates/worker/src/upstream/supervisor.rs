@@ -1,5 +1,3 @@
-//! Keeps the lead connection running and the backend's state current.
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,24 +26,22 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long calls wait for a server that was asked for its other era.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The assumed capabilities of a server that only accepts callers' requests.
+/// Assumed capabilities of a server that only accepts callers' requests.
 const ANY: &str = r#"{"tools":{},"resources":{},"prompts":{},"completions":{}}"#;
 
-/// Is notified about the lead connection.
 pub(crate) trait Lead: Send + Sync + 'static {
-    /// The connection is ready.
     fn joins(&self, connection: &Arc<Connection>);
 
-    /// The connection ended or could not be opened. Calls wait about `pause` for the next one. Returns whether no other
-    /// connection can take calls meanwhile.
+    /// The connection ended or could not be opened. Calls wait about `pause` for the next. Returns whether no
+    /// other connection can take calls meanwhile.
     fn fails(&self, reason: &str, pause: Duration) -> bool;
 
-    /// The server is reachable but accepts only callers' requests. Returns when the supervisor should try again.
+    /// The server accepts only callers' requests. Returns when the supervisor should try again.
     fn refused(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 
-    /// The lead connection accepts no further calls, and retires after its last call.
+    /// The connection accepts no further calls, and retires after its last.
     fn replaces(&self, _connection: &Arc<Connection>) {}
 
     /// Returns once a call needs the lead.
@@ -58,25 +54,23 @@ pub(crate) struct Supervisor {
     modern_side: Arc<ModernSide>,
     lead: Arc<dyn Lead>,
     state: watch::Sender<BackendState>,
-    /// The last read catalog. Its generations continue after restarts.
+    /// Its generations continue after restarts.
     catalog: Option<PoolCatalog>,
-    /// Degraded parts that are already in the log.
+    /// Degraded parts already in the log.
     told: BTreeSet<String>,
 }
 
 enum End {
-    /// The connection could not be opened. If it was never ready, waiting may be in vain.
+    /// If the connection was never ready, waiting may be in vain.
     NotOpened(String, Prospect),
     /// The connection was ready and ended, perhaps because of a call, so other calls do not wait.
     Over(String),
-    /// The pool retired it.
     Retired,
 }
 
-/// How likely the next start is to succeed after a failure.
+/// How likely the next start is to succeed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prospect {
-    /// The next may succeed.
     Open,
     /// The next will fail unless somebody changes something.
     Poor,
@@ -92,7 +86,6 @@ impl Prospect {
 }
 
 impl Supervisor {
-    /// Creates a supervisor that publishes to `state`.
     pub(crate) fn new(
         launcher: Arc<Launcher>,
         modern_side: Arc<ModernSide>,
@@ -109,7 +102,6 @@ impl Supervisor {
         }
     }
 
-    /// Runs until the backend shuts down.
     pub(crate) async fn run(mut self) {
         let settings = &self.launcher.settings;
         // Separate delays, so that a server that callers end repeatedly may still fail to start once.
@@ -168,7 +160,6 @@ impl Supervisor {
         tracing::warn!(target: "shoal::upstream", reason, stderr, ?pause, on_demand, "the server is tried again");
     }
 
-    /// Starts the lead, and stays with it until its end.
     async fn stay_with_lead(&mut self) -> End {
         // A server that runs without Shoal may come up on its own.
         let runs_alone = !self.launcher.transport.has_servers_of_their_own();
@@ -184,7 +175,7 @@ impl Supervisor {
             }
         };
         let link = &connection.link;
-        // Created before the lists are read, to catch changes during the reading.
+        // Created before the lists are read, to catch changes meanwhile.
         let mut pace = ListPace::new(link.changes());
         let mut lists = Lists::of(link, self.catalog.as_ref());
         if self.lists_differ() {
@@ -278,12 +269,12 @@ impl Supervisor {
         }
     }
 
-    /// Whether each caller has its own lists, so that there is no common list to read.
+    /// Whether each caller has its own lists, so that there is no common one.
     fn lists_differ(&self) -> bool {
         self.launcher.settings.lists == ListScope::Principal
     }
 
-    /// Serves without a lead, because the server accepts only callers' requests. Callers learn its lists when they ask.
+    /// Serves without a lead. Callers learn the lists when they ask.
     async fn go_without_lead(&mut self, error: &StartError) -> End {
         let reason = error.to_string();
         if self.told.insert(reason.clone()) {
@@ -304,7 +295,6 @@ impl Supervisor {
         End::Retired
     }
 
-    /// Stays with a lead whose lists are not read.
     async fn stay_without_lists(&mut self, connection: &Arc<Connection>, lists: Lists) -> End {
         let mut catalog = lists.catalog;
         catalog.headers.clone_from(&self.launcher.settings.headers);
@@ -331,7 +321,7 @@ impl Supervisor {
         });
     }
 
-    /// Ends a connection that closed during the reading, or that offers nothing.
+    /// Ends a connection that closed during the reading, or offers nothing.
     async fn of_no_use(&self, connection: &Connection, lists: &Lists) -> Option<End> {
         let link = &connection.link;
         let ended = link.pending.ended().or_else(|| link.lost());
@@ -361,7 +351,7 @@ impl Supervisor {
         End::Over(reason)
     }
 
-    /// Publishes the lists. Returns whether they changed.
+    /// Returns whether the lists changed.
     fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;
@@ -371,7 +361,7 @@ impl Supervisor {
         catalog.headers.clone_from(&self.launcher.settings.headers);
         let mut changed = true;
         if let Some(old) = &self.catalog {
-            // Announcements are unreliable: some servers send none, and others one for each list.
+            // Some servers announce nothing, and others each list.
             let resources = old.resources != catalog.resources
                 || old.resource_templates != catalog.resource_templates;
             let differs = [

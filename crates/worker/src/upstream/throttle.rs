@@ -1,5 +1,3 @@
-//! Keeps a noisy server from filling the log.
-
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -14,7 +12,7 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// Decides about one message. If the caller may log it, returns the number of messages suppressed before.
+    /// If the caller may log the message, returns how many were suppressed before.
     pub(crate) fn admit(&self) -> Option<u64> {
         let mut state = self.state.lock();
         let (last, kept_back) = &mut *state;

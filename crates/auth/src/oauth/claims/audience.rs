@@ -1,5 +1,3 @@
-//! Checks a token's audience.
-
 use serde_json::{Map, Value};
 use shoal_ports::TokenFault;
 
@@ -25,7 +23,7 @@ pub(super) fn expect(
         Some((claim, value)) if !CLIENT_CLAIMS.contains(&claim) => {
             expect_one_of(claim, value, issuer.audience.iter())
         }
-        // The client is allowed, but a token for another audience is still refused.
+        // A token for another audience is still refused.
         Some(_) => match find(claims, AUD) {
             Some(value) => expect_one_of(AUD, value, issuer.audience.iter().chain(&issuer.clients)),
             None => Ok(()),

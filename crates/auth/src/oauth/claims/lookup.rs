@@ -1,4 +1,4 @@
-//! Reads claims in the forms that issuers use.
+//! Reads claims in issuers' forms.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::refused;
 
 pub(super) const DATE: &str = "a number of seconds since 1970";
 
-/// Finds a claim that is not `null`. A name with dots that is no claim is a path into objects.
+/// Finds a claim that is not `null`. A dotted name that is no claim is a path into objects.
 pub(super) fn find<'c>(claims: &'c Map<String, Value>, claim: &str) -> Option<&'c Value> {
     if let Some(value) = claims.get(claim) {
         return (!value.is_null()).then_some(value);
@@ -21,7 +21,7 @@ pub(super) fn find<'c>(claims: &'c Map<String, Value>, claim: &str) -> Option<&'
     })
 }
 
-/// Reads a claim that is a name. Some issuers write a number.
+/// Some issuers write a number.
 pub(super) fn name(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.into()),
@@ -38,7 +38,7 @@ pub(super) fn texts(value: &Value) -> impl Iterator<Item = &str> {
     one.into_iter().chain(several.filter_map(Value::as_str))
 }
 
-/// Reads a claim that is a date (RFC 7519, 2), perhaps with a fraction. Some issuers write a text.
+/// A date (RFC 7519, 2), perhaps with a fraction. Some issuers write a text.
 pub(super) fn date(name: &str, came: &Value) -> Result<Duration, TokenFault> {
     let read = match came {
         Value::String(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {

@@ -1,5 +1,3 @@
-//! Reads the principal of a token.
-
 use serde_json::{Map, Value};
 use shoal_ports::{Principal, TokenFault};
 
@@ -9,10 +7,10 @@ use crate::refused;
 
 /// Maximum bytes of a principal's name.
 const LONGEST: usize = 512;
-/// Claims that show that a user logged in, so that the token is not its client's own.
+/// Claims of a user's login, so that the token is not its client's own.
 const LOGIN_CLAIMS: [&str; 3] = ["sid", "session_state", "auth_time"];
 
-/// Reads the principal from the first of the claims `by` that the token has. `qualifier` goes before the name.
+/// Reads the principal from the token's first claim of `by`. `qualifier` goes before the name.
 pub(super) fn of(
     claims: &Map<String, Value>,
     by: &[String],
@@ -41,7 +39,7 @@ pub(super) fn of(
         refused::claim(TokenFault::Claims, claim, Some(value), expected)
     };
     let text = name(value).ok_or_else(wrong)?;
-    // Add the claim's name, because names from different claims must differ.
+    // Names from different claims must differ.
     let name = match at {
         0 if by.iter().any(|other| is_named_by(&text, other)) => return Err(wrong()),
         0 => format!("{qualifier}{text}"),

@@ -1,5 +1,3 @@
-//! Tests of the claims that tokens must have.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Auth0.
-
 use serde_json::json;
 use shoal_auth::config::{Issuer, IssuerKind};
 use shoal_ports::TokenFault;

@@ -1,4 +1,4 @@
-//! Claims that operators choose, for issuers without a kind.
+//! Claims that operators choose, without `issuer_kind`.
 
 use serde_json::{Value, json};
 use shoal_auth::config::Issuer;

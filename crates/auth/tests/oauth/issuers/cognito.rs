@@ -1,5 +1,3 @@
-//! Amazon Cognito.
-
 use serde_json::{Value, json};
 use shoal_auth::config::{Issuer, IssuerKind};
 use shoal_auth::fixture::Told;

@@ -1,5 +1,3 @@
-//! Microsoft Entra ID.
-
 use serde_json::{Value, json};
 use shoal_auth::config::{Issuer, IssuerKind};
 use shoal_ports::TokenFault;

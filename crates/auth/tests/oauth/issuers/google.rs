@@ -1,5 +1,3 @@
-//! Google.
-
 use serde_json::{Value, json};
 use shoal_auth::config::{Introspection, Issuer, IssuerKind};
 use shoal_auth::fixture::now;
@@ -25,7 +23,7 @@ fn trusting(fake: &Fake) -> Issuer {
     }
 }
 
-/// An ID token of a Workspace user, whose domain equals the required scope.
+/// Of a Workspace user, whose domain equals the required scope.
 fn id_token() -> Value {
     json!({
         "azp": CLIENT, "aud": CLIENT, "sub": "10769150350006150715113082367", "email": "jsmith@example.com",

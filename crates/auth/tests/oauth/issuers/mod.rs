@@ -1,4 +1,4 @@
-//! The products that `issuer_kind` names, with tokens from their documentation.
+//! The products of `issuer_kind`, with tokens from their documentation.
 
 mod auth0;
 mod claims;
@@ -19,7 +19,7 @@ use shoal_ports::{AuthError, Authenticated, Authenticator as _, Credentials, Tok
 
 use crate::setting::{RESOURCE, until};
 
-/// RSA keys, shared because generating them is slow.
+/// Shared, because generating RSA keys is slow.
 static FIRST: LazyLock<SigningKey> = LazyLock::new(|| SigningKey::rs256("first"));
 pub(crate) static SECOND: LazyLock<SigningKey> = LazyLock::new(|| SigningKey::rs256("second"));
 
@@ -106,7 +106,7 @@ impl Trusting {
     }
 }
 
-/// Changes some claims, where `null` removes one.
+/// `null` removes a claim.
 pub(crate) fn with(claims: &Value, changes: Value) -> Value {
     let mut claims = claims.clone();
     for (claim, value) in changes.as_object().unwrap() {

@@ -1,5 +1,3 @@
-//! Tests of questions that are answered, declined, or not supported.
-
 use rmcp::model::{ElicitResult, ElicitationAction, ErrorCode};
 use serde_json::json;
 

@@ -1,5 +1,3 @@
-//! Progress and cancellation of a long job.
-
 use rmcp::{
     model::{CallToolRequest, ClientRequest},
     service::PeerRequestOptions,

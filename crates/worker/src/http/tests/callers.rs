@@ -1,5 +1,3 @@
-//! Tests of what the server learns about the caller.
-
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -10,7 +8,6 @@ use super::harness::{Client, TestBackend, error, failure, scratch, text};
 use super::server::Server;
 use crate::{CallersWithoutToken, HttpConfig, HttpIsolation, TokenExchangeConfig};
 
-/// The headers of the last request of a method.
 async fn seen(server: &Server, method: &str) -> Value {
     server.seen().await["headers"][method].clone()
 }
@@ -49,7 +46,6 @@ async fn headers_of_callers_are_passed_on_where_they_are_named() {
             let opening = seen(&server, "initialize").await;
             assert_eq!(opening["authorization"], "Bearer a");
         }
-        // Callers see only their own headers.
         let other = Client::named("b");
         let refused = running.call(&other, "echo", arguments).await;
         let told = error(refused).message;
@@ -74,7 +70,6 @@ async fn callers_without_a_token_get_shoals_where_the_operator_says_so() {
     assert_eq!(call["authorization"], "Bearer shoal");
 }
 
-/// The server may bind a session to the caller that opened it.
 #[tokio::test]
 async fn callers_that_bring_different_headers_share_no_session() {
     let server = Server::start(&[]).await;
@@ -92,7 +87,6 @@ async fn callers_that_bring_different_headers_share_no_session() {
     assert_eq!(session("c", "Bearer a").await, first);
 }
 
-/// The cookies of a call whose answer sets a cookie.
 async fn cookies(running: &TestBackend, client: &Client, sets: &str) -> Value {
     let arguments = json!({ "sets": sets });
     text(&running.call(client, "cookies", arguments).await)
@@ -146,7 +140,7 @@ fn client(name: &str, token: Option<&str>) -> Client {
     Client::named(name).bringing(&headers)
 }
 
-/// A configuration whose token endpoint is the server.
+/// The server is also the token endpoint.
 fn trading(server: &Server) -> HttpConfig {
     let exchange = TokenExchangeConfig {
         endpoint: server.url.replace("/mcp", "/token"),
@@ -224,7 +218,6 @@ async fn a_call_without_a_token_for_the_server_is_told_why() {
         panic!("it may have run");
     };
     assert!(reason.contains("503"), "{reason}");
-    // The server itself got no request.
     assert_eq!(server.seen().await["runs"], json!({}));
     server.order(json!({ "refusal": null })).await;
     assert_eq!(text(&echo(client("a", Some("three"))).await), "x");
@@ -245,7 +238,6 @@ async fn a_traded_token_that_the_server_does_not_take_is_traded_anew() {
     assert_ne!(call["authorization"], "Bearer 1 for one");
 }
 
-/// Retries would be refused too.
 #[tokio::test]
 async fn a_caller_whose_token_is_refused_is_told_so() {
     for status in [401, 403] {
@@ -262,7 +254,6 @@ async fn a_caller_whose_token_is_refused_is_told_so() {
             "{}",
             refused.message
         );
-        // The server stays healthy, and accepts other callers.
         server.order(json!({ "status": null })).await;
         let good = client("b", Some("good"));
         let outcome = running.call(&good, "echo", json!({ "text": "x" })).await;
@@ -277,7 +268,6 @@ async fn words_about_the_operators_credentials_are_for_the_operator() {
         ("X-Key", Some("bad"), true),
         ("X-Key", None, true),
         ("Authorization", None, true),
-        // The caller's header replaces the operator's.
         ("Authorization", Some("bad"), false),
     ] {
         let server = Server::start(&[]).await;

@@ -1,5 +1,3 @@
-//! Calls of both eras, with both kinds of answers, and refusals.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,7 +98,6 @@ async fn an_answer_counts_only_where_it_belongs() {
         ["alice", "bob"].map(|name| {
             let mut client = match modern {
                 true => Client::modern(name, "{}").of(name),
-                // In this case, both clients share a session.
                 false => Client::named(name).of("one"),
             };
             client.progress_token = Some(shoal_protocol::RawJson::of(&json!(name)));
@@ -162,8 +159,7 @@ async fn refusals_are_told_apart() {
             .contains("redirect that names no URL")
     );
     for answered in [429, 503] {
-        // The server only claims that nothing ran, so only a repeatable call moves to another
-        // server.
+        // The server only claims that nothing ran, so only a repeatable call moves on.
         let declined = error(status(answered, true).await);
         assert_eq!(declined.code, code::OVERLOADED);
         assert!(declined.message.contains("in 7 s"), "{declined:?}");
@@ -237,7 +233,7 @@ async fn arguments_and_the_operators_headers_travel_as_headers() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server() {
-    // The second call has a session of its own, which ends with the call.
+    // The second call has a session of its own.
     let clients = [
         Client::named("a"),
         Client::modern("b", r#"{"elicitation":{}}"#),

@@ -1,5 +1,3 @@
-//! Shoal's own token for the server.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -49,7 +47,6 @@ async fn a_server_that_answers_401_gets_a_token_of_shoals_own() {
                 "authorization": "Basic c2hvYWw6b3BlbitzZXNhbWU=",
             })]
         );
-        // Only the first request went without a token.
         assert_eq!(server.seen().await["unauthorized"], 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Servers that speak only HTTP+SSE of 2024-11-05: `tests/fixtures/http_sse.py`.
+//! Servers of HTTP+SSE only: `tests/fixtures/http_sse.py`.
 
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ async fn streams_end_with_the_backend() {
     seen_where(&config, |seen| seen["open"] == 0).await;
 }
 
-/// Requests carry credentials, so Shoal sends them only to the origin of the stream.
+/// Requests carry credentials.
 #[tokio::test]
 async fn messages_go_to_no_other_origin() {
     let (_child, config) = server(&["--endpoint", "http://localhost:9/messages"]).await;

@@ -1,4 +1,4 @@
-//! Servers of `interop/odd` over HTTP, with oddities that the official SDKs' clients accept.
+//! Servers of `interop/odd`, with oddities that the official SDKs' clients accept.
 
 use serde_json::json;
 use tokio::process::Child;

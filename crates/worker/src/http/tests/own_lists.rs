@@ -1,5 +1,3 @@
-//! Lists that differ by caller.
-
 use serde_json::{Value, json};
 use shoal_ports::{Call, CallOutcome, ListScope, PoolCatalog};
 use shoal_protocol::{Method, code};
@@ -67,7 +65,7 @@ async fn a_server_that_refuses_shoals_own_requests_is_ready_and_tells_callers() 
     }
 }
 
-/// A subscription does not name a caller. A resource that only alice may watch must stay hidden from bob.
+/// A subscription names no caller, so a resource that only alice may watch must stay hidden from bob.
 #[tokio::test]
 async fn a_server_that_lists_to_each_caller_is_watched_for_none() {
     for flags in [
@@ -95,8 +93,7 @@ async fn a_server_that_lists_to_each_caller_is_watched_for_none() {
     }
 }
 
-/// The server announces the change to all sessions and to the lead connection. The order of the reads must
-/// not matter.
+/// The server announces the change to all sessions and the lead connection; the order of reads must not matter.
 #[tokio::test]
 async fn what_a_server_adds_for_all_is_nobodys_own() {
     let server = Server::start(&[]).await;

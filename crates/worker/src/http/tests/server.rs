@@ -1,5 +1,3 @@
-//! The test server, a separate process.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -36,7 +34,7 @@ impl Server {
         Self { url, child, flags }
     }
 
-    /// Stops the server. When it starts again, it has forgotten its sessions.
+    /// A restarted server has forgotten its sessions.
     pub(super) async fn stop(&mut self) {
         self.child.kill().await.unwrap();
     }

@@ -1,5 +1,3 @@
-//! Sessions at the server: their owners, their end, and servers that forget them.
-
 use std::time::Duration;
 
 use serde_json::json;
@@ -60,7 +58,7 @@ async fn a_session_that_the_server_has_forgotten_is_opened_again() {
         for outcome in futures::future::join_all(calls).await {
             assert!(text(&outcome).as_u64().unwrap() <= 4);
         }
-        // The count includes the session of the lead connection.
+        // With the lead connection's session.
         server
             .seen_where("both are open again", |seen| seen["sessions"] == 2)
             .await;

@@ -1,5 +1,3 @@
-//! Streams: questions, broken and resumed streams, and the server's own messages.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -45,7 +43,6 @@ async fn a_question_of_no_call_is_put_only_where_the_session_is_one_clients() {
     let client = Client::askable("a");
     let outcome = running.call(&client, "background", json!({})).await;
     assert_eq!(text(&outcome)["content"]["answered_by"], "a");
-    // A call without a session gets a session of its own.
     let modern: Vec<_> = (0..4)
         .map(|at| Client::modern(&format!("m{at}"), r#"{"elicitation":{}}"#).of("one"))
         .collect();
@@ -120,7 +117,7 @@ async fn a_server_that_says_too_much_or_nothing_ends_only_its_call() {
         panic!("{silent:?}");
     };
     assert!(reason.contains("silent"), "{reason}");
-    // The client cannot keep up with 20,000 messages, so some are dropped.
+    // The client cannot keep up, so messages are dropped.
     let flood = running.call(&client, "flood", json!({})).await;
     assert_eq!(text(&flood), "done");
     let next = running
@@ -217,7 +214,7 @@ async fn lists_have_a_limit_in_bytes() {
     assert!(told.await.unwrap().catalog.is_none());
 }
 
-/// Without a bound, each answer that the server does not accept would cost a connection.
+/// Otherwise, each answer that the server does not accept would cost a connection.
 #[tokio::test]
 async fn answers_that_the_server_does_not_take_are_bounded() {
     let server = Server::start(&["--pings", "200"]).await;

@@ -1,5 +1,3 @@
-//! Certificates, redirects, and headers from a file.
-
 use std::path::PathBuf;
 
 use rcgen::{

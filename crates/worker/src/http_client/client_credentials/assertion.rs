@@ -1,4 +1,4 @@
-//! Client authentication by a signed JWT instead of a secret (`private_key_jwt`, RFC 7523).
+//! Client authentication by a signed JWT (`private_key_jwt`, RFC 7523).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::json;
 
-/// The lifetime of an assertion in seconds, long enough for clock differences.
+/// Lifetime of an assertion in seconds, which allows for clock differences.
 const GOOD_FOR: u64 = 300;
 
 enum Key {
@@ -25,7 +25,7 @@ enum Key {
 /// Signs an assertion with a PEM private key.
 ///
 /// # Errors
-/// The key is unusable. The message does not reveal it.
+/// The key is unusable; the message does not reveal it.
 pub(super) fn sign(
     pem: &str,
     key_id: &str,

@@ -1,5 +1,3 @@
-//! The settings of Shoal's own token for a server.
-
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -88,7 +86,6 @@ impl ClientCredentialsConfig {
         named.into_iter().filter_map(|url| url.parse().ok())
     }
 
-    /// Checks the settings without contacting a server.
     pub(in super::super) fn check(&self) -> Result<(), String> {
         if !self.is_set() {
             return match *self == Self::default() {

@@ -1,7 +1,7 @@
-//! Finds a server's token endpoint from its 401, its metadata (RFC 9728), and its authorization
-//! server's metadata (RFC 8414).
+//! Finds a server's token endpoint from its 401, its metadata (RFC 9728), and its authorization server's
+//! metadata (RFC 8414).
 //!
-//! The server chooses these URLs, so each request follows the rules for untrusted targets.
+//! The server chooses these URLs, so requests follow the rules for untrusted targets.
 
 use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::Url;
@@ -81,7 +81,7 @@ impl TokenSource {
 }
 
 impl Challenge {
-    /// Parses the headers of a 401. Each parameter comes from the first challenge that has it.
+    /// Each parameter comes from the first challenge of a 401 that has it.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let mut challenge = Self::default();
         for value in headers.get_all(header::WWW_AUTHENTICATE) {
@@ -173,7 +173,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads the server's metadata from the URL in the challenge, or from well-known URLs.
+    /// Reads the metadata from the challenge's URL, or from well-known URLs.
     async fn resource(&self, named: Option<&str>) -> Result<Option<ResourceMetadata>, NoToken> {
         let name = "oauth-protected-resource";
         let places = match named {
@@ -223,7 +223,7 @@ impl Reader<'_> {
             let Some(found) = self.read::<ServerMetadata>(&place).await? else {
                 continue;
             };
-            // The owner of one path of a host must not speak for another path (RFC 8414, 3.3).
+            // The owner of one path must not speak for another (RFC 8414, 3.3).
             if found.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
                 let other = shown(&found.issuer, SHOWN);
                 return Err(refused(&format!(
@@ -247,8 +247,7 @@ impl Reader<'_> {
         )))
     }
 
-    /// Checks a URL that the server names. A server on `https` must not send Shoal's secrets to
-    /// plain `http`.
+    /// Checks a URL that the server names. From `https`, secrets must not go to plain `http`.
     fn checked(&self, url: &str) -> Result<Url, NoToken> {
         let parsed: Option<Url> = url.parse().ok();
         let parsed = parsed.filter(|url: &Url| match url.scheme() {
@@ -264,7 +263,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a metadata document. Returns `None` if the place has none, so that the next place is tried.
+    /// Returns `None` if the place has no metadata, so that the next place is tried.
     async fn read<T: DeserializeOwned>(&self, place: &Url) -> Result<Option<T>, NoToken> {
         let request = self
             .client
@@ -298,8 +297,8 @@ fn refused(why: &str) -> NoToken {
     ))
 }
 
-/// Returns whether metadata for `resource` apply to the server: both have the same origin, and the resource's
-/// path is the server's or above it.
+/// Whether metadata for `resource` apply to the server: the origin is the same, and the resource's path is
+/// the server's or above it.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = resource.parse::<Url>() else {
         return false;

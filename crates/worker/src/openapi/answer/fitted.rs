@@ -1,4 +1,4 @@
-//! Removes the parts of structured content that break the `outputSchema`, because clients would refuse the whole
+//! Removes parts of structured content that break the `outputSchema`, because clients would refuse the whole
 //! result.
 
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ pub(super) enum Fitted {
     Partly(Value),
 }
 
-/// Compares an answer of `bytes` bytes with a schema that `loose` made.
+/// `schema` comes from `loose`. `bytes` is the answer's length.
 pub(super) fn fitted(mut answer: Value, schema: &Value, bytes: usize) -> Fitted {
     if !answer.is_object() {
         let is_free = schema["properties"].get(RESULT).is_none();
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Removes the parts that do not fit. Returns whether the rest fits.
+    /// Removes parts that do not fit. Returns whether the rest fits.
     fn cut(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
         let Some(schema) = self.applying(value, schema, hops) else {
             return false;
@@ -91,7 +91,7 @@ impl<'a> Walk<'a> {
             }),
             Value::Array(items) => {
                 for item in items {
-                    // `null` keeps the positions of the items behind it.
+                    // `null` keeps the positions of later items.
                     if let Some(schema) = schema.get("items")
                         && !self.cut(item, schema, 0)
                     {
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
         fits
     }
 
-    /// The schema's keywords, if the value has the right type and steps are left.
+    /// The schema's keywords, if the type is right and steps are left.
     fn applying(
         &mut self,
         value: &Value,

@@ -113,7 +113,6 @@ fn operations_are_chosen_before_anything_is_made_of_them() {
     };
     let all = ["b", "x_y", "x_y_2"].map(str::to_owned).to_vec();
     assert_eq!(chosen(&[], &[], &[], &[]), (all, 1));
-    // Names do not depend on the choice.
     assert_eq!(
         chosen(&["two"], &[], &[], &[]),
         (vec!["x_y_2".to_owned()], 0)

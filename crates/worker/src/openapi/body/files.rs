@@ -1,5 +1,3 @@
-//! Finds the properties of a form that are files.
-
 use serde_json::Value;
 
 use crate::openapi::document::Document;
@@ -8,7 +6,7 @@ use crate::openapi::document::Document;
 const DEPTH: usize = 6;
 const FILE: &str = "file";
 
-/// Property names; if the body itself is a file, one name for it.
+/// One name if the body itself is a file.
 pub(in crate::openapi) fn files(document: &Document, schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     gather(document, schema, DEPTH, &mut found);

@@ -1,5 +1,3 @@
-//! Lenient parsers for the objects of a document.
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
@@ -53,7 +51,6 @@ pub(in crate::openapi) struct OperationObject {
     pub(in crate::openapi) servers: Vec<ServerObject>,
 }
 
-/// Schemes that a call needs together.
 pub(in crate::openapi) type Requirement = BTreeMap<String, Value>;
 
 #[derive(Debug, Deserialize)]
@@ -111,7 +108,7 @@ pub(in crate::openapi) enum ParameterLocation {
     QueryString,
     Header,
     Cookie,
-    /// Within the query that the path itself has.
+    /// Within the path's own query.
     #[serde(skip)]
     Bound,
 }
@@ -128,7 +125,7 @@ pub(in crate::openapi) enum ParameterStyle {
     DeepObject,
     /// Like `form`, but without encoding (OpenAPI 3.2).
     Cookie,
-    /// Swagger 2.0's `tsv`, which OpenAPI 3.0 dropped.
+    /// Swagger 2.0's `tsv`, dropped by OpenAPI 3.0.
     #[serde(rename = "tsv")]
     TabDelimited,
 }
@@ -136,9 +133,9 @@ pub(in crate::openapi) enum ParameterStyle {
 /// A style or Swagger 2.0's `collectionFormat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::openapi) struct WrittenStyle {
-    /// `None` for the default of the parameter's place.
+    /// `None` for the place's default.
     pub(in crate::openapi) style: Option<ParameterStyle>,
-    /// The value of `explode` that the style implies.
+    /// The `explode` that the style implies.
     pub(in crate::openapi) explode: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Merges the files of a document: each referenced file becomes a member of the first one.
+//! Merges a document's files into members of the first.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -21,7 +21,6 @@ pub(in crate::openapi) enum PartLocation {
 pub(in crate::openapi) struct Parts {
     root: Value,
     location: PartLocation,
-    /// The document's own URI.
     own_name: Option<String>,
     names: BTreeMap<PartLocation, String>,
     found: Map<String, Value>,
@@ -31,7 +30,7 @@ pub(in crate::openapi) struct Parts {
 
 pub(super) struct Gathered {
     pub(super) root: Value,
-    /// Reasons why parts are missing, by their JSON Pointers.
+    /// Reasons why parts are missing, by JSON Pointer.
     pub(super) missing: BTreeMap<String, String>,
 }
 
@@ -139,7 +138,7 @@ impl Parts {
         }
     }
 
-    /// Redirects the references of a part, which will be at `pointer`, into the merged document.
+    /// Redirects references of a part, which will be at `pointer`, into the merged document.
     fn linked(&mut self, mut value: Value, from: &PartLocation, pointer: &str) -> Value {
         self.link(&mut value, Place::Object, from, pointer);
         value

@@ -1,4 +1,4 @@
-//! Converts Swagger 2.0 to OpenAPI 3.0. Schemas stay in place, so that references to them stay valid.
+//! Converts Swagger 2.0 to OpenAPI 3.0. Schemas stay in place, so references to them stay valid.
 
 mod parameters;
 

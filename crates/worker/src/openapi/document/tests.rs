@@ -128,7 +128,7 @@ fn an_anchor_may_be_used_often_but_not_grow_without_end() {
     let long = "y".repeat(1_000_000);
     let often = "*long, ".repeat(100);
     assert!(wrong(&format!("openapi: 3.1.0\na: &long {long}\nb: [{often}]\n")).contains("no YAML"));
-    // Nested aliases, each list of which is short.
+    // Nested aliases of short lists.
     let mut laughs = format!("a0: &a0 [{}]\n", "x, ".repeat(200));
     for level in 1..4 {
         let aliases = vec![format!("*a{}", level - 1); 200].join(", ");

@@ -1,5 +1,3 @@
-//! Removes nulls that authors leave in documents by mistake.
-
 use serde_json::{Map, Value};
 
 const DATA: [&str; 6] = ["const", "default", "enum", "example", "examples", "value"];
@@ -34,7 +32,6 @@ const NAMED: [&str; 24] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::openapi) enum Place {
     Object,
-    /// The author names the members.
     Names,
     Data,
 }
@@ -51,7 +48,7 @@ impl Place {
     }
 }
 
-/// A null under a name of the author becomes an empty object.
+/// A null under an author's name becomes an empty object.
 pub(super) fn without_nulls(value: &mut Value) {
     tidy(value, Place::Object);
 }

@@ -1,5 +1,3 @@
-//! Parses documents in JSON or YAML.
-
 use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Options};

@@ -1,5 +1,3 @@
-//! Renames the arguments of a call for its request.
-
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
@@ -11,7 +9,7 @@ use crate::openapi::schema::WIRE_NAME;
 const LOGGED: usize = 5;
 const LOGGED_NAME: usize = 64;
 
-/// All names of a closed schema's properties: listed names and the service's.
+/// Listed names and the service's, for a closed schema.
 pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
     if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
         return None;
@@ -23,8 +21,7 @@ pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
 }
 
 impl Inputs {
-    /// Renames a call's arguments: parameters to the tool's names, all others to the service's. A caller may use either
-    /// name.
+    /// Renames parameters to the tool's names, other arguments to the service's. A caller may use either name.
     pub(in crate::openapi) fn request_arguments(
         &self,
         arguments: Map<String, Value>,

@@ -1,5 +1,3 @@
-//! Renames properties of arguments to the service's names.
-
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
@@ -15,10 +13,10 @@ const MOST_STEPS: usize = 5_000_000;
 pub(in crate::openapi) struct WireNames(pub(super) Value);
 
 impl WireNames {
-    /// Renames the arguments at every depth.
+    /// Renames arguments to the service's names at every depth.
     ///
     /// # Errors
-    /// When a member is given twice with different values, or the arguments need too many steps.
+    /// A member is given twice with different values, or the arguments need too many steps.
     pub(in crate::openapi) fn restored(
         &self,
         arguments: Map<String, Value>,
@@ -48,7 +46,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Collects all schemas that concern the same value.
+    /// Collects all schemas of the same value.
     fn gather(
         &mut self,
         schema: &'a Value,

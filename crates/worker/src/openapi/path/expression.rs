@@ -1,4 +1,4 @@
-//! Parses braces in paths, with the operators of RFC 6570, `google.api.http` and web frameworks.
+//! Braces in paths, as in RFC 6570, `google.api.http` and web frameworks.
 
 use super::Segments;
 
@@ -13,7 +13,7 @@ pub(super) struct Expression {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Braces {
     Values(Vec<Expression>),
-    /// `{?a,b}`: parameters of the query.
+    /// `{?a,b}`
     Query(Vec<String>),
 }
 
@@ -79,7 +79,7 @@ fn named(written: &str) -> (&str, Segments) {
         };
     }
     if let Some((name, kind)) = written.split_once(':') {
-        // A regular expression, or a converter of a web framework.
+        // A regular expression, or a framework's converter.
         let several = kind == "path" || kind.contains(".*") || kind.contains(".+");
         let segments = if several {
             Segments::Several

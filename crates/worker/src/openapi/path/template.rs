@@ -1,5 +1,3 @@
-//! A path of the document, before its parameters are known.
-
 use super::expression::{Braces, Expression, read};
 use super::{BoundPath, PathPiece, QueryPair, Segments, literal};
 use crate::openapi::document::{Parameter, ParameterLocation};
@@ -103,7 +101,6 @@ impl PathTemplate {
         self.query.iter().any(|(fixed, _)| fixed == name)
     }
 
-    /// The tool must have a parameter for each name.
     pub(in crate::openapi) fn bind(&self, inputs: &Inputs) -> BoundPath {
         let pieces = |parts: &[Part], place: ParameterLocation| {
             let mut pieces = Vec::new();

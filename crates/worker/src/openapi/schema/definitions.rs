@@ -1,4 +1,4 @@
-//! Converts the targets of references, the nearest first, so that they most often fit the limit.
+//! Converts targets of references, the nearest first, so that they most often fit the limit.
 
 use serde_json::{Map, Value};
 
@@ -32,7 +32,7 @@ impl<'a> Schemas<'a> {
         Ok((definitions, self.is_cut))
     }
 
-    /// Returns `None` if the document's reference leads nowhere.
+    /// `None` if the reference leads nowhere.
     pub(super) fn definition(
         &mut self,
         reference: &str,
@@ -141,7 +141,7 @@ fn name_of(reference: &str) -> Option<&str> {
     reference.strip_prefix("#/$defs/")
 }
 
-/// Passes to `see` the reference of each subschema that concerns the same value.
+/// Passes to `see` the references of subschemas of the same value.
 fn same_value<'v>(schema: &'v Value, see: &mut dyn FnMut(Option<&'v str>)) {
     see(schema.get("$ref").and_then(Value::as_str));
     let lists = SAME_VALUE

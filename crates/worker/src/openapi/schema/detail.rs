@@ -1,5 +1,3 @@
-//! Levels of detail of a tool's schema.
-
 /// A schema that is too large at one level is tried at the next.
 #[derive(Debug)]
 pub(in crate::openapi) struct Detail {
@@ -10,7 +8,7 @@ pub(in crate::openapi) struct Detail {
     pub(super) examples: bool,
     /// Longer ones are left out.
     pub(super) choices: usize,
-    /// Whether definitions that exceed the limit keep only their types.
+    /// Oversized definitions keep only their types.
     pub(super) stubs: bool,
 }
 

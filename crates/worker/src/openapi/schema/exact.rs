@@ -1,4 +1,4 @@
-//! Converts schemas of a tool's arguments. Each keyword that clients understand is kept in its 2020-12 form.
+//! Converts schemas of arguments. Keywords that clients understand stay, in their 2020-12 form.
 
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,6 @@ const ONE: [&str; 12] = [
     "unevaluatedProperties",
     "contentSchema",
 ];
-/// Keywords whose boolean values stay booleans.
 const BOOLEAN: [&str; 4] = [
     "additionalItems",
     "additionalProperties",
@@ -174,7 +173,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// The service might trust a caller that sends read-only properties.
+    /// The service might trust read-only properties from a caller.
     fn forbid(
         &mut self,
         hidden: &[&str],

@@ -1,5 +1,3 @@
-//! Converts single keywords. A value that cannot be understood is dropped.
-
 use serde_json::{Number, Value, json};
 
 const TYPES: [&str; 7] = [
@@ -7,7 +5,7 @@ const TYPES: [&str; 7] = [
 ];
 const DEFAULT: usize = 512;
 
-/// Returns `None` if the value is invalid or useless to clients.
+/// `None` if the value is invalid or useless to clients.
 pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Value> {
     match keyword {
         "type" => {

@@ -1,6 +1,6 @@
-//! Converts schemas of a service's answers so loosely that real answers fit.
+//! Converts schemas of answers so loosely that real answers fit.
 //!
-//! Services often break their documents, and clients then drop the answer. Therefore every value may be `null` or
+//! Services often break their documents, and clients then drop the answer. So every value may be `null` or
 //! missing, objects may have more members, and choices stay open.
 
 use serde_json::{Map, Value, json};
@@ -89,7 +89,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// There may be other choices, so these become examples.
+    /// Other choices may exist, so these become examples.
     fn choices(
         &mut self,
         members: &Map<String, Value>,

@@ -1,5 +1,3 @@
-//! Maps property names to legal names, and back to the service's own.
-
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};

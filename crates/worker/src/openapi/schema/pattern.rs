@@ -11,12 +11,12 @@ const COMPILED: usize = 1 << 20;
 const ESCAPES: &str = "dDwWsStnvfrbBcxupP0123456789";
 const SYNTAX: &str = "^$\\.*+?()[]{}|/";
 
-/// A cache, because many schemas share patterns and compiling is slow.
+/// Caches, because many schemas share patterns and compiling is slow.
 #[derive(Default)]
 pub(in crate::openapi) struct Patterns(RefCell<HashMap<String, Option<String>>>);
 
 impl Patterns {
-    /// Returns `None` if clients could not compile the pattern.
+    /// `None` if clients could not compile the pattern.
     pub(super) fn mended(&self, written: &str) -> Option<String> {
         if let Some(known) = self.0.borrow().get(written) {
             return known.clone();
@@ -40,7 +40,7 @@ fn mended(written: &str) -> Option<String> {
     compiles.then_some(pattern)
 }
 
-/// Returns `None` if flags change the pattern's meaning.
+/// `None` if flags change the meaning.
 fn undelimited(written: &str) -> Option<&str> {
     let Some(inner) = written.strip_prefix('/') else {
         return Some(written);
@@ -151,7 +151,7 @@ impl Translation<'_> {
         if self.rest.starts_with('^') {
             self.put('^', 1, false);
         }
-        // In other languages, a leading bracket stands for itself.
+        // In other languages, a leading bracket is literal.
         if self.rest.starts_with(']') && self.rest[1..].contains(']') {
             self.put(']', 1, true);
         }
@@ -178,7 +178,6 @@ impl Translation<'_> {
             .strip_prefix('\\')
             .is_some_and(|next| next.starts_with(['d', 'D', 'w', 'W', 's', 'S', 'p', 'P']));
         match c {
-            // The hyphen cannot form a range.
             '-' if after_set || before_set => self.put(c, 1, true),
             '[' => self.put(c, 1, true),
             c => self.put(c, c.len_utf8(), false),

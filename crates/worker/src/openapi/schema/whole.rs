@@ -1,5 +1,3 @@
-//! Rules that involve several keywords of one schema.
-
 use serde_json::{Map, Value, json};
 use shoal_protocol::{rewrite_exclusive_limits, rewrite_item_list};
 

@@ -10,7 +10,6 @@ fn writer(parameter: Value) -> ParameterEncoder {
     ParameterEncoder::of(&parameter).unwrap()
 }
 
-/// The columns of the specification's tables.
 fn rows(of: impl Fn(&Value) -> String) -> [String; 3] {
     let values = [
         json!("blue"),

@@ -1,5 +1,3 @@
-//! Converts values to text, and encodes the characters that a place does not allow.
-
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -11,7 +9,7 @@ pub(super) const VALUE: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// Without the characters that would end the value.
+/// Without characters that would end the value.
 const RESERVED: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'/')

@@ -1,5 +1,3 @@
-//! Tests of the results that the service's answers become.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -90,7 +88,6 @@ async fn refusals_are_for_the_model_to_read() {
     assert!(told(status(302).await).contains("not followed"));
     assert!(told(status(401).await).contains("credentials"));
     for answered in [429, 503] {
-        // The service has not run the call.
         let declined = error(status(answered).await);
         assert_eq!(declined.code, code::OVERLOADED);
         let mut call = client.call(json!({ "name": "status", "arguments": { "code": answered } }));

@@ -1,5 +1,3 @@
-//! Tests of the requests that calls become.
-
 use serde_json::{Value, json};
 use shoal_protocol::RawJson;
 

@@ -1,5 +1,3 @@
-//! Tests of security schemes and headers, and the servers that receive them.
-
 use serde_json::{Value, json};
 use shoal_ports::Secret;
 

@@ -1,5 +1,3 @@
-//! Tests of a document with odd names, and of a service that breaks its own document.
-
 use serde_json::{Value, json};
 use shoal_outbound::Outbound;
 use tokio::process::Child;

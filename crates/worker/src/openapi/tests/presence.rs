@@ -1,5 +1,3 @@
-//! Tests of a service that goes and returns, and of a document that changes.
-
 use serde_json::json;
 use shoal_ports::{CallFailure, CallOutcome};
 

@@ -1,5 +1,3 @@
-//! The service of these tests, as a separate process.
-
 use std::time::Duration;
 
 use serde_json::Value;

@@ -1,5 +1,3 @@
-//! Tools that ask their client.
-
 use serde_json::{Value, json};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_ports::{CallOutcome, RunningCall, Worker};

@@ -1,5 +1,3 @@
-//! The handler's lists and their changes.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -207,7 +205,7 @@ async fn backend_that_is_shut_down_ends_its_loops() {
     until(|| client.backend.host.context().peer.is_transport_closed()).await;
 }
 
-/// A handler for 2026-07-28, which announces changes to listeners.
+/// Announces changes to listeners, as in 2026-07-28.
 #[derive(Clone, Default)]
 struct Announcer {
     listeners: Arc<Mutex<Vec<SubscriptionSink>>>,

@@ -1,5 +1,3 @@
-//! A client of one worker.
-
 use std::sync::Arc;
 use std::time::Duration;
 

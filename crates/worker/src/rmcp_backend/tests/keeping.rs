@@ -1,5 +1,3 @@
-//! Tools that keep state in their caller's session.
-
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -109,7 +107,7 @@ async fn a_request_that_was_seen_and_not_answered_comes_again() {
     let id = remember.id;
     let mut first = client.start(remember).await;
     let (seen, ask, request) = numbered(&mut first).await;
-    // The former session owner has seen the request, but its answer is lost with the owner.
+    // The former owner has seen the request, but its answer is lost with the owner.
     let mut second = client
         .worker
         .attach(Attach::new(id, seen))

@@ -1,5 +1,3 @@
-//! The receivers of messages through a peer.
-
 use futures::FutureExt as _;
 use serde_json::json;
 use shoal_ports::{Attach, CallOutcome, Caller, Principal, SessionId, Worker};

@@ -1,4 +1,4 @@
-//! A handler with faulty tools, and tools that the demo lacks.
+//! Faulty tools, and tools that the demo lacks.
 #![expect(deprecated, reason = "roots remain part of every revision")]
 
 use std::sync::Arc;

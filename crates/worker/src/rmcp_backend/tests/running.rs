@@ -1,5 +1,3 @@
-//! Calls from start to end.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -152,7 +150,7 @@ async fn cancellation_reaches_the_tool() {
     until(|| probe.state.stopped.load(Ordering::SeqCst) == 1).await;
 }
 
-// Pauses the clock, so that a slow machine does not miss the deadline.
+// Pauses the clock, so that a slow machine meets the deadline.
 #[tokio::test(start_paused = true)]
 async fn deadline_reaches_the_tool() {
     let probe = Probe::default();

@@ -1,5 +1,3 @@
-//! The buffer's bounds.
-
 use shoal_ports::{AskId, CallEventKind, CallOutcome};
 use shoal_protocol::{Method, RawJson};
 

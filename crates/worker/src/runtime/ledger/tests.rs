@@ -1,4 +1,4 @@
-//! A journaled call runs once at most, in every history of starts, ends and evictions.
+//! A journaled call runs at most once, in every history of starts, ends and evictions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ enum Step {
     Begin(usize),
     End(usize),
     Cancel(usize),
-    /// The ledger's sweep, after this many seconds.
+    /// After this many seconds.
     Sweep(u64),
 }
 

@@ -1,5 +1,3 @@
-//! A pool actor, which runs one call at a time.
-
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -25,7 +23,7 @@ impl Actor for PoolActor {
         Ok(())
     }
 
-    // Always succeeds, because an error would end the actor and shrink the pool.
+    // An error would end the actor and shrink the pool.
     async fn handle(
         &self,
         myself: ActorRef<Job>,

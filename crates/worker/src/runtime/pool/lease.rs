@@ -1,5 +1,3 @@
-//! Reserves an actor for a call that runs in another task.
-
 use std::sync::Arc;
 
 use ractor::ActorRef;
@@ -8,7 +6,7 @@ use shoal_ports::Principal;
 use super::Shared;
 use super::actor::Job;
 
-/// The lease of an actor. Dropping it frees the actor for its next job.
+/// Dropping the lease frees the actor for its next job.
 pub(in crate::runtime) struct ActorLease(Option<Leased>);
 
 struct Leased {
@@ -37,7 +35,7 @@ impl Drop for ActorLease {
             return;
         };
         if let Some(work) = lent.pool.next(&lent.actor, &lent.principal) {
-            // A killed actor returns the job. Dropping the job ends its call.
+            // A killed actor returns the job; dropping it ends its call.
             drop(lent.actor.cast(Job::Waits(work)));
         }
     }

@@ -1,5 +1,3 @@
-//! Measures how fast calls leave a queue, to estimate waits.
-
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -7,8 +5,8 @@ use tokio::time::Instant;
 /// Calls per actor after which the sample is halved, to keep it recent.
 const WINDOW: u32 = 32;
 
-/// Counts departures from a queue since it was last empty. Running calls count too, so that there is a low
-/// estimate before the first call ends, and the pace falls while calls are stuck.
+/// Counts departures from a queue since it was last empty. Running calls count too, so that a low estimate
+/// exists before the first call ends, and the pace falls while calls are stuck.
 pub(super) struct Pace {
     since: Instant,
     left: u32,

@@ -1,5 +1,3 @@
-//! The queue of calls, which serves principals in turn.
-
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -10,7 +8,7 @@ use super::pace::Pace;
 use super::shares::Shares;
 use super::work::BoxedCall;
 
-/// The interval at which expired calls are removed. They leave half of it late on average.
+/// How often expired calls are removed. On average, they leave half of this time late.
 pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
 pub(super) struct QueuedCall {
@@ -25,7 +23,7 @@ impl QueuedCall {
     }
 }
 
-/// The calls that wait for an actor: first in, first out for one principal, and round robin among principals.
+/// Calls that wait for an actor: first in, first out for one principal, and round robin among principals.
 /// Admission and [`wait`](Self::wait) limit the length.
 pub(super) struct Queue {
     concurrency: usize,
@@ -52,12 +50,12 @@ impl Queue {
             return Duration::ZERO;
         };
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
-        // Each other principal gets one turn for each call of this principal.
+        // Each other principal gets one turn per call of this one.
         let ahead = self.lanes.values().map(|lane| lane.len().min(own + 1));
         pace.wait(ahead.sum(), Instant::now())
     }
 
-    /// Queues a call. Returns `true` if the caller must start a task that removes expired calls.
+    /// Returns `true` if the caller must start a task that removes expired calls.
     pub(super) fn push(&mut self, call: QueuedCall) -> bool {
         self.pace
             .get_or_insert_with(|| Pace::new(Instant::now(), self.concurrency));
@@ -71,15 +69,14 @@ impl Queue {
             }
         };
         match call.work.continues() {
-            // A call that ran before and has its answers goes first.
+            // A call that has its answers goes first.
             true => lane.push_front(call),
             false => lane.push_back(call),
         }
         !std::mem::replace(&mut self.swept, true)
     }
 
-    /// Takes the next call of a principal that is below its limit. Moves expired calls before it to
-    /// `expired`.
+    /// Takes the next call of a principal below its limit. Moves expired calls before it to `expired`.
     pub(super) fn pop(
         &mut self,
         shares: &Shares,
@@ -126,8 +123,8 @@ impl Queue {
         }
     }
 
-    /// Removes the newest call of the principal with the most calls. That principal must have more than
-    /// `principal`, unless the new call `continues`.
+    /// Removes the newest call of the principal with the most calls: more than `principal` has, unless the
+    /// new call `continues`.
     pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<BoxedCall> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
         let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;
@@ -144,7 +141,7 @@ impl Queue {
         Some(displaced)
     }
 
-    /// Removes expired calls. If the queue is then empty, the task that calls this stops.
+    /// If the queue is then empty, the task that calls this stops.
     pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();

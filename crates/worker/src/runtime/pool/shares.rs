@@ -1,4 +1,4 @@
-//! Counts actors per principal, if a limit is set.
+//! Counts actors per principal, if limited.
 
 use shoal_ports::{Principal, PrincipalCounts};
 

@@ -1,7 +1,7 @@
 //! Polls a call for the first time in its caller's task.
 //!
-//! Many tools do not wait, and the hand-over to an actor would cost more than the rest of such a call. If the
-//! call has not ended after this first turn, an actor continues it.
+//! Many tools do not wait, and the hand-over to an actor would cost more than the rest of such a call. An
+//! actor continues a call that this first turn does not end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use super::actor::Job;
 use super::work::PooledCall;
 use crate::runtime::record::CallRecord;
 
-/// The time from which a first turn counts as long, because it delays the caller's task too much.
+/// A first turn of this time counts as long, because it delays the caller's task too much.
 const LONG: Duration = Duration::from_millis(25);
-/// The weight of one long turn. It is limited, because the machine may be the cause.
+/// The weight of a long turn; limited, because the machine may be the cause.
 const WEIGHT: u32 = 8;
 const TOO_MUCH: u32 = 2 * WEIGHT;
 const FORGIVEN: Duration = Duration::from_secs(60);
@@ -38,7 +38,7 @@ pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
         return Turn::Goes(Job::Waits(Box::new(work)));
     }
     let mut running = work.run(Arc::clone(shared));
-    // Needs no waker, because the actor polls again.
+    // The actor polls again, so this needs no waker.
     let polled = running
         .future
         .as_mut()

@@ -1,5 +1,3 @@
-//! A call on its way through the pool.
-
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,13 +17,13 @@ use crate::runtime::record::CallRecord;
 
 pub(super) type BoxedCall = Box<PooledCall>;
 
-/// A running call. Dropping it ends the call.
+/// Dropping the task ends the call.
 pub(in crate::runtime) struct CallTask {
     pub(in crate::runtime) future: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(in crate::runtime) call: Arc<CallRecord>,
 }
 
-/// A call in the pool. Dropping it ends the call.
+/// Dropping this ends the call.
 pub(in crate::runtime) struct PooledCall {
     call: Call,
     record: Arc<CallRecord>,

@@ -1,5 +1,3 @@
-//! The reader of a call's events. A later reader takes over.
-
 use std::task::{Poll, Waker};
 
 use parking_lot::MutexGuard;
@@ -8,14 +6,14 @@ use shoal_ports::{CallEvent, CallEventKind};
 use super::{AttachedReader, CallRecord, RecordState, wake};
 
 impl CallRecord {
-    /// Attaches a new reader. Returns the reader's number, which is also its name.
+    /// Returns the reader's number, which is also its name.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
         let mut state = self.state.lock();
         state.name = state.readers + 1;
         self.read_on(state, after)
     }
 
-    /// Attaches the reader `name` again. Returns its new number, or `None` if another reader has attached.
+    /// Returns the reader's new number, or `None` if another one has attached.
     pub(in crate::runtime) fn reattach(&self, name: u64, after: u64) -> Option<u64> {
         let state = self.state.lock();
         (state.name == name).then(|| self.read_on(state, after))
@@ -82,8 +80,7 @@ impl CallRecord {
         Poll::Ready(Some(event))
     }
 
-    /// Detaches the reader. Returns whether the call is deserted: it runs without a session, open
-    /// question or later reader.
+    /// Returns whether the call is now deserted: it runs without a session, open question or later reader.
     pub(in crate::runtime) fn leave(&self, number: u64) -> bool {
         let mut state = self.state.lock();
         let deserted = state.readers == number

@@ -1,5 +1,3 @@
-//! Withdrawn questions.
-
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 
@@ -42,7 +40,7 @@ fn a_reader_hears_only_of_the_end_of_questions_that_it_has() {
     assert!(matches!(read(&record, reader), Some(CallEventKind::Withdrawn { ask }) if ask == had));
 }
 
-/// The question must be withdrawn, because the earlier reader may have passed it to the client.
+/// The earlier reader may have passed the question to the client.
 #[test]
 fn a_later_reader_hears_of_the_end_of_an_earlier_ones_question() {
     for reads_on in [true, false] {

@@ -1,5 +1,3 @@
-//! Calls that release their places while they wait for their clients.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +19,7 @@ async fn elicit(context: &CallContext) -> Outcome {
     context.ask(Method::Elicit, Some(params)).await
 }
 
-/// Builds a script with the tool `ask`, which asks its client. Other tools end at once.
+/// The tool `ask` asks its client. Other tools end at once.
 fn asking() -> Arc<Script> {
     Script::by_call(|call, context| async move {
         if tool(&call) == "ask"
@@ -81,7 +79,6 @@ async fn unanswered_questions_leave_the_pool_open() {
     let worker = asking().worker(small()).await;
     let mut waiting = Vec::new();
     for at in 0..20 {
-        // The call begins in the caller's task, or by an actor.
         let call = call_of("alice", "ask");
         let mut running = match at % 2 {
             0 => worker.start(call).await.unwrap(),
@@ -174,7 +171,7 @@ async fn a_call_that_goes_on_comes_before_those_that_have_not_begun() {
     }
     until(|| begun.lock().len() == 2).await;
     answer(&first, ask);
-    // The client has answered the call, but the call has no place yet.
+    // The call has its answer, but no place yet.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

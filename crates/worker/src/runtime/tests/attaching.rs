@@ -1,5 +1,3 @@
-//! Attaching to running and ended calls.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,7 +13,7 @@ use super::script::{
 };
 use crate::PoolConfig;
 
-/// Builds a script whose tool reports progress `steps` times, once for every permit.
+/// Reports progress `steps` times, once per permit.
 fn stepping(steps: usize) -> (Arc<Script>, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let given = Arc::clone(&permits);
@@ -304,7 +302,7 @@ async fn refusal_of_a_journaled_call_is_final_for_its_binding() {
     busy.control.cancel("make room");
     outcome(&mut busy).await;
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
-    // A start that arrives late must not run, because its sender may have bound the call to another worker.
+    // The sender may have bound the call to another worker since.
     assert_eq!(worker.start(bound.clone()).await.err(), refused);
     // A new binding under a later number is accepted.
     until(|| worker.ledger() != bound.ledger).await;
@@ -330,7 +328,7 @@ async fn a_call_that_is_only_attached_to_is_never_run() {
     };
     let cancelled = Some(CallFailure::Cancelled);
     assert_eq!(worker.start(attach_only.clone()).await.err(), cancelled);
-    // The start of the former owner arrives late. The later owner has not heard of the cancellation.
+    // The former owner's start arrives late, and the later owner does not know of the cancellation.
     assert_eq!(worker.start(bound).await.err(), cancelled);
     assert_eq!(script.runs(), 0);
     let known = Call {
@@ -398,7 +396,7 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
     assert!(!first.control.answer(ask, roots()).await);
     first.control.cancel("its parking time is over");
     event(&mut second).await;
-    // A reader that left still controls the call until the next reader.
+    // A reader that left still controls the call until the next.
     let control = second.control.clone();
     drop(second);
     assert!(control.answer(ask, roots()).await);
@@ -468,7 +466,7 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     let name = first.control.reader().unwrap();
     drop(first);
     until(|| script.runs() == 1).await;
-    // Waits as long as the worker waits for a slow reader.
+    // As long as the worker waits for a slow reader.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut again = worker
         .attach(Attach {
@@ -492,13 +490,11 @@ async fn a_call_without_a_session_ends_when_its_reader_does_not_come_back() {
     let id = call.id;
     let running = worker.start(call).await.unwrap();
     tokio::time::sleep(DESERTED).await;
-    // The link breaks and returns in time.
     drop(running);
     tokio::time::sleep(DESERTED / 2).await;
     let again = worker.attach(Attach::new(id, 0)).await.unwrap();
     tokio::time::sleep(2 * DESERTED).await;
     assert_eq!(worker.load().running, 1, "somebody reads it");
-    // The link does not return.
     drop(again);
     tokio::time::sleep(2 * DESERTED).await;
     assert_eq!(worker.load().running, 0);
@@ -617,7 +613,6 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
         ..call
     };
     let _first = worker.start(in_epoch(&call, 1)).await.unwrap();
-    // The next owner takes over, and then the former one returns.
     let next = Attach {
         epoch: Some(Epoch(2)),
         ..Attach::new(call.id, 0)
@@ -632,7 +627,7 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
     let again = worker.start(in_epoch(&call, 1)).await.err();
     assert_eq!(again, superseded);
     assert!(!next.control.is_replaced());
-    // A refused start of a former owner leaves nothing behind, so the next owner may still start that call.
+    // A former owner's refused start leaves nothing behind, so the next owner may still start that call.
     let other = Call {
         id: CallId::generate(),
         ..call.clone()

@@ -1,5 +1,3 @@
-//! Changing a worker's backend and limits.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +12,7 @@ use crate::{BackendState, PoolConfig};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Builds a backend that answers with its name, once there is a permit.
+/// Answers with its name, once there is a permit.
 fn named(name: &'static str, permits: &Arc<Semaphore>) -> Arc<Script> {
     let permits = Arc::clone(permits);
     Script::new(move |_| {
@@ -67,7 +65,6 @@ async fn what_has_begun_ends_as_it_began_and_what_comes_runs_anew() {
 
     permits.add_permits(2);
     assert!(is_of("old", &outcome(&mut waiting).await));
-    // The worker still knows earlier calls.
     let attach = Attach {
         call: running_id,
         after: 0,

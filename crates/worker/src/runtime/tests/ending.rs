@@ -1,5 +1,3 @@
-//! The ends of calls.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -150,7 +148,7 @@ async fn panic_ends_one_call_and_nothing_else() {
     let worker = script.worker(small()).await;
     for _ in 0..3 {
         let mut running = worker.start(call()).await.unwrap();
-        // The panic is the tool's error. A failure would count against the worker.
+        // A failure would count against the worker.
         let CallOutcome::Error(error) = outcome(&mut running).await else {
             panic!("expected the tool's own error");
         };
@@ -217,7 +215,7 @@ async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again
     let mut second = loop {
         match worker.start(call.clone()).await {
             Ok(second) => break second,
-            // The first call keeps its place until its tool has stopped.
+            // The first call keeps its place until its tool stops.
             Err(CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. }) => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }

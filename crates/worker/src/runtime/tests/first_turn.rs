@@ -1,5 +1,3 @@
-//! Calls that end in their first turn, and calls that continue in the pool.
-//!
 //! Most tests pause the clock, so that a slow machine's long turns do not count against the tool.
 
 use std::sync::Arc;
@@ -33,7 +31,7 @@ fn waiting() -> (Arc<Script>, Arc<Semaphore>) {
     (script, permits)
 }
 
-/// Returns the numbers of running and of waiting calls.
+/// Numbers of running and of waiting calls.
 fn load(worker: &WorkerRuntime) -> (usize, usize) {
     let load = worker.load();
     (load.running, load.queued)
@@ -193,7 +191,7 @@ async fn call_has_its_first_turn_at_once_only_where_a_place_is_free() {
     let worker = script.worker(config).await;
     let mut first = worker.start_now(repeatable()).unwrap();
     permits.add_permits(2);
-    // The first call was woken but not polled, so it still holds its place.
+    // The first call was woken but not polled, so it holds its place.
     let mut second = worker.start_now(repeatable()).unwrap();
     assert!(!has_ended(&first) && !has_ended(&second));
     assert_eq!((load(&worker), script.runs()), ((1, 1), 1));
@@ -287,11 +285,10 @@ async fn every_call_of_many_at_once_has_its_own_end() {
             for number in task * CALLS..(task + 1) * CALLS {
                 let call = Call {
                     params: Some(RawJson::of(&number)),
-                    // Covers all four combinations: kept or not, waiting or not.
+                    // All combinations: kept or not, waiting or not.
                     ..if number % 4 < 2 { call() } else { repeatable() }
                 };
                 begun.push((number, worker.start_now(call).unwrap()));
-                // Half of the tasks make only one call at a time.
                 if task % 2 == 0 {
                     check(&mut begun).await;
                 }

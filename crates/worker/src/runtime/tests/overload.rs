@@ -1,5 +1,3 @@
-//! Pools with more calls than they can run.
-
 use std::time::Duration;
 
 use shoal_ports::{Call, CallFailure, CallOutcome, Retry, Worker};
@@ -99,7 +97,7 @@ async fn call_that_would_wait_too_long_is_refused_at_once() {
         }
     }
     // The pool can run 2 calls a second and gets 20. Some early calls wait in vain, because the pace is
-    // unknown before the first call ends.
+    // unknown at first.
     assert!(done >= 60, "{done} done, {shed} shed, {refused} refused");
     assert!(shed <= 12, "{done} done, {shed} shed, {refused} refused");
     assert_eq!(done + shed + refused, 600);

@@ -1,5 +1,3 @@
-//! A scripted backend, and a worker around it.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -25,7 +23,7 @@ pub(super) struct Script {
     pub(super) runs: AtomicUsize,
     pub(super) shut_down: AtomicUsize,
     pub(super) state: watch::Sender<BackendState>,
-    /// Sessions with a process or connection of their own.
+    /// Sessions with their own process or connection.
     pub(super) own: Mutex<Vec<SessionId>>,
     pub(super) subscribed: Mutex<Vec<String>>,
     updates: broadcast::Sender<ResourceUpdated>,
@@ -126,7 +124,7 @@ pub(in crate::runtime) fn done() -> CallOutcome {
     CallOutcome::Result(RawJson::from_static(r#"{"done":true}"#))
 }
 
-/// Limits of one place without a queue.
+/// One place without a queue.
 pub(super) fn small() -> PoolConfig {
     PoolConfig {
         concurrency: 1,
@@ -135,7 +133,7 @@ pub(super) fn small() -> PoolConfig {
     }
 }
 
-/// Builds a journaled call, whose client can be asked everything.
+/// A journaled call, whose client can be asked everything.
 pub(in crate::runtime) fn call() -> Call {
     Call {
         id: CallId::generate(),
@@ -189,7 +187,6 @@ pub(super) async fn event(running: &mut RunningCall) -> CallEvent {
     running.events.next().await.expect("the call goes on")
 }
 
-/// Reads the outcome of a call, and skips other events.
 pub(super) async fn outcome(running: &mut RunningCall) -> CallOutcome {
     loop {
         if let CallEventKind::Finished(outcome) = event(running).await.kind {

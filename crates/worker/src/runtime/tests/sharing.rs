@@ -1,5 +1,3 @@
-//! Several principals in one pool: turns, queue room and places.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +47,7 @@ impl Waiting {
     async fn begun(&self, names: &[&str]) {
         until(|| self.begun.lock().len() >= names.len()).await;
         let mut begun = self.begun.lock().clone();
-        // Sorted, because calls with places begin in any order.
+        // Calls with places begin in any order.
         begun.sort();
         assert_eq!(begun, names);
     }
@@ -93,7 +91,7 @@ async fn whoever_fills_the_queue_makes_room_for_others() {
     let mut of_bob = Vec::new();
     for at in 0..2 {
         of_bob.push(pool.start("bob", &format!("b{at}")).await.unwrap());
-        // Alice's newest call was displaced before it began.
+        // Displaced before it began.
         let end = outcome(&mut of_alice.pop().unwrap()).await;
         let shed = matches!(end, CallOutcome::Failed(CallFailure::Overloaded { .. }));
         assert!(shed, "{end:?}");
@@ -182,7 +180,7 @@ async fn those_who_wait_for_their_share_do_not_keep_others_from_idle_places() {
     for at in 0..4 {
         of_alice.push(pool.start("alice", &format!("a{at}")).await.unwrap());
     }
-    // After so long without the end of a call, the estimated wait exceeds the deadline.
+    // After so long without an end, the estimated wait exceeds the deadline.
     tokio::time::sleep(Duration::from_secs(59)).await;
     let hurried = Call {
         deadline: Instant::now() + Duration::from_secs(1),

@@ -1,5 +1,3 @@
-//! Shutting a worker down.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

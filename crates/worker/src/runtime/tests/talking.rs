@@ -1,5 +1,3 @@
-//! A tool's notifications and questions to its client.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +26,7 @@ async fn question_is_answered_once() {
     let roots = RawJson::from_static(r#"{"roots":[]}"#);
     let answered = running.control.answer(ask, Outcome::Result(roots.clone()));
     assert!(answered.await);
-    // The worker ignores a repeated answer but acknowledges it.
+    // A repeated answer is ignored but acknowledged.
     assert!(
         running
             .control
@@ -116,7 +114,7 @@ async fn answered_question_is_not_put_again() {
     };
     assert_eq!(open.sequence, 2);
     assert_ne!(first, second);
-    // The first acknowledgement may have been lost, so a repeated answer is acknowledged again.
+    // The first acknowledgement may have been lost.
     assert!(
         again
             .control
@@ -148,7 +146,6 @@ async fn call_that_ends_closes_its_questions() {
             .answer(ask, Outcome::Result(RawJson::from_static("{}")))
             .await
     );
-    // The tool gets an error and releases its place.
     until(|| worker.load().running == 0).await;
 }
 

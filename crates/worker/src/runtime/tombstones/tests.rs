@@ -1,5 +1,3 @@
-//! The ledger's answers by number.
-
 use std::time::Duration;
 
 use shoal_ports::{CallFailure, CallId, LedgerNumber};
@@ -63,7 +61,7 @@ fn what_was_taken_is_not_run_again_under_any_number() {
         ledger.taken(id, now);
         assert!(is_unknown(ledger.check(id, bound)));
     }
-    // The ledger has forgotten the oldest id, so it no longer vouches for ids under the same number.
+    // The oldest id is forgotten, so the ledger no longer vouches for ids under its number.
     assert!(is_unknown(ledger.check(ids[2], bound)));
     assert!(is_unknown(ledger.check(ids[3], bound)));
     assert!(ledger.check(ids[3], Some(ledger.number())).is_ok());
@@ -121,7 +119,6 @@ fn calls_without_a_number_never_run_twice_either() {
     ledger.taken(ids[0], now);
     let run = ids.map(|id| ledger.check(id, None).is_ok());
     assert_eq!(run, [false, false, true]);
-    // A refused id may be checked again.
     ledger.refused(ids[2], full(), now);
     assert!(ledger.check(ids[2], None).is_ok());
 }

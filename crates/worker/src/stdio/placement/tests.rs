@@ -234,7 +234,6 @@ fn who_runs_apart_shares_with_its_own_calls_in_a_process_that_others_do_not_wait
         placement.wait(WaiterId(5), shared());
         placement.wait(WaiterId(6), apart("alice"));
         assert_eq!(granted(&mut placement), [(5, A)], "one is left to others");
-        // The call has ended its process.
         placement.leave(B);
         let next = plan(&mut placement);
         assert_eq!((next.granted.len(), next.start), (0, 1));
@@ -242,7 +241,6 @@ fn who_runs_apart_shares_with_its_own_calls_in_a_process_that_others_do_not_wait
         placement.join(C, false, modern);
         assert_eq!(granted(&mut placement), [(6, C)]);
         placement.release(C, false);
-        // The extra process of this call is retired too.
         assert_eq!(plan(&mut placement).retired, [C]);
     }
 }
@@ -283,7 +281,7 @@ fn an_owner_keeps_its_process_and_takes_no_others() {
     placement.wait(WaiterId(1), owned("x", false));
     placement.wait(WaiterId(2), owned("x", false));
     placement.wait(WaiterId(3), owned("y", false));
-    // Each owner gets a process of its own, although the lead is free.
+    // Each owner gets its own process, although the lead is free.
     assert_eq!(plan(&mut placement).start, 2);
     for slot in [B, C] {
         placement.started();

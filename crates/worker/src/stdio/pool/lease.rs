@@ -1,5 +1,3 @@
-//! A call's lease of a shared process, and its open questions.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +10,7 @@ use crate::upstream::{Connection, ConnectionShare, OpenQuestion};
 
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// A lease of a process. Dropping it returns the process.
+/// Dropping the lease returns the process.
 pub(in crate::stdio) struct Lease {
     pub(in crate::stdio) process: Arc<Connection>,
     pub(super) alone: bool,
@@ -22,7 +20,7 @@ pub(in crate::stdio) struct Lease {
     pub(super) pool: Arc<ProcessPool>,
 }
 
-/// An open question of a call. Meanwhile the call's process does not count towards the limit.
+/// An open question of a call, whose process meanwhile does not count towards the limit.
 struct LeaseQuestion<'a>(&'a Lease);
 
 impl ConnectionShare for Lease {

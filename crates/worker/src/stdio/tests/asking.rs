@@ -1,5 +1,3 @@
-//! Questions of legacy servers, and their receivers.
-
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -221,7 +219,6 @@ async fn each_session_has_a_process_that_knows_its_client() {
     assert_eq!(pid_b, pid(&b).await);
 }
 
-/// Creates settings that are the default.
 fn by_default(flags: &[&str]) -> StdioConfig {
     StdioConfig {
         isolation: StdioConfig::default().isolation,
@@ -297,7 +294,7 @@ async fn a_client_that_does_not_tell_its_roots_is_waited_for_once() {
             assert_eq!(echo().await, "hello");
         }
     };
-    // Waits four times as long as the first call may wait.
+    // Four times as long as the first call may wait.
     let later = tokio::time::timeout(Duration::from_secs(40), later).await;
     assert!(later.is_ok(), "each call waits");
 }
@@ -313,7 +310,7 @@ async fn a_sessions_process_ends_when_it_is_idle_but_not_during_a_call() {
     running
         .call(&busy, "echo", json!({ "text": "it runs" }))
         .await;
-    // This process was used last, so the order of use would end it last.
+    // Used last, so the order of use would end it last.
     let idle_pid = pid(&idle).await.to_string();
     eventually("the idle process is over", || !is_running(&idle_pid)).await;
     assert!(is_running(&busy_pid) && !hanging.is_finished());
@@ -379,7 +376,7 @@ async fn a_question_of_a_call_that_has_ended_is_answered_with_an_error() {
     let running = TestBackend::start(shared(1)).await;
     let client = Client::askable("a").hesitant();
     let file = scratch("unanswered");
-    // The tool answers before its client has answered.
+    // The tool answers before its client.
     let call = running.spawn(&client, "ask_and_go", json!({ "file": file.to_str() }));
     assert_eq!(text(&call.await.unwrap()), "gone");
     eventually("the server has its answer", || {

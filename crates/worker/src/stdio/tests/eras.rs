@@ -1,5 +1,3 @@
-//! Tests of the opening, and of modern servers.
-
 use std::time::Duration;
 
 use serde_json::json;
@@ -152,7 +150,7 @@ async fn a_modern_server_that_does_not_know_the_older_opening_is_reached_all_the
     }
 }
 
-/// A server of both eras, and its log of started processes and calls.
+/// A server of both eras, and its log of processes and calls.
 fn dual() -> (StdioConfig, Scratch) {
     let trace = scratch("dual");
     let config = fixture("dual.py", &["--trace", trace.to_str().unwrap()]);
@@ -243,13 +241,12 @@ async fn a_server_of_both_eras_may_ask_by_results() {
         }
         let (older, newer) = (format!("legacy {tool}"), format!("modern {tool}"));
         let newer = newer.as_str();
-        // The first attempt is legacy, and later ones use the known era.
+        // The first attempt is legacy; later ones use the known era.
         let expected = ["legacy", &older, "modern", newer, newer, newer, newer];
         assert_eq!(traced(&trace), expected);
     }
 }
 
-/// A client whose calls run in the modern era.
 fn one_of_the_modern_side(name: &str) -> Client {
     Client::modern(name, r#"{"elicitation":{}}"#)
 }
@@ -277,7 +274,7 @@ async fn a_caller_that_ends_the_modern_process_keeps_nobody_else_from_it() {
     }
 }
 
-/// A process that stops reading has one call half written and another unwritten.
+/// One call is half written, and another unwritten.
 #[tokio::test]
 async fn a_call_that_the_modern_process_never_read_runs_in_another_one() {
     for isolation in [Isolation::Shared, Isolation::Session] {

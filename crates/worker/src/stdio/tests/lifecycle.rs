@@ -1,5 +1,3 @@
-//! Starting, crashing, restarting, and ending without orphans.
-
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,7 +37,7 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
         detail.starts_with("restarting: ") && detail.contains("exit status: 3"),
         "{detail}"
     );
-    // The backend accepts calls, which wait for the next process.
+    // Accepted calls wait for the next process.
     assert!(restarting.catalog.is_some());
     assert_eq!(
         text(&running.call(&a, "echo", json!({ "text": "again" })).await),
@@ -48,7 +46,7 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
     running.state_where(|state| state.detail.is_none()).await;
 }
 
-/// The process stops reading when one call is half written and another is unwritten.
+/// One call is half written, and another unwritten.
 #[tokio::test]
 async fn a_call_that_its_process_never_read_runs_in_another_one() {
     for isolation in [Isolation::Shared, Isolation::Session] {
@@ -127,7 +125,6 @@ async fn a_caller_that_ends_the_server_keeps_nobody_else_from_it() {
             .call(&alice, "echo", json!({ "text": "well" }))
             .await;
         assert_eq!(text(&outcome), "well");
-        // The caller may still use other tools.
         let outcome = running
             .call(&mallory, "echo", json!({ "text": "too" }))
             .await;
@@ -165,8 +162,8 @@ async fn a_caller_that_ends_processes_beside_others_soon_ends_only_its_own() {
 #[tokio::test]
 async fn failed_starts_are_repeated_until_one_succeeds() {
     let counter = scratch("starts");
-    // The first start fails in both eras and in two plainer forms. The second start fails in both eras. Then
-    // the server refuses the modern era, and succeeds in a plainer form and in the newest.
+    // The first start fails in both eras and in two plainer forms, the second in both eras. Then the server
+    // refuses the modern era, and succeeds in a plainer form and in the newest.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
     let running = TestBackend(std::sync::Arc::new(StdioBackend::start(fixture(
         "legacy.py",
@@ -284,7 +281,7 @@ async fn a_tool_that_ends_its_sessions_process_keeps_no_other_tool_from_the_next
     ));
     let second = pid().await;
     assert_ne!(first, second);
-    // Shoal refuses the tool that ended the process until the pause is over, even though the next process runs.
+    // The tool that ended the process is refused until the pause is over, even though the next process runs.
     let outcome = running.call(&client, "die", json!({})).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
     assert_eq!(pid().await, second);

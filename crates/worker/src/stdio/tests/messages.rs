@@ -1,5 +1,3 @@
-//! Calls, progress, log messages, catalog and resources over one process.
-
 use std::time::Duration;
 
 use serde_json::json;
@@ -57,8 +55,7 @@ async fn progress_goes_to_its_own_caller_under_its_own_token() {
     let clients: Vec<Client> = (0..8)
         .map(|at| {
             let mut client = Client::named(&format!("c{at}"));
-            // The last two calls have the same token, as calls of two clients may. One call wants no
-            // progress.
+            // The last two calls have the same token, as calls of two clients may. One wants no progress.
             client.progress_token = (at > 0).then(|| RawJson::of(&format!("t{}", at.min(6))));
             client
         })
@@ -228,7 +225,7 @@ async fn what_a_server_does_not_read_is_not_executed() {
         .call(&Client::named("a"), "stop_reading", json!({}))
         .await;
     let (first, second) = (Client::named("first"), Client::named("second"));
-    // The text exceeds a pipe's buffer, so the write does not finish.
+    // Exceeds a pipe's buffer, so the write does not finish.
     let text = "x".repeat(1 << 20);
     let begun = running.spawn(&first, "echo", json!({ "text": text }));
     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -15,7 +15,7 @@ fn odd(oddity: &str) -> StdioConfig {
     config
 }
 
-/// Counts tools, resources, templates and prompts.
+/// Tools, resources, templates and prompts.
 fn counts(catalog: &PoolCatalog) -> [usize; 4] {
     let PoolCatalog {
         tools,

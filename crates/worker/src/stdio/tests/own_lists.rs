@@ -1,5 +1,3 @@
-//! Lists that a process changed for its caller only.
-
 use serde_json::json;
 use shoal_ports::{Call, CallOutcome, ListOwner, Principal, SessionId};
 use shoal_protocol::Method;

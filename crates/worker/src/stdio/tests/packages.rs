@@ -1,5 +1,4 @@
-//! Published servers. `npx` fetches them, so these tests run on demand: `cargo test -p shoal-worker
-//! packages -- --ignored`.
+//! Published servers, fetched by `npx`, so on demand: `cargo test -p shoal-worker packages -- --ignored`.
 
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Processes that are busy or wait for clients, and their effect on other calls.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +25,7 @@ fn call(client: &Client, tool: &str, arguments: Value) -> Call {
     call
 }
 
-/// Waits for the end of a call. Returns `None` if it asks a question instead.
+/// `None` if the call asks a question before its end.
 async fn comes_to(running: &mut RunningCall) -> Option<CallOutcome> {
     let event = async {
         loop {
@@ -78,7 +76,7 @@ async fn a_call_waits_for_a_process_until_its_deadline() {
         reason.contains("waited") && reason.contains("deadline"),
         "{reason}"
     );
-    // By now, the other call has exceeded the queue limit.
+    // The other call has exceeded the queue limit.
     eventually("one waits no more", || load(&worker) == (1, 1)).await;
     busy.control.cancel("enough");
     text(&comes_to(&mut waiting[0]).await.unwrap());
@@ -141,7 +139,6 @@ async fn unanswered_questions_leave_the_processes_to_others() {
         }
         assert_eq!((asking.len(), refused), (processes, 2), "its share");
         eventually("they have no place", || load(&worker) == (0, 0)).await;
-        // Clients with and without capabilities are treated alike.
         for client in [&Client::named("plain"), &honest] {
             let mut running = worker.start(call(client, "pid", json!({}))).await.unwrap();
             text(&comes_to(&mut running).await.unwrap());
@@ -177,9 +174,9 @@ async fn an_idle_process_is_given_up_for_a_session_of_who_has_fewer() {
         .map(|at| Client::named(&format!("h{at}")).of("honest"))
         .collect();
     let own = pid(&honest[0]).await;
-    // The process that was used last and the one in use stay.
+    // The process used last and the one in use stay.
     assert_eq!(pid(&evil[2]).await, before[2]);
-    // Both principals have their share, so a principal that wants more gives up a process of its own.
+    // Both principals have their share, so one that wants more gives up a process of its own.
     assert_ne!(pid(&evil[1]).await, before[1]);
     assert_eq!(pid(&honest[0]).await, own);
     assert_ne!(pid(&honest[1]).await, own);

@@ -1,5 +1,3 @@
-//! Cancels a server's task whose caller stopped waiting.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +12,7 @@ use super::ask;
 const NAMED_WITHIN: Duration = Duration::from_secs(30);
 const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The server's task for one call. Dropping it before the task's end cancels the task.
+/// Dropping this before the task's end cancels the task.
 pub(crate) struct ServerTask<'a> {
     link: &'a Arc<Link>,
     call: &'a Call,
@@ -38,7 +36,7 @@ impl<'a> ServerTask<'a> {
         }
     }
 
-    /// Sends the request that creates the task. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn create(
         &mut self,
         creating: RequestHandle,
@@ -90,7 +88,7 @@ impl Drop for ServerTask<'_> {
     }
 }
 
-/// Tells the server to cancel the task. Returns whether the server confirmed the task's end.
+/// Returns whether the server confirmed the task's end.
 async fn is_cancelled(link: &Arc<Link>, call: &Call, stage: Stage) -> bool {
     let id = match stage {
         Stage::None => return true,

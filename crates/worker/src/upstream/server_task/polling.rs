@@ -1,4 +1,4 @@
-//! The client side of the tasks extension of 2026-07-28.
+//! The tasks extension (2026-07-28).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -105,7 +105,6 @@ impl Follower<'_> {
                     continue;
                 }
             };
-            // A withdrawn question has no answer.
             let Ok((key, answer)) = answered else {
                 continue;
             };
@@ -118,7 +117,7 @@ impl Follower<'_> {
                     self.ask(Method::TasksUpdate, params).await;
                     due = Instant::now();
                 }
-                // Without an answer to this question, the task would wait forever.
+                // Without this answer, the task would wait forever.
                 Outcome::Error(error) => {
                     self.ask(Method::TasksCancel, RawObject::default()).await;
                     return RequestOutcome::Answered(Outcome::Error(error));

@@ -1,5 +1,3 @@
-//! The tools that a server runs only as tasks.
-
 use std::collections::HashSet;
 
 use parking_lot::RwLock;
@@ -11,8 +9,8 @@ const MOST: usize = 10_000;
 pub(crate) struct TaskTools(RwLock<HashSet<String>>);
 
 impl TaskTools {
-    /// Replaces the known names of such tools. Marks the tools' tasks as optional in `tools`, because Shoal
-    /// calls these tools for all clients.
+    /// Replaces the known names of task-only tools. Marks their tasks as optional in `tools`, because Shoal
+    /// calls them for all clients.
     pub(crate) fn learn(&self, tools: &mut [RawJson]) {
         let mut found = HashSet::new();
         for tool in tools {

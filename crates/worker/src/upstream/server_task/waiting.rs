@@ -1,7 +1,7 @@
-//! The client side of 2025-11-25 tasks.
+//! Tasks of 2025-11-25.
 //!
-//! `tasks/result` waits for the end of the task, while `tasks/get` checks that the server still
-//! knows it. If the server answers `tasks/result` early, Shoal polls `tasks/get`.
+//! `tasks/result` waits for the task's end, while `tasks/get` checks that the server still knows it. If the
+//! server answers `tasks/result` early, Shoal polls `tasks/get`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,8 +93,8 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Polls the task until the server reports it as unknown twice. Once is not enough, because a server may
-    /// forget a task while it sends the result.
+    /// Polls until the server reports the task as unknown twice, because a server may forget a task while it
+    /// sends the result.
     async fn watch(&self, mut pause: Duration) -> String {
         let mut was_unknown = false;
         loop {
@@ -180,8 +180,7 @@ fn is_task(result: &RawJson) -> bool {
     task.is_some_and(|task| task.member("status").is_some()) && result.member("content").is_none()
 }
 
-/// Returns the outcome of a task that the server does not know any more. An error other than "no such task"
-/// is the task's own error.
+/// The outcome of a task that the server no longer knows. An error other than "no such task" is the task's own.
 fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     match outcome {
         RequestOutcome::Answered(Outcome::Error(error)) if error.code != code::INVALID_PARAMS => {
@@ -191,7 +190,7 @@ fn said_last(outcome: RequestOutcome, why: String) -> RequestOutcome {
     }
 }
 
-/// Turns a refused request about a task into a loss, because the task continues.
+/// A refused request about a task becomes a loss, because the task continues.
 fn settled(outcome: RequestOutcome) -> RequestOutcome {
     match outcome {
         RequestOutcome::Refused(failure) | RequestOutcome::Declined(failure) => {

@@ -1,5 +1,4 @@
-//! Remembers which calls ended a session's connections, so that only similar calls wait for the next
-//! connection.
+//! Remembers which calls ended a session's connections, so that only similar calls wait for the next.
 
 use std::collections::VecDeque;
 
@@ -7,7 +6,7 @@ use shoal_ports::{CallFailure, CallOutcome, FailureKey};
 
 const MOST: usize = 64;
 
-/// The kinds of calls that ran when a connection ended and have not succeeded since.
+/// Kinds of calls that ran when a connection ended and have not succeeded since.
 #[derive(Default)]
 pub(super) struct Blame(VecDeque<FailureKey>);
 
@@ -25,8 +24,7 @@ impl Blame {
         }
     }
 
-    /// Returns whether a call of this kind may have ended the last connection. If no call ran then, any kind
-    /// may have.
+    /// If no call ran then, any kind may have ended the last connection.
     pub(super) fn may_be_on(&self, key: &FailureKey) -> bool {
         self.0.is_empty() || self.0.contains(key)
     }

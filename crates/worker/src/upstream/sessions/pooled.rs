@@ -1,5 +1,3 @@
-//! One owner's connection, its users, and its eviction.
-
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +27,7 @@ pub(super) struct PooledSession {
 pub(super) struct Usage {
     pub(super) calls: usize,
     pub(super) last: Instant,
-    /// Whether the first connection is still opening. Opening goes on only while a call waits for it.
+    /// The first connection is still opening, which goes on only while a call waits for it.
     pub(super) starts: bool,
 }
 
@@ -38,7 +36,7 @@ pub(super) struct SessionConnection {
     pub(super) began: Instant,
     restart_delay: RestartDelay,
     pub(super) not_before: Instant,
-    /// Whether the last attempt to open a connection failed, which no call can have caused.
+    /// The last attempt to open failed, which no call can have caused.
     pub(super) was_not_opened: bool,
 }
 
@@ -47,8 +45,8 @@ pub(super) struct UsageGuard {
     freed: Arc<Notify>,
 }
 
-/// Selects an idle session to evict for `principal`: the least recently used session of the principal with
-/// the most. A principal may evict its own sessions, and those of principals with more sessions than it will
+/// Selects an idle session to evict for `principal`: the least recently used one of the principal with the
+/// most. A principal may evict its own sessions, and those of principals with more sessions than it will
 /// have. A principal without sessions may evict any.
 pub(super) fn spare(
     sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
@@ -106,7 +104,7 @@ impl PooledSession {
     }
 
     pub(super) async fn end(&self) {
-        // An opening that is under way sees this token and releases the lock.
+        // An opening under way sees this token and releases the lock.
         self.over.cancel();
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {

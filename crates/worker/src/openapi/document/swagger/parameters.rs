@@ -1,5 +1,3 @@
-//! Converts the parameters of a Swagger 2.0 operation.
-
 use serde_json::{Map, Value, json};
 
 use super::super::{Document, text};
@@ -45,7 +43,7 @@ pub(super) fn given(
     Given { parameters, body }
 }
 
-/// A reference that leads nowhere stays, so that a later step reports it.
+/// A dangling reference stays, so that a later step reports it.
 fn effective<'a>(document: &'a Document, lists: [Option<&'a Value>; 2]) -> Vec<&'a Value> {
     let mut all: Vec<&Value> = Vec::new();
     for written in lists.into_iter().flatten() {
@@ -90,7 +88,7 @@ fn list_format(members: &Map<String, Value>) -> Option<String> {
     is_list.then(|| said.unwrap_or_else(|| "csv".to_owned()))
 }
 
-/// Swagger 2.0 writes the keywords into the parameter itself.
+/// Swagger 2.0 writes keywords into the parameter itself.
 fn schema(members: &Map<String, Value>) -> Value {
     if let Some(schema) = members.get("schema") {
         return schema.clone();

@@ -72,7 +72,6 @@ fn an_argument_that_the_tool_does_not_have_is_left_out_where_the_schema_is_close
     assert_eq!(given(&of_closed, more), Ok(sent));
     let none = inputs(json!([]), Value::Null);
     assert_eq!(given(&none, json!({ "sessionId": "n8n" })), Ok(json!({})));
-    // An open body keeps unknown arguments.
     let open = json!({ "type": "object", "properties": { "b": {} } });
     let sent = json!({ "q": 1, "nope": 2 });
     let of_open = inputs(query(&["q"]), json_body(true, open));
