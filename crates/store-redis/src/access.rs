@@ -27,7 +27,7 @@ pub(crate) struct Access {
 }
 
 impl Credentials {
-    /// Reads the logins and certificates. Fails if settings conflict with the URL or each other.
+    /// Fails if settings conflict with the URL or each other.
     pub(crate) fn new(target: &Target, config: &RedisConfig) -> Result<Self, String> {
         let RedisConfig {
             user,

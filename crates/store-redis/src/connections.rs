@@ -1,5 +1,3 @@
-//! Maintains one connection to Redis.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +17,8 @@ use crate::meter::Meter;
 use crate::outage::Outage;
 use crate::scripts::Script;
 
-/// A connection for commands, which a task of its own renews. Commands wait for the first attempt to connect. After
-/// that, they fail at once while there is no connection.
+/// A task renews the connection. Commands wait for the first attempt to connect. After that, they fail at once while
+/// there is no connection.
 pub(crate) struct Connections {
     shared: Arc<ConnectionsInner>,
     _keeper: AbortOnDropHandle<()>,
@@ -97,7 +95,7 @@ impl Connections {
         self.shared.ask(key, command, Some(script.clone())).await
     }
 
-    /// Sends a plain command. Errors as for [`Connections::run`].
+    /// Fails as [`Connections::run`] does.
     pub(crate) async fn ask(&self, key: &str, command: Cmd) -> Result<Value, StoreError> {
         self.shared.ask(key, command, None).await
     }

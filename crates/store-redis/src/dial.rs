@@ -1,5 +1,3 @@
-//! Makes connections to usable servers.
-
 use std::time::Duration;
 
 use redis::aio::PubSub;
@@ -30,7 +28,7 @@ const CLUSTER_RETRIES: u32 = 4;
 const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
 
 impl Dialler {
-    /// Checks the settings. Fails with [`ConnectError::Config`] for a URL or certificate that cannot be used.
+    /// Fails with [`ConnectError::Config`] for a URL or certificate that cannot be used.
     pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConnectError> {
         let target = Target::parse(&config.url).map_err(ConnectError::Config)?;
         let credentials = Credentials::new(&target, config).map_err(ConnectError::Config)?;
@@ -154,7 +152,7 @@ impl Dialler {
         client.map_err(|error| text(&error))
     }
 
-    /// Asks the sentinels for the master, one after the other. Each gets a share of the time.
+    /// Asks the sentinels one after the other. Each gets a share of the time.
     async fn master(
         &self,
         sentinels: &[Host],
@@ -238,7 +236,7 @@ fn info(host: &Host, login: RedisConnectionInfo, tls: bool) -> ConnectionInfo {
         .set_redis_settings(login)
 }
 
-/// Returns the TCP settings. A connection is closed with a reset, so that unsent commands do not arrive late.
+/// Closes connections with a reset, so that unsent commands do not arrive late.
 fn tcp() -> TcpSettings {
     TcpSettings::default()
         .set_nodelay(true)

@@ -1,5 +1,3 @@
-//! Ownership and records in Redis.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -269,7 +267,6 @@ impl Inner {
                 .arg(quiet);
         });
         let mut claimed = plain_step(claimed.await?)?;
-        // The lease may have been renewed between check and claim.
         if let Some(owner) = former
             && let Err(error) = self.contest(&owner).await
         {

@@ -1,5 +1,3 @@
-//! Decides what a Redis failure means for the caller and the connection.
-
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 use shoal_ports::StoreError;
 
@@ -30,7 +28,7 @@ pub(crate) enum Damage {
     Broken,
 }
 
-/// Decides what a failure means for the connection. A `cluster` connection maintains its servers itself.
+/// Decides what a failure means for the caller and the connection. A `cluster` connection maintains its servers itself.
 pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     let unavailable = |connection| Failure {
         error: StoreError::Unavailable(text(error)),
@@ -63,7 +61,7 @@ pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
     }
 }
 
-/// Returns the error's text. Redis and its client library keep passwords out of it.
+/// Redis and its client library keep passwords out of the text.
 pub(crate) fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),

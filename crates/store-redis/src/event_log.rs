@@ -1,5 +1,3 @@
-//! The event log in Redis.
-
 use async_trait::async_trait;
 use redis::Cmd;
 use shoal_ports::{

@@ -1,5 +1,3 @@
-//! Checks a Redis server before its use.
-
 use redis::Value;
 
 use crate::error::text;
@@ -8,7 +6,7 @@ use crate::link::Link;
 /// The first Redis release with script flags.
 const OLDEST: (u32, u32) = (7, 0);
 
-/// Checks a server. Fails if it is not a master or does not run scripts.
+/// Fails if the server is not a master or does not run scripts.
 pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     let hello = link.ask(None, redis::cmd("HELLO"), None).await;
     let said = facts(hello.map_err(|error| text(&error))?);
@@ -22,7 +20,7 @@ pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     if release < OLDEST {
         return Err(format!("Redis {version} is too old: 7.0 is needed"));
     }
-    // The client library finds the masters of a cluster itself.
+    // The client library finds a cluster's masters itself.
     if !link.is_cluster() && fact("role") != "master" {
         return Err(format!("the server is a {}, not a master", fact("role")));
     }

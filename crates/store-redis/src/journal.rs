@@ -1,5 +1,3 @@
-//! The journal of running calls in Redis.
-
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 

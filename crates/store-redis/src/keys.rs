@@ -1,5 +1,3 @@
-//! Makes the names of all keys and channels.
-//!
 //! For Redis Cluster, the keys of a session share a hash tag, as do the keys of the nodes.
 
 use sha2::{Digest as _, Sha256};
@@ -11,17 +9,15 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Takes the prefix of all keys, which must have passed [`is_prefix`].
+    /// The prefix must have passed [`is_prefix`].
     pub(crate) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.to_owned(),
         }
     }
 
-    /// Returns a session's key. Scripts derive the keys of its streams from it (`lua/common.lua`).
-    ///
-    /// # Errors
-    /// `NotFound` for an id that would break the hash tag.
+    /// Scripts derive the keys of the session's streams from this key (`lua/common.lua`). Fails with `NotFound` if the
+    /// id would break the hash tag.
     pub(crate) fn session(&self, session: &SessionId) -> Result<String, StoreError> {
         let id = session.as_str();
         if id.is_empty() || id.contains(['{', '}']) {
@@ -58,7 +54,7 @@ impl Keys {
         format!("{}:{{nodes}}:names", self.prefix)
     }
 
-    /// Returns the key of a bucket. Hashes the quota's subject, because it is private and may be any text.
+    /// Hashes the quota's subject, because it is private and may be any text.
     pub(crate) fn quota(&self, key: &QuotaKey) -> String {
         let subject = match &key.subject {
             QuotaSubject::Everybody => "all".to_owned(),
@@ -75,7 +71,7 @@ impl Keys {
     }
 }
 
-/// Whether the prefix is allowed. A brace in it would move the hash tag.
+/// A brace in the prefix would move the hash tag.
 pub(crate) fn is_prefix(prefix: &str) -> bool {
     !prefix.is_empty() && !prefix.contains(['{', '}'])
 }

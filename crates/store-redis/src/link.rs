@@ -1,5 +1,3 @@
-//! One connection to Redis: a server or a cluster.
-
 mod gather;
 
 use std::sync::Arc;
@@ -15,7 +13,7 @@ pub(crate) use self::gather::Gathering;
 
 use crate::scripts::Script;
 
-/// A connection that sends concurrent commands together.
+/// A connection to a server or a cluster. It sends concurrent commands together.
 #[derive(Clone)]
 pub(crate) struct Link {
     wire: Wire,
@@ -39,7 +37,7 @@ impl Link {
         }
     }
 
-    /// Whether this connects to a cluster. Such a connection maintains its servers itself.
+    /// A cluster connection maintains its servers itself.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.wire, Wire::Cluster(_))
     }

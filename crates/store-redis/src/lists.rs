@@ -10,7 +10,7 @@ use crate::reply::{parts, unexpected};
 use crate::store::{Inner, millis};
 
 impl Inner {
-    /// Adds sessions to a node's list. Enters the node first, so that its list can be found.
+    /// Enters the node before its sessions, so that its list can be found.
     pub(crate) async fn enlist(
         &self,
         node: &NodeId,

@@ -1,5 +1,3 @@
-//! Records metrics and traces of the store's operations.
-
 use std::time::Instant;
 
 use shoal_ports::{LogError, StoreError};

@@ -1,5 +1,3 @@
-//! The nodes in Redis.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 

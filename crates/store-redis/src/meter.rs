@@ -1,5 +1,3 @@
-//! Counts Redis commands for the status page.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Logs outages of the store.
-
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -8,7 +6,7 @@ const REMINDER: Duration = Duration::from_secs(30);
 /// How long Redis must answer before an outage counts as over.
 const LASTING: Duration = Duration::from_secs(1);
 
-/// The outage log of one store.
+/// Logs the outages of one store.
 #[derive(Debug)]
 pub struct Outage {
     place: String,

@@ -1,5 +1,3 @@
-//! Quota buckets in Redis.
-
 use std::time::Duration;
 
 use async_trait::async_trait;

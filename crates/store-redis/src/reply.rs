@@ -1,5 +1,3 @@
-//! Parses replies of Redis.
-
 use std::collections::HashMap;
 
 use bytes::Bytes;
@@ -11,7 +9,7 @@ const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest eve
 pub(crate) const RESTARTED: &str = "the log has been restarted since";
 const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
 
-/// Reads a script's reply. `lua/common.lua` defines the numbers of its refusals.
+/// `lua/common.lua` defines the numbers of refusals.
 pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     let refusal = match reply {
         Value::Int(code @ ..0) => code,
@@ -65,7 +63,7 @@ pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> 
     Ok(fields)
 }
 
-/// Returns the error for a reply that only another program's write can explain.
+/// Only another program's write can explain such a reply.
 pub(crate) fn unexpected() -> StoreError {
     StoreError::Unavailable("Redis answered something unexpected".to_owned())
 }

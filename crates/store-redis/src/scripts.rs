@@ -1,5 +1,3 @@
-//! The atomic steps as Redis scripts.
-
 use std::sync::Arc;
 
 use redis::{Arg, Cmd, Script as Sha};
@@ -60,9 +58,9 @@ pub(crate) struct Scripts {
     pub(crate) give_cells_back: Arc<Script>,
 }
 
-/// The first line of scripts for new work, which Redis refuses when it is full.
+/// For new work, which Redis refuses when it is full.
 const ADMITS: &str = "#!lua";
-/// The first line of scripts for admitted work, which Redis runs even when it is full.
+/// For admitted work, which Redis runs even when it is full.
 const SERVES: &str = "#!lua flags=allow-oom";
 const READS: &str = "#!lua flags=no-writes";
 
@@ -88,8 +86,8 @@ macro_rules! lua {
 }
 
 impl Scripts {
-    /// Builds the scripts. They contain the limits, because arguments cost as much as fields. Limits are written as
-    /// strings, which Redis accepts faster than numbers.
+    /// The scripts contain the limits, because arguments cost as much as fields. Limits are strings, which Redis
+    /// accepts faster than numbers.
     pub(crate) fn new(config: &RedisConfig) -> Self {
         let limits = format!(
             "local MOST_BYTES, MOST_EVENTS, RETENTION = {}, {}, '{}'",

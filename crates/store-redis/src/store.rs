@@ -1,5 +1,3 @@
-//! Connects the store and reports its status.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +126,7 @@ impl RedisStore {
         [connected, in_flight]
     }
 
-    /// Returns the current status, without asking Redis.
+    /// Returns the status without asking Redis.
     pub fn status(&self) -> RedisStatus {
         let connections = &self.inner.connections;
         let meter = connections.meter();
@@ -159,8 +157,7 @@ impl Inner {
         self.connections.run(script, key, command).await
     }
 
-    /// Runs a script that needs room in the store. Settles the accounts of stored bytes first, if `due` or if the store
-    /// is full.
+    /// Settles the accounts of stored bytes first, if `due` or if the store is full.
     pub(crate) async fn run_with_room(
         &self,
         script: &RoomScript,

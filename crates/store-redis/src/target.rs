@@ -1,5 +1,3 @@
-//! Parses Redis URLs.
-
 use std::path::PathBuf;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -14,7 +12,6 @@ pub(crate) struct Target {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Server(Host),
-    /// A Unix socket.
     Socket(PathBuf),
     /// A Redis Cluster, by some of its nodes.
     Cluster(Vec<Host>),
@@ -66,7 +63,7 @@ const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 impl Target {
-    /// Parses a URL. Errors do not contain it, because it may contain a password.
+    /// Errors do not contain the URL, because it may contain a password.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         Self::read(url).map_err(|why| {
             if hides_login(url) {

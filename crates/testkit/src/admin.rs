@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 const EVERY: Duration = Duration::from_millis(20);
 
-/// The admin port of a process, addressed by its base URL.
+/// A process's admin port.
 #[derive(Clone, Debug)]
 pub struct Admin {
     base: String,
@@ -20,11 +20,7 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Creates a client for the admin port at this base URL.
-    ///
-    /// # Errors
-    ///
-    /// If the HTTP client cannot be built.
+    /// Creates a client for the port at this base URL.
     pub fn at(base: &str) -> anyhow::Result<Self> {
         let http = crate::http::client()
             .timeout(PATIENCE)
@@ -36,13 +32,13 @@ impl Admin {
         })
     }
 
-    /// Returns the address, as `host:port`.
+    /// Returns `host:port`.
     #[must_use]
     pub fn address(&self) -> &str {
         self.base.trim_start_matches("http://")
     }
 
-    /// Returns whether `/readyz` answers 200.
+    /// Whether `/readyz` answers 200.
     pub async fn is_ready(&self) -> bool {
         let asked = self.http.get(format!("{}/readyz", self.base)).send().await;
         asked.is_ok_and(|answer| answer.status() == http::StatusCode::OK)
@@ -65,10 +61,6 @@ impl Admin {
     }
 
     /// Returns `/status`.
-    ///
-    /// # Errors
-    ///
-    /// If the port does not answer with JSON.
     pub async fn status(&self) -> anyhow::Result<Value> {
         let answer = self
             .http
@@ -79,10 +71,6 @@ impl Admin {
     }
 
     /// Sums the series in `/metrics` that begin with this name and contain this attribute.
-    ///
-    /// # Errors
-    ///
-    /// If the port does not answer.
     pub async fn metric(&self, name: &str, attribute: &str) -> anyhow::Result<f64> {
         let asked = self.http.get(format!("{}/metrics", self.base)).send();
         let text = asked.await?.error_for_status()?.text().await?;

@@ -1,7 +1,5 @@
-//! Chaos runs: real processes under load, with faults, checked against the promises.
-//!
-//! A run starts a cluster and clients, repeatedly injects one kind of fault, lets open requests end, and checks all
-//! histories against the ledger of executions.
+//! A chaos run starts a cluster and clients, repeatedly injects one kind of fault, lets open requests end, and checks
+//! all histories against the ledger of executions.
 
 mod counters;
 mod deed;
@@ -42,13 +40,13 @@ const UNANSWERED: &str = "45s";
 /// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The kind of fault that the run injects.
+    /// The kind of fault.
     pub fault: Fault,
     /// Seeds all random decisions, but not their timing.
     pub seed: u64,
     /// How long faults are injected.
     pub time: Duration,
-    /// The average time between the end of a fault and the next one.
+    /// Average time between faults.
     pub peace: Duration,
     /// How long requests may stay open after the last fault.
     pub settle: Duration,
@@ -63,7 +61,7 @@ pub struct Options {
     pub modern: usize,
     /// Number of clients of 2026-07-28 whose calls become tasks.
     pub tasks: usize,
-    /// Maximum time between two calls of a client.
+    /// Maximum pause between a client's calls.
     pub thinking: Duration,
     /// Number of edges.
     pub edges: usize,
@@ -100,7 +98,7 @@ impl Default for Options {
     }
 }
 
-/// Makes one run: starts a cluster, injects faults under load, and checks what the clients saw.
+/// Makes one run.
 ///
 /// # Errors
 ///

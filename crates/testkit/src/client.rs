@@ -84,10 +84,6 @@ pub enum End {
 
 impl Client {
     /// Creates a client, which opens its session with the first call.
-    ///
-    /// # Errors
-    ///
-    /// If the HTTP client cannot be built.
     pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
         let number = recorder.history().client;
         let shared = Shared {

@@ -11,21 +11,17 @@ const LIBRARIES: [&str; 4] = [
     "/usr/lib/faketime/libfaketimeMT.so.1",
 ];
 
-/// Wrong clocks, as offsets in seconds. Some exceed a lease, and some every retention time.
+/// Offsets in seconds. Some exceed a lease, and some every retention time.
 pub const SKEWS: [i64; 4] = [5, -5, 3600, -3600];
 
-/// The libfaketime library, which gives processes wrong clocks.
+/// The libfaketime library.
 #[derive(Clone, Copy, Debug)]
 pub struct WrongClock {
     library: &'static str,
 }
 
 impl WrongClock {
-    /// Finds the library.
-    ///
-    /// # Errors
-    ///
-    /// If libfaketime is not installed.
+    /// Finds the installed library.
     pub fn find() -> anyhow::Result<Self> {
         let library = LIBRARIES.into_iter().find(|path| Path::new(path).exists());
         let library =

@@ -1,15 +1,4 @@
 //! A whole cluster: Redis, edges, sessions and workers as separate processes behind one URL.
-//!
-//! ```no_run
-//! # async fn story() -> anyhow::Result<()> {
-//! use shoal_testkit::cluster::Cluster;
-//!
-//! let cluster = Cluster::builder().edges(3).sessions(3).workers(2).start().await?;
-//! cluster.sessions()[0].kill().await?;
-//! println!("clients go on at {}", cluster.url());
-//! # Ok(())
-//! # }
-//! ```
 
 mod announced;
 mod builder;
@@ -62,7 +51,7 @@ impl Cluster {
         Builder::default()
     }
 
-    /// Returns the URL of the balancer.
+    /// Returns the balancer's URL.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -101,7 +90,7 @@ impl Cluster {
         self.those_that(|role| role == Role::Worker)
     }
 
-    /// Returns the Redis that the cluster has started.
+    /// Returns the cluster's own Redis.
     #[must_use]
     pub fn redis(&self) -> Option<&Redis> {
         self.redis.as_ref()
@@ -113,24 +102,23 @@ impl Cluster {
         self.certificates.as_ref()
     }
 
-    /// Returns the requests that edges have broken so far.
+    /// Returns the requests that edges have broken.
     #[must_use]
     pub fn breaks(&self) -> Vec<Break> {
         self.round_robin.breaks()
     }
 
-    /// Returns the path of the ledger in which [`Tools::Chaos`] record their executions.
+    /// Returns the path of the ledger of [`Tools::Chaos`].
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
         tools::ledger(&self.directory)
     }
 
-    /// Starts another member, and waits until it has announced its addresses. The balancer does not know
-    /// it.
+    /// Starts another member, and waits until it has announced its addresses. The balancer does not know it.
     ///
     /// # Errors
     ///
-    /// If the member does not start. The error contains its log.
+    /// The member's log.
     pub async fn start_one_more(&mut self, role: Role) -> anyhow::Result<Member> {
         let started = self.started.entry(role).or_default();
         *started += 1;

@@ -10,11 +10,10 @@ use std::time::Instant;
 
 use crate::fault_proxy::Classify;
 
-/// How often to look up a socket. The kernel does not return its table atomically, so one lookup can miss a
-/// socket.
+/// The kernel does not return its table atomically, so one lookup can miss a socket.
 const LOOKS: usize = 5;
 
-/// Known processes, each with a class for the proxy's faults. Clones share them.
+/// Classes of processes for the proxy's faults. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Dialers(Arc<Known>);
 
@@ -56,7 +55,7 @@ impl Dialers {
             .map(|(_, class)| class.clone())
     }
 
-    /// Finds the socket of a connection. Concurrent callers share one read of the kernel's table.
+    /// Concurrent callers share one read of the kernel's table.
     fn socket_of(&self, from: SocketAddr, to: SocketAddr) -> Option<u64> {
         let asked = Instant::now();
         let mut sockets = (self.0.sockets.lock()).unwrap_or_else(PoisonError::into_inner);

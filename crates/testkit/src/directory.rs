@@ -28,10 +28,6 @@ struct Owned {
 
 impl Directory {
     /// Creates an empty directory with `purpose` in its name.
-    ///
-    /// # Errors
-    ///
-    /// If the directory cannot be created.
     pub fn create(purpose: &str) -> anyhow::Result<Self> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("shoal-{purpose}-{}-{number}", std::process::id());
@@ -48,10 +44,6 @@ impl Directory {
 
     /// Creates a subdirectory for a server that syncs its writes. It is in memory if there is room, so that a busy disk
     /// does not slow the run.
-    ///
-    /// # Errors
-    ///
-    /// If the directory cannot be created.
     pub fn data(&self, name: &str) -> anyhow::Result<PathBuf> {
         let Some(memory) = &self.0.memory else {
             let data = self.file(name);

@@ -68,19 +68,11 @@ struct Faults {
 
 impl FaultProxy {
     /// Starts a proxy on a free loopback port.
-    ///
-    /// # Errors
-    ///
-    /// If there is no free port.
     pub async fn start(upstream: SocketAddr) -> anyhow::Result<Self> {
         Self::classified(upstream, Arc::new(|_, _| String::new())).await
     }
 
     /// Starts a proxy that distinguishes diallers by class.
-    ///
-    /// # Errors
-    ///
-    /// If there is no free port.
     pub async fn classified(upstream: SocketAddr, classify: Classify) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -103,7 +95,7 @@ impl FaultProxy {
         Ok(proxy)
     }
 
-    /// Returns the proxy's address, which clients dial.
+    /// Returns the address that clients dial.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -157,7 +149,7 @@ async fn accept(
     let closed = CancellationToken::new();
     let _close = closed.clone().drop_guard();
     loop {
-        // `accept` can fail when descriptors run out. The next attempt may succeed.
+        // Descriptors may run out for a while.
         let Ok((client, from)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;

@@ -16,10 +16,6 @@ static TAKEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
 ///
 /// It is below the kernel's range for outgoing connections, which therefore cannot occupy it while
 /// its server is down.
-///
-/// # Errors
-///
-/// If no port is free.
 pub fn reserve() -> anyhow::Result<u16> {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let taken = taken.get_or_insert_default();

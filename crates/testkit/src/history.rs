@@ -51,13 +51,13 @@ impl Tool {
         }
     }
 
-    /// Returns whether the tool is declared safe to repeat.
+    /// Whether the tool is declared safe to repeat.
     #[must_use]
     pub const fn is_safe_to_repeat(self) -> bool {
         matches!(self, Self::Echo | Self::Steps)
     }
 
-    /// Returns whether the tool's executions are in the ledger.
+    /// Whether the tool's executions are in the ledger.
     #[must_use]
     pub const fn is_noted(self) -> bool {
         matches!(
@@ -172,7 +172,7 @@ pub enum Step {
         request: u64,
         /// The session's id.
         session: String,
-        /// The call that the request belongs to.
+        /// The request's call.
         work: Work,
     },
     /// The server refused with an HTTP status.
@@ -197,7 +197,7 @@ pub enum Step {
     },
     /// A message arrived.
     Received {
-        /// The exchange that the message belongs to.
+        /// The message's exchange.
         channel: Channel,
         /// The event id. A JSON body has none.
         id: Option<String>,
@@ -206,7 +206,7 @@ pub enum Step {
     },
     /// A connection ended before the answer.
     Ended {
-        /// The exchange whose connection ended.
+        /// The exchange.
         channel: Channel,
         /// How the connection ended.
         how: Ended,
@@ -227,7 +227,7 @@ pub enum Step {
 /// A step with its time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// The time since the beginning of the run.
+    /// The time since the run began.
     pub at: Duration,
     /// The step.
     pub step: Step,

@@ -37,10 +37,6 @@ pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Re
 
 /// Returns the lowest unused file descriptor of a process. As a limit, it prevents new descriptors even if higher ones are
 /// open.
-///
-/// # Errors
-///
-/// If the process has ended.
 pub fn lowest_free_descriptor(pid: u32) -> anyhow::Result<u64> {
     let directory = PathBuf::from(format!("/proc/{pid}/fd"));
     (0..)

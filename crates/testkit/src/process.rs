@@ -35,10 +35,6 @@ pub struct Process {
 
 impl Process {
     /// Starts a program.
-    ///
-    /// # Errors
-    ///
-    /// If the program cannot be started, or its log cannot be written.
     pub fn start(launch: &Launch) -> anyhow::Result<Self> {
         let (mut command, unread) = launch.command()?;
         let mut child = command
@@ -87,16 +83,12 @@ impl Process {
         self.child.id()
     }
 
-    /// Returns whether the process exists, even if it is stopped.
+    /// Whether the process exists, even if it is stopped.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Sends a signal to the program, without its descendants.
-    ///
-    /// # Errors
-    ///
-    /// If the program has ended.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let pid = self
             .pid()
@@ -106,10 +98,6 @@ impl Process {
     }
 
     /// Waits until the program ends.
-    ///
-    /// # Errors
-    ///
-    /// If the program does not end in time.
     pub async fn exit(&mut self, within: Duration) -> anyhow::Result<ExitStatus> {
         match timeout(within, self.child.wait()).await {
             Ok(status) => status.with_context(|| format!("cannot wait for {}", self.name)),
@@ -118,10 +106,6 @@ impl Process {
     }
 
     /// Kills the program (SIGKILL). Its children live on, as after a crash.
-    ///
-    /// # Errors
-    ///
-    /// If the program does not end.
     pub async fn kill(&mut self) -> anyhow::Result<()> {
         if self.is_running() {
             self.signal(Signal::SIGKILL)?;

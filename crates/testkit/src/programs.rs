@@ -8,10 +8,6 @@ use anyhow::Context as _;
 pub const SHOAL: &str = "TEST_SHOAL_BIN";
 
 /// Returns the `shoal` binary: [`SHOAL`], else the one beside this program.
-///
-/// # Errors
-///
-/// If there is no binary.
 pub fn shoal() -> anyhow::Result<PathBuf> {
     if let Some(path) = std::env::var_os(SHOAL) {
         return Ok(PathBuf::from(path));
@@ -22,19 +18,11 @@ pub fn shoal() -> anyhow::Result<PathBuf> {
 }
 
 /// Returns `chaos_tools`, which is built with this crate.
-///
-/// # Errors
-///
-/// If the binary is not beside this program.
 pub fn chaos_tools() -> anyhow::Result<PathBuf> {
     beside("chaos_tools").context("build it: cargo build -p shoal-testkit --bins")
 }
 
 /// Returns an example of the `shoal-mcp` crate.
-///
-/// # Errors
-///
-/// If the example was not built.
 pub fn example(name: &str) -> anyhow::Result<PathBuf> {
     let name = Path::new("examples").join(name);
     beside(&name.to_string_lossy()).context("build it: cargo build -p shoal-mcp --examples")

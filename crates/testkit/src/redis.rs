@@ -54,10 +54,6 @@ impl Redis {
     }
 
     /// Starts a server with its log and data in `directory`.
-    ///
-    /// # Errors
-    ///
-    /// If `redis-server` is missing or does not answer.
     pub async fn start_in(
         directory: Directory,
         name: &str,
@@ -85,13 +81,13 @@ impl Redis {
         Ok(redis)
     }
 
-    /// Returns the address of the server.
+    /// Returns the server's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the URL of the server.
+    /// Returns the server's URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
@@ -113,10 +109,6 @@ impl Redis {
     }
 
     /// Returns the keys that never expire.
-    ///
-    /// # Errors
-    ///
-    /// If the server does not answer.
     pub async fn keys_that_stay(&self) -> anyhow::Result<Vec<String>> {
         let script = "local stay, cursor = {}, '0' \
                       repeat local page = redis.call('SCAN', cursor, 'COUNT', ARGV[1]) cursor = page[1] \
@@ -127,10 +119,6 @@ impl Redis {
     }
 
     /// Sets the maximum memory in bytes; `0` means no limit.
-    ///
-    /// # Errors
-    ///
-    /// If the command fails.
     pub async fn limit_memory(&self, bytes: u64) -> anyhow::Result<()> {
         let bytes = bytes.to_string();
         self.command(&["CONFIG", "SET", "maxmemory", &bytes])
@@ -140,10 +128,6 @@ impl Redis {
 
     /// Makes the server refuse writes until [`Redis::free_disk`], as on a full disk. It syncs once a second meanwhile,
     /// because a server that always syncs would exit.
-    ///
-    /// # Errors
-    ///
-    /// If a command fails, or the server does not refuse writes.
     pub async fn fill_disk(&self) -> anyhow::Result<()> {
         self.command(&["CONFIG", "SET", "appendfsync", "everysec"])
             .await?;
@@ -163,10 +147,6 @@ impl Redis {
     }
 
     /// Reverts [`Redis::fill_disk`].
-    ///
-    /// # Errors
-    ///
-    /// If the server does not accept writes again.
     pub async fn free_disk(&self) -> anyhow::Result<()> {
         self.limit_files(None).await?;
         self.wait_until_ready().await?;
@@ -182,46 +162,26 @@ impl Redis {
     }
 
     /// Stops the server (SIGSTOP). Connections stay open.
-    ///
-    /// # Errors
-    ///
-    /// If the server is not running.
     pub async fn pause(&self) -> anyhow::Result<()> {
         self.process.lock().await.signal(Signal::SIGSTOP)
     }
 
     /// Continues the server.
-    ///
-    /// # Errors
-    ///
-    /// If the server is not running.
     pub async fn resume(&self) -> anyhow::Result<()> {
         self.process.lock().await.signal(Signal::SIGCONT)
     }
 
     /// Kills the server.
-    ///
-    /// # Errors
-    ///
-    /// If the server does not end.
     pub async fn kill(&self) -> anyhow::Result<()> {
         self.process.lock().await.kill().await
     }
 
     /// Starts the server again after [`Redis::kill`].
-    ///
-    /// # Errors
-    ///
-    /// If the server does not start.
     pub async fn start_again(&self, data: Data) -> anyhow::Result<()> {
         self.start_again_with(data, &[]).await
     }
 
     /// Starts the server again with more options.
-    ///
-    /// # Errors
-    ///
-    /// If the server does not start.
     pub async fn start_again_with(&self, data: Data, options: &[&str]) -> anyhow::Result<()> {
         let mut process = self.process.lock().await;
         if process.is_running() {

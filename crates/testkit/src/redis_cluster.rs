@@ -13,7 +13,7 @@ use crate::redis::{self, Data, Redis};
 
 const MASTERS: usize = 3;
 
-/// How long to wait after a vote: longer than an election takes.
+/// Longer than an election takes.
 const VOTED_SOON: Duration = Duration::from_millis(700);
 
 /// Three Redis masters with their replicas. Automatic failover is disabled, because a busy machine would trigger it.
@@ -33,10 +33,6 @@ impl RedisCluster {
     }
 
     /// Starts three masters with this many replicas each.
-    ///
-    /// # Errors
-    ///
-    /// As for [`RedisCluster::start`].
     pub async fn start_with(replicas: usize) -> anyhow::Result<Self> {
         let directory = Directory::create("redis-cluster")?;
         let mut nodes = Vec::new();
@@ -64,7 +60,7 @@ impl RedisCluster {
         Ok(cluster)
     }
 
-    /// Returns the servers of the cluster.
+    /// Returns all servers.
     #[must_use]
     pub fn nodes(&self) -> &[Redis] {
         &self.nodes
@@ -77,17 +73,13 @@ impl RedisCluster {
         format!("redis+cluster://{}", addresses.join(","))
     }
 
-    /// Returns the addresses of all servers.
+    /// Returns all addresses.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(Redis::address).collect()
     }
 
     /// Returns the current masters.
-    ///
-    /// # Errors
-    ///
-    /// If a server does not answer.
     pub async fn masters(&self) -> anyhow::Result<Vec<&Redis>> {
         let mut masters = Vec::new();
         for node in &self.nodes {
@@ -99,10 +91,6 @@ impl RedisCluster {
     }
 
     /// Makes a replica take its master's place. The master agrees, so no write is lost.
-    ///
-    /// # Errors
-    ///
-    /// If the failover does not succeed.
     pub async fn fail_over(&self, master: &Redis) -> anyhow::Result<()> {
         let replica = self.replica_of(master).await?;
         redis::until("the replica is voted for", async || {
@@ -121,10 +109,6 @@ impl RedisCluster {
     }
 
     /// Kills a master, makes its replica take over without a vote, and starts the old master as the replica.
-    ///
-    /// # Errors
-    ///
-    /// If the takeover does not succeed.
     pub async fn lose(&self, master: &Redis) -> anyhow::Result<()> {
         let replica = self.replica_of(master).await?;
         master.kill().await?;

@@ -12,10 +12,10 @@ use crate::redis::{self, Data, Redis};
 
 const NAME: &str = "main";
 
-/// How long to pause writes, in milliseconds: longer than the replica needs to catch up.
+/// Longer than the replica needs to catch up.
 const NO_WRITES_MS: &str = "30000";
 
-/// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it.
+/// Automatic failover is disabled, because a busy machine would trigger it.
 #[derive(Debug)]
 pub struct RedisSentinel {
     nodes: [Redis; 2],
@@ -27,9 +27,9 @@ pub struct RedisSentinel {
 /// How a failover treats the newest writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newest {
-    /// The replica has received the newest writes, so they are kept.
+    /// The replica has received the newest writes.
     Kept,
-    /// The master has acknowledged the newest writes, but the replica has not received them.
+    /// The master has acknowledged writes that the replica has not received.
     Lost,
 }
 
@@ -93,10 +93,6 @@ impl RedisSentinel {
     }
 
     /// Cuts the replica off. The master still acknowledges writes.
-    ///
-    /// # Errors
-    ///
-    /// If a command fails.
     pub async fn cut_replica_off(&self) -> anyhow::Result<()> {
         self.hold_writes_until_alike().await?;
         // Stops the replica, so that it does not reconnect to the master.
@@ -111,10 +107,6 @@ impl RedisSentinel {
 
     /// Kills the master and promotes the replica. `newest` says whether the replica first gets the writes
     /// since [`RedisSentinel::cut_replica_off`].
-    ///
-    /// # Errors
-    ///
-    /// If the failover does not succeed.
     pub async fn fail_over(&self, newest: Newest) -> anyhow::Result<()> {
         let replica = self.replica();
         if newest == Newest::Kept {
@@ -147,10 +139,6 @@ impl RedisSentinel {
     }
 
     /// Starts the former master as the replica, and waits until it is in sync.
-    ///
-    /// # Errors
-    ///
-    /// If the replica does not catch up.
     pub async fn bring_back(&self) -> anyhow::Result<()> {
         let of = format!("127.0.0.1 {}", self.master().address().port());
         // Without this option the server would be a master until the sentinel demotes it.

@@ -33,7 +33,7 @@ use crate::service::{Probing, Service};
 
 const SETTLE: Duration = Duration::from_secs(40);
 
-/// A capacity so large that it does not limit calls.
+/// Too large to limit calls.
 const ROOM: usize = 4096;
 
 /// The parameters of a rolling restart.

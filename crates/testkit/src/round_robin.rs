@@ -43,7 +43,7 @@ pub struct Edge {
 pub struct Break {
     /// The request's [`TAG`].
     pub tag: String,
-    /// The name of the edge.
+    /// The edge's name.
     pub edge: String,
     /// When the request broke.
     pub at: Instant,
@@ -69,10 +69,6 @@ type ResponseBody = UnsyncBoxBody<Bytes, hyper::Error>;
 
 impl RoundRobin {
     /// Starts a proxy. Edges that are not ready leave the rotation.
-    ///
-    /// # Errors
-    ///
-    /// If the address is not available.
     pub async fn start(listen: SocketAddr, edges: Vec<Edge>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(listen)
             .await
@@ -100,7 +96,7 @@ impl RoundRobin {
         self.address
     }
 
-    /// Returns the requests that edges have broken so far.
+    /// Returns the requests that edges have broken.
     #[must_use]
     pub fn breaks(&self) -> Vec<Break> {
         self.shared.breaks().clone()
@@ -130,7 +126,7 @@ impl Shared {
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationToken) {
     loop {
-        // `accept` can fail when descriptors run out. The next attempt may succeed.
+        // Descriptors may run out for a while.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -143,7 +139,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationT
 async fn connection(client: TcpStream, shared: Arc<Shared>) {
     let _ = client.set_nodelay(true);
     let service = service_fn(move |request| forward::forward(shared.clone(), request));
-    // Ignores an error, because both ends see a broken connection themselves.
+    // Both ends see a broken connection themselves.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(client), service)

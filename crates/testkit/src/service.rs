@@ -62,10 +62,6 @@ struct Shared {
 
 impl Service {
     /// Starts a balancer without endpoints.
-    ///
-    /// # Errors
-    ///
-    /// If there is no free port.
     pub async fn start(probing: Probing) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -156,7 +152,7 @@ impl Shared {
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationToken) {
     loop {
-        // `accept` can fail when descriptors run out. The next attempt may succeed.
+        // Descriptors may run out for a while.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -180,6 +176,6 @@ async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
         return;
     };
     let _ = server.set_nodelay(true);
-    // Ignores an error, because both ends see a broken connection themselves.
+    // Both ends see a broken connection themselves.
     let _ = copy_bidirectional(&mut client, &mut server).await;
 }

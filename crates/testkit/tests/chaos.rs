@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_testkit::chaos::{Deed, Fault, Options, run};
 use tokio::sync::Mutex;
 
-/// Lets one cluster run at a time, because clusters that share the CPU could lose leases.
+/// Clusters that share the CPU could lose leases.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Kinds of faults that are tested with tasks. `chaos --tasks` covers all kinds.

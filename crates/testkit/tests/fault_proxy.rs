@@ -14,7 +14,6 @@ use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// How long to wait for bytes to arrive.
 const A_WHILE: Duration = Duration::from_millis(200);
 
 async fn echo() -> SocketAddr {

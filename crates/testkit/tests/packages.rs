@@ -37,8 +37,7 @@ fn named<'a>(packages: &'a [Value], name: &str) -> &'a Value {
     packages.find(|package| package["name"] == name).unwrap()
 }
 
-/// Lists a package's dependencies in this repository. Cargo leaves dev-dependencies without a version out of
-/// a package.
+/// Cargo leaves dev-dependencies without a version out of a package.
 fn own(package: &Value) -> impl Iterator<Item = &Value> {
     let dependencies = package["dependencies"].as_array().unwrap();
     let is_left_out = |it: &Value| it["kind"] == "dev" && it["req"] == "*";

@@ -1,5 +1,3 @@
-//! Sends concurrent commands to Redis together.
-//!
 //! The client library would write each command at once. Waiting until all ready tasks have run saves most system calls
 //! under load.
 
@@ -13,9 +11,9 @@ use tokio::task::yield_now;
 
 use crate::scripts::Script;
 
-/// Maximum number of commands sent together, because their replies arrive together too.
+/// The replies arrive together too.
 const MOST: usize = 64;
-/// Maximum number of commands that wait to be sent. Further commands wait in their callers.
+/// Further commands wait in their callers.
 const WAITING: usize = 256;
 
 /// A connection to one server. It closes when its last clone is dropped.
@@ -37,8 +35,7 @@ impl Gathering {
         Self { asking }
     }
 
-    /// Sends a command and returns the reply, which may be a server's error. Sends a script in full if the server does
-    /// not know it. If the future is dropped, the command may have been executed.
+    /// The reply may be a server's error. If the future is dropped, the command may have been executed.
     pub(super) async fn ask(
         &self,
         command: Cmd,
@@ -59,7 +56,7 @@ fn closed() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()
 }
 
-/// Sends the waiting commands. Ends, with the connection, when all senders are dropped.
+/// Ends, with the connection, when all senders are dropped.
 async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Asked>) {
     let mut under_way = FuturesUnordered::new();
     let mut due = Vec::with_capacity(MOST);

@@ -1,5 +1,3 @@
-//! A user with minimal rights.
-
 use shoal_store_redis::{ConnectError, Password, RedisConfig, RedisStore};
 
 use crate::fixture::{config, connect, eventually, keeps_the_contract};

@@ -1,5 +1,3 @@
-//! Stores and sessions for tests.
-
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,5 +1,3 @@
-//! Steps with lost replies are repeated.
-
 use bytes::Bytes;
 use shoal_ports::{Evidence, Renewal, StoreError};
 

@@ -1,5 +1,3 @@
-//! A real `redis-server` for one test.
-
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,3 @@
-//! Reads from `/status` what a process still holds for its clients: calls, streams, sessions and the like.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,11 +21,7 @@ const COUNTS: [&str; 8] = [
 const OF_WORKERS: [&str; 2] = ["running", "queued"];
 
 impl Admin {
-    /// Returns all counts of held things that are above zero.
-    ///
-    /// # Errors
-    ///
-    /// If `/status` cannot be read.
+    /// Reads from `/status` what the process holds for clients, such as calls, streams and sessions: counts above zero.
     pub async fn held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         Ok(held(&self.status().await?))
     }

@@ -1,5 +1,3 @@
-//! Collects the nodes' counters of take-overs from `/status`.
-
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use crate::cluster::{Cluster, Member};
 
 const EVERY: Duration = Duration::from_millis(500);
 
-/// The counters of take-overs, summed over all nodes.
+/// The nodes' counters of take-overs in `/status`, summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Sessions taken over from other nodes.
@@ -26,11 +24,11 @@ pub struct Counters {
     pub lost_streams: u64,
     /// Messages and streams that waited for an owner.
     pub waited: u64,
-    /// The median wait in milliseconds, at the slowest node.
+    /// The median wait at the slowest node.
     pub p50_ms: u64,
-    /// The 99th percentile in milliseconds, at the slowest node.
+    /// The 99th percentile at the slowest node.
     pub p99_ms: u64,
-    /// The longest wait in milliseconds.
+    /// The longest wait.
     pub max_ms: u64,
 }
 

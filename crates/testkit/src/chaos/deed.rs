@@ -1,5 +1,3 @@
-//! The injected faults and their times.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -43,14 +41,14 @@ pub enum Deed {
     Restarted(String),
 }
 
-/// Faults that were injected together.
+/// Faults that were injected together. Times count from the run's start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Injected {
     /// The faults.
     pub deeds: Vec<Deed>,
-    /// When the first fault began, since the beginning of the run.
+    /// When the first fault began.
     pub from: Duration,
-    /// When everything worked again, since the beginning of the run.
+    /// When everything worked again.
     pub until: Duration,
 }
 

@@ -1,5 +1,3 @@
-//! The kinds of faults, what each needs, and what it excuses.
-
 use clap::ValueEnum;
 
 use self::Trait::{
@@ -88,9 +86,7 @@ pub enum Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trait {
-    /// Needs proxies between the members.
     Proxies,
-    /// Needs wrong clocks.
     WrongClocks,
     /// Needs pools that only some workers serve.
     SplitPools,
@@ -98,9 +94,7 @@ enum Trait {
     Unknown,
     /// Excuses a second run of a call that is safe to repeat.
     Reruns,
-    /// Excuses refused calls.
     Refuses,
-    /// Most calls must be short.
     ShortCalls,
     /// Calls must outlast drains.
     ShortDrains,
@@ -114,7 +108,6 @@ enum Trait {
     Mixes,
 }
 
-/// Every fault but [`Fault::None`], the mixed one last.
 const KINDS: [(Fault, &[Trait]); 34] = [
     (Fault::Edge, &[Refuses, Mixes]),
     (Fault::Session, &[Refuses, Reruns, Mixes]),
@@ -224,8 +217,7 @@ impl Fault {
         }
     }
 
-    /// Returns what the checks excuse under this fault. The times of kills and losses, which excuse more,
-    /// come from the run.
+    /// The times of kills and losses, which excuse more, come from the run.
     pub(super) fn rules(self) -> Rules {
         Rules {
             outcome_unknown: self.has(Unknown),

@@ -1,5 +1,4 @@
-//! Checks that processes hold nothing when all requests have ended, even if clients hung up, edges died or connections
-//! broke: all counts must be zero, and every key in Redis must expire.
+//! When all requests have ended, all counts of held things must be zero, and every key in Redis must expire.
 
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Injects faults into a cluster and ends them.
-
 mod clocks;
 mod descriptors;
 mod draining;

@@ -1,5 +1,3 @@
-//! The clients of a run.
-
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -111,8 +109,7 @@ fn listen(client: &Client) -> JoinHandle<()> {
     tokio::spawn(async move { client.listen().await })
 }
 
-/// Makes one more call on the client's session. The session must exist, or be reported as gone if its data
-/// was lost.
+/// The session must still exist, or be reported as gone if its data was lost.
 async fn last_call(client: &Client, wipe: Option<Duration>) {
     loop {
         client.call(client.work(Tool::Echo, 0, 0), None).await;
@@ -180,8 +177,7 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     Some(Leave::HangUp { after })
 }
 
-/// Decides whether and when a client hangs up. Calls that ask are exempt, because such a client could not
-/// answer.
+/// Calls that ask are exempt, because a client that hangs up could not answer.
 fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))

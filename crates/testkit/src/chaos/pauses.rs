@@ -1,5 +1,3 @@
-//! Measures how long faults delayed calls, as the clients saw it.
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -9,12 +7,12 @@ use hdrhistogram::Histogram;
 use super::{Injected, Options};
 use crate::history::{Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// The longest pause that does not count as a delay.
+/// Longest pause that does not count as a delay.
 const UNNOTICED: Duration = Duration::from_millis(250);
 
 const LONGEST_MS: u64 = 600_000;
 
-/// The delays of calls that were open when a fault began.
+/// The delays, as the clients saw them, of calls that were open when a fault began.
 #[derive(Clone, Debug)]
 pub struct Pauses {
     all: Row,

@@ -1,5 +1,3 @@
-//! The report of a run.
-
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +10,7 @@ use crate::check::{Verdict, Violation};
 use crate::cluster::Cluster;
 use crate::history::History;
 
-/// Maximum findings to print. The file has all of them.
+/// The file has all findings.
 const PRINTED: usize = 10;
 
 /// The result of a run.
@@ -37,7 +35,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns whether every promise was kept.
+    /// Whether every promise was kept.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.verdict.is_clean()

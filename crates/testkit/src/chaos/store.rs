@@ -1,5 +1,3 @@
-//! The Redis of a run.
-
 use super::Fault;
 use crate::cluster::Cluster;
 use crate::redis::Redis;

@@ -11,7 +11,7 @@ pub(super) struct Attempt {
     pub(super) answers: Vec<Answer>,
     pub(super) steps: Vec<u64>,
     pub(super) questions: usize,
-    /// The status of the request's task at each poll.
+    /// The task's status at each poll.
     pub(super) statuses: Vec<(Duration, String)>,
     pub(super) has_id: bool,
     /// Messages that do not belong to the request.

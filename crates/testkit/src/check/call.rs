@@ -249,8 +249,7 @@ impl CallRecord {
     }
 }
 
-/// Returns whether lost writes excuse a lost end. The writes must be lost after the call was sent and before
-/// its end was reported.
+/// Lost writes excuse a lost end if they were lost after the call was sent and before its end was reported.
 fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     let lost = matches!(
         answer,

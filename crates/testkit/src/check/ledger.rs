@@ -1,5 +1,3 @@
-//! Reads the executions of unsafe tools: one nonce per line.
-
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -12,11 +10,8 @@ use super::{Verdict, Violation};
 pub struct Ledger(HashMap<String, u32>);
 
 impl Ledger {
-    /// Reads the file to which tools write their executions. A missing file means no executions.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read.
+    /// Reads the file to which unsafe tools write the nonce of each execution, one a line. A missing file means no
+    /// executions.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         if !path.exists() {
             return Ok(Self::default());

@@ -1,5 +1,3 @@
-//! The excuses for the faults of a run.
-
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -16,7 +14,7 @@ pub struct Rules {
     pub wipes: Vec<Outage>,
     /// The times when Redis acknowledged writes and may have lost them.
     pub lost_writes: Vec<Outage>,
-    /// The times at which edges were down.
+    /// When edges were down.
     pub outages: Vec<Outage>,
     /// The edge that broke each exchange, by the exchange's tag.
     pub broke_at: HashMap<String, String>,
@@ -27,9 +25,9 @@ pub struct Rules {
 pub struct Outage {
     /// The member's name.
     pub member: String,
-    /// The start, since the beginning of the run.
+    /// The start, since the run began.
     pub from: Duration,
-    /// The end, since the beginning of the run.
+    /// The end, since the run began.
     pub until: Duration,
 }
 

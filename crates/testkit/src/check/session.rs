@@ -60,7 +60,7 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
     }
 }
 
-/// Returns whether all data was lost during the session's life, or writes were lost during its opening.
+/// Whether all data was lost during the session's life, or writes were lost during its opening.
 fn excused(
     at: Duration,
     session: &str,
@@ -91,8 +91,7 @@ pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
-/// Returns whether a refused request is no finding here: it can be retried, other checks judge it, or its
-/// history is lost.
+/// Whether a refused request is no finding here: it can be retried, other checks judge it, or its history is lost.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
     if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];

@@ -1,4 +1,4 @@
-//! Checks that the event ids of every stream are in order, without gaps and repeats.
+//! The event ids of every stream must be in order, without gaps and repeats.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,3 @@
-//! Histories that break exactly one promise.
-
 mod properties;
 mod story;
 

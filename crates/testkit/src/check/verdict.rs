@@ -1,5 +1,3 @@
-//! The result of a check.
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -39,7 +37,7 @@ pub struct Finding {
     pub violation: Violation,
     /// The client whose history shows it.
     pub client: Option<usize>,
-    /// The broken promise, in words.
+    /// The violation in words.
     pub detail: String,
 }
 
@@ -48,9 +46,9 @@ pub struct Finding {
 pub struct Counts {
     /// Sessions opened.
     pub sessions: u64,
-    /// Calls that clients made.
+    /// Calls made.
     pub calls: u64,
-    /// Requests sent for the calls.
+    /// Requests sent.
     pub requests: u64,
     /// Calls that became tasks.
     pub tasks: u64,
@@ -81,7 +79,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the number of calls with a result or an error.
+    /// Counts the calls with a result or an error.
     #[must_use]
     pub fn answers(&self) -> u64 {
         self.results + self.errors.values().sum::<u64>()
@@ -107,7 +105,7 @@ impl Verdict {
         });
     }
 
-    /// Counts the findings of this kind of violation.
+    /// Counts the findings of this kind.
     #[must_use]
     pub fn count(&self, violation: Violation) -> usize {
         self.findings
@@ -116,7 +114,7 @@ impl Verdict {
             .count()
     }
 
-    /// Returns whether every promise was kept.
+    /// Whether every promise was kept.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()

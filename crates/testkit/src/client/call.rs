@@ -1,5 +1,3 @@
-//! One call, from its first request to its answer.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -201,7 +199,7 @@ impl Attempt<'_> {
         .await;
     }
 
-    /// Records an event. Returns `true` if it is the answer.
+    /// Returns `true` if the event is the answer.
     fn take(&mut self, event: Sse) -> bool {
         if let Some(retry) = event.retry {
             self.retry = Duration::from_millis(retry).min(LONGEST_PAUSE);

@@ -1,5 +1,3 @@
-//! A client of `subscriptions/listen` that counts changes.
-
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -16,7 +14,7 @@ use crate::check::code;
 
 const KNOCKS_EVERY: Duration = Duration::from_millis(10);
 
-/// An acknowledged subscription, until it is dropped.
+/// An acknowledged `subscriptions/listen`, which counts changes until it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     changes: watch::Receiver<usize>,
@@ -45,7 +43,7 @@ impl Listener {
             .context("nobody listened to a listener")?
     }
 
-    /// Counts the changes that the server has reported.
+    /// Counts the reported changes.
     #[must_use]
     pub fn changes(&self) -> usize {
         *self.changes.borrow()

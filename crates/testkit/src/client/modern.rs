@@ -55,19 +55,11 @@ struct Question {
 
 impl ModernClient {
     /// Creates a client.
-    ///
-    /// # Errors
-    ///
-    /// If the HTTP client cannot be built.
     pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
         Self::start(url, recorder, false)
     }
 
     /// Creates a client whose calls may become tasks.
-    ///
-    /// # Errors
-    ///
-    /// If the HTTP client cannot be built.
     pub fn with_tasks(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
         Self::start(url, recorder, true)
     }

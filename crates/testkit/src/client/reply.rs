@@ -1,5 +1,3 @@
-//! Answers the server's questions, each by its own POST.
-
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 

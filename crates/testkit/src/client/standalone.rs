@@ -13,7 +13,7 @@ use super::{LONGEST_PAUSE, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
 impl Shared {
-    /// Opens a stream by GET, with retries. The error says whether the session is gone.
+    /// The error says whether the session is gone.
     pub(super) async fn reopen(
         &self,
         session: &Session,

@@ -1,5 +1,3 @@
-//! Polls a task until it has ended.
-
 use std::collections::HashSet;
 use std::time::Duration;
 

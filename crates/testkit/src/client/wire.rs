@@ -1,5 +1,3 @@
-//! The HTTP requests and responses of the clients.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -54,7 +52,7 @@ pub(super) struct Refusal {
     retry_after: Option<Duration>,
 }
 
-/// The events of a stream. If the connection breaks, the stream yields an error.
+/// If the connection breaks, the stream yields an error.
 pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 impl Wire {

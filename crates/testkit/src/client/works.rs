@@ -1,5 +1,3 @@
-//! Numbers a client's calls.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::history::{Tool, Work};

@@ -1,5 +1,3 @@
-//! The addresses that a started member announces.
-
 use std::net::SocketAddr;
 
 use anyhow::Context as _;

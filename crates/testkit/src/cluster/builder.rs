@@ -1,5 +1,3 @@
-//! The description of a cluster.
-
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -151,7 +149,7 @@ impl Builder {
         self
     }
 
-    /// Sets the address of the balancer. The default is a free port.
+    /// Sets the balancer's address. The default is a free port.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = address;
@@ -172,12 +170,12 @@ impl Builder {
         self
     }
 
-    /// Starts all members, and waits until every edge knows all session nodes. Otherwise the first session node
-    /// would get all early sessions.
+    /// Starts all members, and waits until every edge knows all session nodes. Otherwise the first session node would
+    /// get all early sessions.
     ///
     /// # Errors
     ///
-    /// If a member does not get ready. The error contains its log.
+    /// The log of a member that does not get ready.
     pub async fn start(self) -> anyhow::Result<Cluster> {
         let directory = Directory::create("cluster")?;
         let program = match &self.program {

@@ -1,5 +1,3 @@
-//! The certificates that the members of a cluster present.
-
 use std::fmt;
 use std::path::PathBuf;
 
@@ -49,10 +47,6 @@ impl Issued {
 
 impl Certificates {
     /// Creates an authority and a first certificate in `directory`.
-    ///
-    /// # Errors
-    ///
-    /// If they cannot be created or written.
     pub fn create(directory: &Directory) -> anyhow::Result<Self> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -66,20 +60,12 @@ impl Certificates {
     }
 
     /// Replaces the certificate by one that lasts `times` years longer than the first.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be created or written.
     pub fn renew(&self, times: u16) -> anyhow::Result<()> {
         let until = UNTIL + i32::from(times);
         self.issue("tls", &[NAME], until).map(drop)
     }
 
     /// Writes a certificate, valid until this year begins, to `FILE.crt` and `FILE.key`.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be created or written.
     pub fn issue(&self, file: &str, names: &[&str], until: i32) -> anyhow::Result<Issued> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names)?;

@@ -1,5 +1,3 @@
-//! One process of a cluster.
-
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -116,7 +114,7 @@ impl Member {
         self.process.lock().await.pid()
     }
 
-    /// Returns whether the process runs.
+    /// Whether the process runs.
     pub async fn is_running(&self) -> bool {
         self.process.lock().await.is_running()
     }
@@ -155,37 +153,21 @@ impl Member {
     }
 
     /// Kills the process (SIGKILL).
-    ///
-    /// # Errors
-    ///
-    /// If the process does not end.
     pub async fn kill(&self) -> anyhow::Result<()> {
         self.process.lock().await.kill().await
     }
 
     /// Stops the process (SIGSTOP).
-    ///
-    /// # Errors
-    ///
-    /// If the process does not run.
     pub async fn pause(&self) -> anyhow::Result<()> {
         self.process.lock().await.signal(Signal::SIGSTOP)
     }
 
     /// Continues the process (SIGCONT).
-    ///
-    /// # Errors
-    ///
-    /// If the process does not run.
     pub async fn resume(&self) -> anyhow::Result<()> {
         self.process.lock().await.signal(Signal::SIGCONT)
     }
 
-    /// Terminates the process (SIGTERM).
-    ///
-    /// # Errors
-    ///
-    /// If the process does not end in time.
+    /// Terminates the process (SIGTERM). Fails if the process does not end in time.
     pub async fn terminate(&self, within: Duration) -> anyhow::Result<ExitStatus> {
         let mut process = self.process.lock().await;
         process.signal(Signal::SIGTERM)?;
@@ -193,19 +175,11 @@ impl Member {
     }
 
     /// Starts the process again after its end.
-    ///
-    /// # Errors
-    ///
-    /// If the process still runs, or does not start.
     pub async fn start_again(&self) -> anyhow::Result<()> {
         self.start_as(self.next_launch()).await
     }
 
     /// Starts the process again with a full, unread pipe for its log.
-    ///
-    /// # Errors
-    ///
-    /// If the process still runs, or does not start.
     pub async fn start_again_unread(&self) -> anyhow::Result<()> {
         let mut launch = self.next_launch();
         launch.is_unread = true;

@@ -1,5 +1,3 @@
-//! The command line of each member.
-
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -33,7 +31,7 @@ pub(super) struct Gates {
 }
 
 impl Plan {
-    /// Starts a member. Its ports are chosen here, so that it keeps them after a restart.
+    /// Chooses the member's ports, which it keeps after a restart.
     pub(super) async fn start(
         &self,
         role: Role,

@@ -1,5 +1,3 @@
-//! The roles of members.
-
 use std::fmt;
 
 /// The role of a member.

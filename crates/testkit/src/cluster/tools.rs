@@ -1,5 +1,3 @@
-//! The tools that workers run.
-
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -24,7 +22,7 @@ pub enum Tools {
     Configured(String),
 }
 
-/// A capacity so large that it does not limit calls.
+/// Too large to limit calls.
 const ROOM: usize = 4096;
 
 /// Processes for calls that ask, each of which serves one call. All clients are one principal, which may have

@@ -1,5 +1,3 @@
-//! One connection through a proxy.
-
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,9 +1,7 @@
-//! Messages from the server, parsed as far as the checks need.
-
 use serde::Serialize;
 use serde_json::Value;
 
-/// A message from the server.
+/// A message from the server, parsed as far as the checks need.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
@@ -11,9 +9,9 @@ pub enum Message {
     Prime,
     /// A progress notification.
     Progress {
-        /// The request that the progress belongs to.
+        /// The request.
         token: u64,
-        /// The progress that the server reports.
+        /// The progress.
         value: u64,
     },
     /// `elicitation/create`.
@@ -34,12 +32,12 @@ pub enum Message {
     Task {
         /// The request that created the task.
         request: u64,
-        /// The status that the server reports.
+        /// The status.
         status: String,
     },
     /// A response.
     Response {
-        /// The request that the response answers.
+        /// The answered request.
         request: u64,
         /// The result or error.
         answer: Answer,

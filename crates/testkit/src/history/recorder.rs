@@ -1,5 +1,3 @@
-//! Records a history.
-
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;

@@ -1,5 +1,3 @@
-//! Starts a program, repeatedly if needed.
-
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, PipeReader, PipeWriter, Write as _};
@@ -13,9 +11,9 @@ use tokio::process::Command;
 /// A program with its arguments and environment.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The program's name for messages.
+    /// The name for messages.
     pub name: String,
-    /// The path of the program.
+    /// The program's path.
     pub program: PathBuf,
     /// The arguments.
     pub arguments: Vec<OsString>,

@@ -1,5 +1,3 @@
-//! A minimal Redis client: one command, one reply.
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,7 +8,7 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sends a command and reads its reply. If the reply is an array, reads only its head.
+/// If the reply is an array, reads only its head.
 pub(crate) async fn command(address: SocketAddr, words: &[&str]) -> anyhow::Result<String> {
     timeout(PATIENCE, exchange(address, words))
         .await

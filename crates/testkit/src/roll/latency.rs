@@ -1,5 +1,3 @@
-//! The latency of calls without the time of their tools.
-
 use std::time::Duration;
 
 use hdrhistogram::Histogram;

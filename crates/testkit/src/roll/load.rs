@@ -1,5 +1,3 @@
-//! The clients of a run, which record everything.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +23,7 @@ pub struct Clients {
     pub modern: usize,
     /// The tools that the clients call.
     pub tools: Toolset,
-    /// Maximum time between two calls of a client.
+    /// Maximum pause between a client's calls.
     pub thinking: Duration,
     /// Maximum length of a long call.
     pub longest: Duration,

@@ -1,5 +1,3 @@
-//! The report of a run.
-
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +9,7 @@ use super::load::Clients;
 use super::rollout::Restart;
 use super::tally::{Sample, Tally};
 
-/// Maximum failures to print. The JSON has all failures.
+/// The JSON has all failures.
 const PRINTED: usize = 20;
 
 /// The result of a run.
@@ -33,7 +31,7 @@ pub struct Report {
     pub short_calls: Latency,
     /// The latency of long calls.
     pub long_calls: Latency,
-    /// The slowest short calls, to look up in logs.
+    /// The slowest short calls.
     pub slowest_short_calls: Vec<Sample>,
     /// The observations of the clients.
     pub tally: Tally,
@@ -46,23 +44,23 @@ pub struct Report {
 pub struct Row {
     /// The name of the part.
     pub what: String,
-    /// Number of processes replaced.
+    /// Processes replaced.
     pub restarts: usize,
     /// The longest drain.
     pub drain: Duration,
-    /// Number of sessions handed over.
+    /// Sessions handed over.
     pub handed_over: u64,
     /// The median hand-over in milliseconds, at the slowest node.
     pub median_ms: f64,
     /// The longest hand-over in milliseconds.
     pub longest_ms: f64,
-    /// Number of requests.
+    /// Requests sent.
     pub requests: usize,
-    /// Number of failed requests.
+    /// Failed requests.
     pub failed: usize,
     /// Sessions that clients had to open again.
     pub reinitialised: usize,
-    /// Number of streams resumed.
+    /// Streams resumed.
     pub resumes: usize,
     /// The latency of calls.
     pub latency: Latency,
@@ -93,7 +91,7 @@ impl Report {
         }
     }
 
-    /// Returns whether clients saw no failure and every process ended in order.
+    /// Whether clients saw no failure and every process ended in order.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.clean

@@ -11,18 +11,18 @@ use crate::cluster::{Cluster, Member, Role};
 use crate::process::SOON;
 use crate::service::Service;
 
-/// A process that was replaced.
+/// A process that was replaced. Times count from the run's start.
 #[derive(Clone, Debug, Serialize)]
 pub struct Restart {
     /// The role.
     pub role: String,
     /// The process's name.
     pub name: String,
-    /// When the process's successor was started, since the run began.
+    /// When the process's successor was started.
     pub from: Duration,
-    /// When the process was told to terminate, since the run began.
+    /// When the process was told to terminate.
     pub told: Duration,
-    /// When the process had ended, since the run began.
+    /// When the process had ended.
     pub until: Duration,
     /// Why the process did not end in order. `None` if it did.
     pub failed: Option<String>,
@@ -33,7 +33,7 @@ pub struct Restart {
 /// Sessions that a node handed over at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct HandOver {
-    /// Number of sessions handed over.
+    /// Sessions handed over.
     pub sessions: u64,
     /// The median time that the sessions had no owner, as far as this node caused it.
     pub median_ms: f64,

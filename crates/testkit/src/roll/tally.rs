@@ -18,7 +18,7 @@ use crate::history::{Answer, Channel, Ended, Entry, History, Message, Step, Tool
 /// A failure that an ordinary client would show its user.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failure {
-    /// The time since the beginning of the run.
+    /// The time since the run began.
     pub at: Duration,
     /// The client.
     pub client: String,

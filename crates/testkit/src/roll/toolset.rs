@@ -1,5 +1,3 @@
-//! The tools that clients of a run call.
-
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -45,7 +43,7 @@ impl Toolset {
         }
     }
 
-    /// Plans a short call. `count` is the next answer that the counting tool must give.
+    /// `count` is the next answer that the counting tool must give.
     pub(super) fn short(self, dice: &mut StdRng, count: &mut u32) -> Plan {
         let plan = |tool, steps| Plan { tool, steps, ms: 0 };
         if dice.random_bool(0.6) {

@@ -1,5 +1,3 @@
-//! The order in which edges are used.
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! An endpoint of the balancer and its readiness.
-
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,7 +38,7 @@ impl Endpoint {
         self.left.store(true, Ordering::Relaxed);
     }
 
-    /// Probes an endpoint regularly. Without an admin port, the endpoint is always ready.
+    /// Without an admin port, the endpoint is always ready.
     pub(super) async fn probe(self: std::sync::Arc<Self>, probing: Probing) {
         let mut ticks = interval(probing.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,5 +1,3 @@
-//! A legacy client for step-by-step tests.
-
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -159,7 +157,7 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Calls a tool and reads its stream. Tries again after refusals.
+    /// Tries again after refusals.
     pub(crate) async fn stream_patiently(&self, id: u64, tool: &str, arguments: &Value) -> Events {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -208,7 +206,7 @@ impl Client {
         all
     }
 
-    /// Sends a request and reads its stream. Tries again after refusals.
+    /// Tries again after refusals.
     pub(crate) async fn stream_of(&self, request: &Value) -> Events {
         within(async {
             loop {
@@ -253,13 +251,13 @@ impl Client {
         answer.unwrap().status().as_u16()
     }
 
-    /// Calls `echo`. Tries again after refusals.
+    /// Tries again after refusals.
     pub(crate) async fn echo_patiently(&self, id: u64) {
         let text = self.text(id, "echo", &json!({ "nonce": "n" })).await;
         assert_eq!(text, "n");
     }
 
-    /// Calls a tool and returns the text of its result. Tries again after refusals.
+    /// Tries again after refusals.
     pub(crate) async fn text(&self, id: u64, tool: &str, arguments: &Value) -> String {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -284,8 +282,7 @@ impl Events {
         }
     }
 
-    /// Returns the next message, or `None` at the stream's end, broken or not. Events without data only
-    /// update the id.
+    /// Returns `None` at the stream's end, broken or not. Events without data only update the id.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             let event = within(self.stream.next()).await??;
@@ -314,7 +311,7 @@ impl Events {
     }
 }
 
-/// Opens a session of HTTP+SSE. Returns its stream, and the path for messages, which works at any edge.
+/// Returns the stream of HTTP+SSE, and the path for messages, which works at any edge.
 pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     let get = reqwest::Client::new().get(beside(mcp_url, "/sse"));
     let answer = within(get.headers(headers()).send()).await.unwrap();

@@ -1,5 +1,3 @@
-//! Members with wrong clocks, one role after the other.
-
 use std::time::Duration;
 
 use serde_json::json;
@@ -19,7 +17,7 @@ async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.start_again().await.unwrap();
 }
 
-/// Makes a modern call. Tries again while the edge refuses, because the worker has not joined it yet.
+/// Tries again while the edge refuses, because the worker has not joined it yet.
 async fn modern(cluster: &Cluster, nonce: &str) -> String {
     let deadline = tokio::time::Instant::now() + ORDERLY;
     loop {

@@ -1,5 +1,3 @@
-//! The operators' console, seen from one node of several.
-
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};

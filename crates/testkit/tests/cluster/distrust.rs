@@ -1,5 +1,3 @@
-//! Processes that reject one another's certificates.
-
 use std::fs;
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Members that leave in order.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -1,5 +1,3 @@
-//! The loss of an edge.
-
 use serde_json::json;
 
 use crate::client::{Client, progress_of, text_of};

@@ -23,7 +23,6 @@ async fn remember(redis: &Redis) {
     redis.command(&["EVAL", script, "0"]).await.unwrap();
 }
 
-/// Resets Redis to the saved keys in one step.
 async fn forget(redis: &Redis) {
     let script = "for _, key in ipairs(redis.call('KEYS', 'shoal:*')) do redis.call('DEL', key) end \
         local before = redis.call('HGETALL', 'before') \

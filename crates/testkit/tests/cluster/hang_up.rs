@@ -1,5 +1,3 @@
-//! Tests of clients and edges that disconnect before their answers arrive.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Returns a tool and its arguments: journaled or not, short or long.
+/// Alternates tools: journaled or not, short or long.
 fn call(round: u64) -> (&'static str, Value) {
     let nonce = format!("r{round}");
     match round % 3 {

@@ -1,5 +1,3 @@
-//! A session is opened at the client's node, and its id contains a hint of that node.
-
 use serde_json::json;
 use shoal_testkit::cluster::{Cluster, Member};
 

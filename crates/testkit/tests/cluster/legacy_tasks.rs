@@ -1,5 +1,3 @@
-//! Tasks of 2025-11-25: calls that outlive their session node.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,7 +7,7 @@ use shoal_testkit::cluster::{Cluster, Member};
 use crate::client::{Client, Events, text_of, within};
 use crate::{small, start};
 
-/// Sends a request about tasks. Tries again after refusals.
+/// Tries again after refusals.
 async fn ask(client: &Client, method: &str, params: Value) -> Value {
     let request = json!({ "jsonrpc": "2.0", "id": 9, "method": method, "params": params });
     within(async {
@@ -60,7 +58,6 @@ async fn a_task_is_read_at_another_edge_after_its_session_node_is_lost() {
     assert_eq!(ended["error"]["code"], -32602, "{ended}");
 }
 
-/// Starts a task whose tool asks. Returns the parameters of `tasks/result`.
 async fn begin_asking(client: &Client, nonce: &str) -> Value {
     let arguments = json!({ "nonce": nonce });
     let params = json!({ "name": "ask", "arguments": arguments, "task": {} });

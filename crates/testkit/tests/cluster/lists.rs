@@ -1,5 +1,3 @@
-//! A change of the tool list, and its cost.
-
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -41,7 +39,7 @@ async fn call_modern(cluster: &Cluster, tool: &str) {
     );
 }
 
-/// Counts the events appended so far. Each append is one `RPUSH`.
+/// Each append is one `RPUSH`.
 async fn appended(redis: &Redis) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let calls = stats.lines().find_map(|line| {

@@ -1,5 +1,3 @@
-//! A refused call costs no Redis commands.
-
 use serde_json::{Value, json};
 use shoal_testkit::cluster::Tools;
 use shoal_testkit::redis::Redis;
@@ -7,7 +5,7 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Answer, Client};
 use crate::{journaling, start};
 
-/// Number of refused calls, far above the number of scripts that a node runs anyway.
+/// Far above the number of scripts that a node runs anyway.
 const CALLS: u64 = 300;
 
 async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
@@ -20,7 +18,7 @@ async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
     commands.iter().filter_map(count).sum()
 }
 
-/// Counts the events appended so far. Only appends use these commands.
+/// Only appends use these commands.
 pub(crate) async fn appended(redis: &Redis) -> u64 {
     ran(redis, &["rpush", "rpushx"]).await
 }

@@ -1,5 +1,3 @@
-//! Concurrent questions to clients of 2026-07-28, answered at any edge while nodes are lost.
-
 use futures::StreamExt as _;
 use futures::stream::{self, FuturesUnordered};
 use rand::rngs::StdRng;

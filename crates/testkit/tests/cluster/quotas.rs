@@ -1,5 +1,3 @@
-//! Permits of `concurrent` quotas, which a call holds until it has ended everywhere.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};

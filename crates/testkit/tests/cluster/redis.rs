@@ -1,5 +1,3 @@
-//! Failures of Redis.
-
 use serde_json::json;
 use shoal_testkit::redis::Data;
 

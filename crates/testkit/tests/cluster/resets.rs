@@ -1,5 +1,3 @@
-//! Links between nodes and workers that are reset several times a second.
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,7 +24,6 @@ async fn reaches_all(node: &Member) -> bool {
     workers.filter(|worker| worker["reachable"] == true).count() == 4
 }
 
-/// Resets links until `done`. Returns the number of resets.
 async fn reset(cluster: &Cluster, done: &AtomicBool) -> usize {
     let nodes = [cluster.edges(), cluster.sessions()].concat();
     let mut resets = 0;
@@ -52,7 +49,6 @@ async fn reset(cluster: &Cluster, done: &AtomicBool) -> usize {
     resets
 }
 
-/// Calls tools that report, ask, or are silent. Returns the nonces of the calls.
 async fn call(cluster: &Cluster, lane: u64) -> Vec<String> {
     let client = Client::open(cluster.url()).await;
     let mut nonces = Vec::new();

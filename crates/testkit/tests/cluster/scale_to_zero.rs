@@ -11,8 +11,7 @@ use tokio::time::sleep;
 use crate::client::{Client, modern_call, text_of, within};
 use crate::start;
 
-/// How long calls may wait for a worker: longer than the test takes, and shorter than a session's calls may
-/// take.
+/// Longer than the test takes, and shorter than a session's calls may take.
 const WAIT: &str = "50s";
 
 async fn cluster() -> Cluster {
@@ -43,7 +42,7 @@ async fn again(member: &Member) {
     ready.unwrap();
 }
 
-/// Reads how many calls wait for a worker, summed over all nodes as a scaler does it.
+/// Sums over all nodes as a scaler does it.
 async fn awaiting(cluster: &Cluster) -> f64 {
     let mut sum = 0.0;
     for node in [cluster.edges(), cluster.sessions()].concat() {

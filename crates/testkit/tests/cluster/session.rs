@@ -1,5 +1,3 @@
-//! The loss of a session node.
-
 use serde_json::json;
 use shoal_testkit::cluster::{Cluster, Member};
 

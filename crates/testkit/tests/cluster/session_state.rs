@@ -1,5 +1,3 @@
-//! Session state of tools, when nodes and workers are lost.
-
 use std::time::Duration;
 
 use serde_json::json;
@@ -62,7 +60,7 @@ async fn what_one_worker_remembers_another_recalls() {
     assert_eq!(recall(&client, 2).await, "v");
 }
 
-/// Starts a cluster whose session remembers "old". The replica of its Redis gets no later writes.
+/// The replica gets no writes after the session has remembered "old".
 async fn with_lagging_replica(lease: Duration) -> (RedisSentinel, Cluster, Client) {
     let redis = RedisSentinel::start().await.unwrap();
     let builder = small().tools(Tools::Demo).store(&redis.url()).lease(lease);

@@ -1,5 +1,3 @@
-//! A Redis that is slow or fills up. Every call is answered, and all resources are released.
-
 use std::time::Duration;
 
 use futures::future::join_all;

@@ -1,5 +1,3 @@
-//! Processes that start while Redis is not usable.
-
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -63,7 +61,6 @@ impl Starting {
         assert_eq!(answer.await.unwrap().status(), 200);
     }
 
-    /// Counts the warnings about Redis in the log.
     fn warnings(&self) -> usize {
         let log = self.process.tail();
         let about = |line: &&str| line.contains("WARN") && line.contains("Redis is");

@@ -1,5 +1,3 @@
-//! Tasks: calls of modern clients that outlive their edge and session node.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -45,7 +43,6 @@ async fn send(url: &str, method: &str, name: &str, mut params: Value) -> reqwest
         .unwrap()
 }
 
-/// Starts a task, and returns its id.
 async fn begin(url: &str, nonce: &str, ms: u64) -> String {
     begin_tool(url, "record", json!({ "nonce": nonce, "ms": ms })).await
 }

@@ -1,5 +1,3 @@
-//! A cluster with mutual TLS.
-
 use std::time::Duration;
 
 use serde_json::json;

@@ -1,5 +1,3 @@
-//! One trace from the client to the tool, even if the node that carried the call is killed.
-
 mod collector;
 mod conventions;
 

@@ -14,7 +14,7 @@ use crate::start;
 const ALL_BUT_ECHO: &str = "[[rules]]\nname = 'others'\neffect = 'allow'\n\n\
      [[rules]]\nname = 'no echo'\neffect = 'deny'\ntools = ['echo']\n";
 
-/// Replaces a file atomically, as the kubelet does.
+/// Replaces the file atomically, as the kubelet does.
 pub(crate) fn put(file: &Path, text: &str) {
     let next = file.with_extension("next");
     fs::write(&next, text).unwrap();

@@ -1,5 +1,3 @@
-//! Upstream servers behind a URL: the headers that reach them, and calls during their restart.
-
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,5 +1,3 @@
-//! Sessions over WebSocket, whose clients reconnect to another edge.
-
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
@@ -111,7 +109,7 @@ impl Client {
         }
     }
 
-    /// Reads until the answer. Reconnects whenever the edge sends the client away.
+    /// Reconnects whenever the edge sends the client away.
     async fn until_answered(mut self, id: u64, edge: &Member, messages: &mut Vec<Value>) -> Self {
         loop {
             match self.heard().await {

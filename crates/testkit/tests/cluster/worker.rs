@@ -1,5 +1,3 @@
-//! The loss of a worker.
-
 use std::time::Duration;
 
 use serde_json::json;

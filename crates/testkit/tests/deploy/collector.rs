@@ -1,5 +1,3 @@
-//! Checks the collector's configuration without running a collector.
-
 use serde_json::Value;
 use shoal_telemetry::trace::names;
 

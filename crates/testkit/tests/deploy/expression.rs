@@ -71,8 +71,8 @@ fn is_followed_by_labels(word: &str) -> bool {
     ["by", "without", "on", "ignoring"].contains(&word)
 }
 
-/// Returns whether a word is a metric: not a number, a duration, an operator, a function, or an aggregation
-/// (whose labels may come first).
+/// Whether a word is a metric: not a number, a duration, an operator, a function, or an aggregation (whose labels may
+/// come first).
 fn is_metric(word: &str, before: &str, rest: &str) -> bool {
     let is_operator = ["and", "or", "unless", "offset"].contains(&word);
     let next = rest.trim_start();

@@ -1,5 +1,3 @@
-//! Reads the files of `deploy/`.
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,3 @@
-//! A running cluster, observed by a real Prometheus and the dashboards.
-
 use std::time::Duration;
 
 use shoal_testkit::cluster::{Cluster, Member, Tools};

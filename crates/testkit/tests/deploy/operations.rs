@@ -7,7 +7,6 @@ use shoal_telemetry::metrics::{definitions, prometheus_names_of};
 
 use crate::files::{deploy, rules};
 
-/// Reads the pages for operators, one after another.
 fn operations() -> String {
     let names = [
         "operations.md",
@@ -23,13 +22,11 @@ fn page(name: &str) -> String {
     fs::read_to_string(deploy("../docs").join(name)).unwrap()
 }
 
-/// Finds the targets of the page's links.
 fn links(page: &str) -> Vec<&str> {
     let rest = page.split("](").skip(1);
     rest.map(|rest| rest.split(')').next().unwrap()).collect()
 }
 
-/// Finds the words that a page sets as code within a line.
 fn code(page: &str) -> Vec<&str> {
     let lines = page.lines();
     lines

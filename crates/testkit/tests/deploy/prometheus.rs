@@ -1,5 +1,3 @@
-//! A real `prometheus` that scrapes a cluster, and `promtool`.
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -74,7 +72,7 @@ impl Prometheus {
         Ok(instance.context("no sample")?.to_owned())
     }
 
-    /// Runs a query and returns its finite values. A quantile without samples is NaN.
+    /// Returns finite values. A quantile without samples is NaN.
     pub(crate) async fn numbers(&self, expr: &str) -> anyhow::Result<Vec<f64>> {
         let data = self.get("query", &[("query", expr)]).await?;
         let samples = data["result"].as_array().into_iter().flatten();
@@ -83,7 +81,7 @@ impl Prometheus {
     }
 }
 
-/// Writes Prometheus' configuration for a cluster, in JSON, which is valid YAML.
+/// JSON is valid YAML.
 fn configuration(cluster: &Cluster) -> anyhow::Result<Value> {
     let mut config: Value = yaml("prometheus.yml");
     config["global"]["scrape_interval"] = EVERY.into();

@@ -1,5 +1,3 @@
-//! Clients that use a cluster until they are dropped.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};

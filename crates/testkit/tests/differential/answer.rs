@@ -117,8 +117,7 @@ impl Answer {
             .next_back()
     }
 
-    /// Returns the answer in comparable form. Sorts the answers to a batch, because its messages run
-    /// concurrently.
+    /// Sorts the answers to a batch, because its messages run concurrently.
     pub(crate) fn normal(&self, session: &str, is_batch: bool) -> String {
         let mut lines = vec![format!("HTTP {}", self.status)];
         for name in COMPARED {

@@ -1,5 +1,3 @@
-//! Bodies: valid JSON-RPC, almost valid, and invalid.
-
 use rand::Rng as _;
 use rand::rngs::StdRng;
 

@@ -1,5 +1,3 @@
-//! One session per server, and the same requests to both.
-
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;

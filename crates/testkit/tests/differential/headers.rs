@@ -1,5 +1,3 @@
-//! Headers: usual, missing, doubled and odd.
-
 use rand::rngs::StdRng;
 
 use crate::body::Mirrored;
@@ -53,7 +51,7 @@ const TYPES: [&str; 7] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// Writes random header lines. The value `-` omits a header.
+/// The value `-` omits a header.
 pub(crate) fn random(
     random: &mut StdRng,
     method: &str,

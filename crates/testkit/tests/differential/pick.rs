@@ -1,5 +1,3 @@
-//! Weighted random choices.
-
 use rand::Rng as _;
 use rand::rngs::StdRng;
 

@@ -1,5 +1,3 @@
-//! The callers, and the authentication settings of the server.
-
 use std::path::PathBuf;
 use std::sync::Arc;
 

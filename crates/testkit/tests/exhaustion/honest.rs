@@ -1,5 +1,3 @@
-//! The principal that must not notice the attack.
-
 use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder, StatusCode};
@@ -34,7 +32,7 @@ impl Honest {
         }
     }
 
-    /// Waits until every pool is ready, because workers join one after the other.
+    /// Workers join one after the other.
     pub(crate) async fn ready(&self) {
         let until = Instant::now() + PATIENCE;
         while let Err(why) = self.alone().await.and(self.legacy().await) {
@@ -102,7 +100,7 @@ impl Honest {
         }
     }
 
-    /// Makes a call that may ask its user, and therefore has its own process.
+    /// The call may ask its user, and therefore has its own process.
     async fn alone(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let request = modern_call(

@@ -1,5 +1,3 @@
-//! The hostile principal, which attacks in one way at a time.
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,9 +15,9 @@ use crate::honest::modern_call;
 
 const AT_ONCE: usize = 150;
 const AT_A_TIME: u32 = 4;
-/// Bytes of an oversized text that still fits into a message.
+/// An oversized text that still fits into a message.
 const LONG: usize = 3 << 20;
-/// The pause between two attacks, so that the server's bounds are the limit and not the machine's CPU.
+/// The pause leaves CPU, so that the server's bounds are the limit.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -52,7 +50,7 @@ impl Hostile {
         .await;
     }
 
-    /// Sends arguments on which a pattern with look-aheads starts at every character.
+    /// A pattern with look-aheads starts at every character.
     pub(crate) async fn pattern_bombs(self) {
         let text = "a".repeat(LONG / 10);
         let texts = vec!["a".repeat(1000); LONG / 10_000];
@@ -77,7 +75,7 @@ impl Hostile {
         .await;
     }
 
-    /// Leaves questions of tools unanswered, each of which holds a process of its own.
+    /// Each question holds a process of its own.
     pub(crate) async fn unanswered_processes(self) {
         let capabilities = json!({"elicitation": {"form": {}}});
         self.repeat(AT_ONCE, async |hostile| {
@@ -193,7 +191,7 @@ impl Hostile {
         .await;
     }
 
-    /// Sends useless requests, each with a proof that the server must remember.
+    /// The server must remember each proof.
     pub(crate) async fn proofs(self) {
         let request = async |hostile: &Self| {
             let request = hostile.caller.show("GET", hostile.http.get(&hostile.url));
@@ -272,7 +270,7 @@ impl Hostile {
         request.body(message).send().await
     }
 
-    /// Sends a request, and does not read for longer than the server waits.
+    /// Leaves the answer unread for longer than the server waits.
     async fn unread(&self, request: &str) {
         let mut socket = self.connect().await;
         let _ = socket.write_all(request.as_bytes()).await;

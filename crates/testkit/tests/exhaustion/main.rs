@@ -29,7 +29,7 @@ use self::honest::Honest;
 use self::hostile::Hostile;
 use self::server::{Form, Server};
 
-/// Lets one server run at a time, because concurrent tests would compete for the CPU.
+/// Concurrent tests would compete for the CPU.
 static ALONE: Mutex<()> = Mutex::const_new(());
 const SLOWER: u32 = 3;
 
@@ -103,7 +103,7 @@ where
     }
 }
 
-/// A running attack, on a thread of its own, so that it does not slow the honest principal down by itself.
+/// The attack has its own thread, so that it does not slow the honest principal down by itself.
 struct Attack {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,

@@ -1,5 +1,3 @@
-//! The methods of the contracts, and the first messages of a peer.
-
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -73,7 +71,7 @@ fn collect(directory: &Path, found: &mut Vec<Method>) {
     }
 }
 
-/// Returns the first messages for a method. Each element is a separate attempt.
+/// Each element is a separate attempt.
 pub(crate) fn messages(method: &Method, node: &str, known_worker: &str) -> Vec<Vec<Vec<u8>>> {
     match method.path().as_str() {
         "/shoal.worker.v1.WorkerLink/Link" => ["stranger-1", known_worker]

@@ -1,5 +1,3 @@
-//! A node's view of its workers, and its log.
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,7 +61,6 @@ impl Node {
         std::fs::read(&self.log).unwrap().len()
     }
 
-    /// Waits until the log contains a text after its first `after` bytes.
     pub(crate) async fn logs(&self, after: usize, why: &str) {
         let until = Instant::now() + PATIENCE;
         loop {

@@ -1,5 +1,3 @@
-//! A peer that speaks gRPC by hand, with any certificate or without one.
-
 use std::convert::Infallible;
 use std::fmt;
 use std::net::SocketAddr;

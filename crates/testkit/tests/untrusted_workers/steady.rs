@@ -17,7 +17,6 @@ pub(crate) struct Steady {
 }
 
 impl Steady {
-    /// Starts the calls, and waits for the first answer.
     pub(crate) async fn start(url: &str) -> Self {
         let answered = Arc::new(AtomicU64::new(0));
         let (count, url) = (Arc::clone(&answered), url.to_owned());

@@ -1,5 +1,3 @@
-//! Stranger workers: `shoal` processes with the pool and the tools of the good worker.
-
 use shoal_testkit::admin::Admin;
 use shoal_testkit::clock::WrongClock;
 use shoal_testkit::cluster::{Cluster, Member};

@@ -1,5 +1,3 @@
-//! Uses up the file descriptors of members.
-
 use anyhow::Context as _;
 
 use super::{Deed, Injector};

@@ -1,5 +1,3 @@
-//! Lets a replica replace its Redis master.
-
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};

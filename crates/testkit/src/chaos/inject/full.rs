@@ -1,5 +1,3 @@
-//! Makes Redis run out of memory or disk.
-
 use super::{Deed, Injector};
 
 impl Injector<'_> {

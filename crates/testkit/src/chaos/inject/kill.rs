@@ -1,5 +1,3 @@
-//! Kills members with SIGKILL.
-
 use std::time::Duration;
 
 use futures::future::try_join_all;

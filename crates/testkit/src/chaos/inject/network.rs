@@ -1,5 +1,3 @@
-//! Breaks, silences and slows connections.
-
 use std::time::Duration;
 
 use rand::Rng as _;

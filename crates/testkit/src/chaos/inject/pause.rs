@@ -1,5 +1,3 @@
-//! Stops processes (SIGSTOP) and continues them.
-
 use std::time::Duration;
 
 use rand::Rng as _;

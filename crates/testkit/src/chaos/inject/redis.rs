@@ -1,5 +1,3 @@
-//! Kills Redis.
-
 use std::time::Duration;
 
 use super::{Deed, Injector};

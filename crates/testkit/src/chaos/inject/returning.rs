@@ -14,8 +14,7 @@ use super::{Deed, Injector};
 use crate::redis::Redis;
 
 const CLIENTS: usize = 100;
-/// How long sessions live without use: longer than the run's other clients are silent, even while Redis
-/// stops.
+/// Sessions live without use for longer than the run's other clients are silent, even while Redis stops.
 const IDLE: Duration = Duration::from_secs(15);
 const AROUND: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(300);
@@ -87,7 +86,7 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Opens a session. Returns the time before the opening, from which its life counts.
+    /// Returns the time before the opening, from which the session's life counts.
     async fn open(
         http: &reqwest::Client,
         url: &str,
@@ -141,7 +140,7 @@ impl Visitor {
         }
     }
 
-    /// Uses the session. Returns the time before this use, or `None` if the session has expired.
+    /// Returns the time before this use, or `None` if the session has expired.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
@@ -165,7 +164,7 @@ impl Visitor {
         }
     }
 
-    /// Uses the session at the time `at`. Returns `false` if the session had expired.
+    /// Returns `false` if the session had expired.
     async fn come_back(&self, used: Instant, at: Instant) -> anyhow::Result<bool> {
         sleep_until(at).await;
         let Some(used) = self.use_session(used).await? else {

@@ -1,5 +1,3 @@
-//! Restarts members in order.
-
 use std::time::Duration;
 
 use anyhow::bail;

@@ -78,8 +78,7 @@ impl<'a> Guest<'a> {
         Ok(Self { edges, session })
     }
 
-    /// Resumes without an event id. The client must get the events that the log still has, and then the
-    /// answer.
+    /// The client must get the events that the log still has, and then the answer.
     async fn come_back(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let protocols = format!("mcp.resume, mcp.session.{}", self.session);

@@ -1,5 +1,3 @@
-//! Streams with a defect at any place.
-
 use proptest::prelude::{Just, Strategy};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 

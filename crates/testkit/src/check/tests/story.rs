@@ -1,5 +1,3 @@
-//! A builder of histories, and assertions on their verdicts.
-
 use std::time::Duration;
 
 use serde_json::json;

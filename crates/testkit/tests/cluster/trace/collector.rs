@@ -1,5 +1,3 @@
-//! A collector of spans: the OTLP trace service over gRPC.
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +86,7 @@ impl Span {
     }
 }
 
-/// Finds the spans without a path to `root`. Links count in both directions.
+/// Links count in both directions.
 pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     let mut reached: HashSet<&[u8]> = HashSet::from([root]);
     loop {

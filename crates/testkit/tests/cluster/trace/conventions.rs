@@ -1,5 +1,3 @@
-//! Checks the server span against OpenTelemetry's conventions for MCP.
-
 use serde_json::{Value, json};
 use shoal_testkit::cluster::{Cluster, Tools};
 
