@@ -25,10 +25,10 @@ use crate::members::Members;
 
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const AT_ONCE: usize = 32;
-/// Each node follows the rates of this many others, in case they are lost.
+/// Number of other nodes whose rates each node follows, so that a lost node's rates survive.
 const FOLLOWED: usize = 2;
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
-/// Maximum tools requested of each node, because only merging shows which are called most.
+/// Maximum tools requested of each node. It is high, because only merging shows which are called most.
 const MOST_TOOLS: usize = 1_000;
 
 /// Inspects all nodes from this one. Lists the nodes that do not answer in time.

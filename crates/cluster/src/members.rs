@@ -173,7 +173,7 @@ impl Members {
         self.shared.view.borrow().clone()
     }
 
-    /// Sets the source of this node's load. Only the first call has an effect.
+    /// Sets the source of this node's load, which is called for each announcement. Only the first call has an effect.
     pub fn report_load(&self, load: impl Fn() -> NodeLoad + Send + Sync + 'static) {
         let _ = self.shared.load.set(Box::new(load));
     }
@@ -300,7 +300,7 @@ impl Members {
 }
 
 impl MembersInner {
-    /// Also the store's time to answer.
+    /// Returns the interval of heartbeats, which is also the time that the store has to answer.
     fn beat(&self) -> Duration {
         self.config.lease / BEATS
     }

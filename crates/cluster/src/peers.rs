@@ -61,7 +61,7 @@ impl Peer {
     }
 
     pub(crate) fn worked(&self) {
-        // Reading these first, which are usually 0, leaves the cache line to other cores.
+        // These are usually 0. Reading them first leaves the cache line to other cores.
         for failure in [&self.failed, &self.gone] {
             if failure.load(Ordering::Relaxed) != 0 {
                 failure.store(0, Ordering::Relaxed);

@@ -93,12 +93,12 @@ pub fn look_every(nodes: usize) -> Duration {
     look(MembersConfig::default().refresh, nodes)
 }
 
-/// Returns how often an edge reads them while a request waits.
+/// Returns how often an edge reads so many nodes while a request waits for one.
 pub fn look_closely_every(nodes: usize) -> Duration {
     look(CLOSELY, nodes)
 }
 
-/// Returns the node that takes a session without an owner.
+/// Returns the index of the node that takes a session without an owner.
 pub fn taker(session: &SessionId, nodes: &[NodeId]) -> Option<usize> {
     (0..nodes.len()).max_by_key(|at| rendezvous::weight(session, &nodes[*at]))
 }

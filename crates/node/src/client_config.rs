@@ -93,7 +93,7 @@ fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
 
 fn called(command: &ClientConfig) -> Value {
     let mut server = Map::new();
-    // Cursor recognizes the type by the members.
+    // Cursor recognizes the server's type by its members.
     if command.client != McpClient::Cursor {
         server.insert("type".to_owned(), "http".into());
     }

@@ -118,7 +118,7 @@ impl Bound {
         Self { tls, ..self }
     }
 
-    /// Returns the origin of its URLs (scheme, host and port).
+    /// Returns the origin of the listener's URLs (scheme, host and port).
     pub fn origin(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
@@ -252,7 +252,7 @@ impl<S: RequestService> Acceptor<S> {
         let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, _)) => {
-                // Answers are written whole, so a delayed packet gains nothing.
+                // Answers are written whole, so waiting for more data before sending a packet gains nothing.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "could not turn Nagle's algorithm off");
                 }

@@ -26,6 +26,7 @@ use crate::config::{Pool, Role, Settings};
 use crate::program::PoolHandler;
 use crate::roles;
 
+/// Time limit for an idle worker's goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// A cheap handle.
@@ -34,7 +35,7 @@ pub(crate) struct Pools(Arc<Inner>);
 
 struct Inner {
     node: NodeId,
-    /// Otherwise, this process only knows the pools' offers.
+    /// If false, this process only knows the pools' offers.
     run_here: bool,
     /// Allowed targets of backends' requests.
     outbound: Outbound,

@@ -30,12 +30,12 @@ pub(crate) struct Reloads {
     reader: ConfigReader,
     /// Settings from the start of the process.
     started: Loaded,
-    /// These change only at a restart.
+    /// The reload settings change only at a restart.
     how: Reload,
     pools: Pools,
     state: Arc<ConfigurationState>,
     quotas: Option<(Quotas, Vec<QuotaConfig>)>,
-    /// Their file may change together with the configuration.
+    /// The rules' file may change together with the configuration.
     rules: Option<(Arc<RulesInForce>, Dispatch)>,
     manager: Option<ServiceManager>,
     /// Why discovered pools were last left out.

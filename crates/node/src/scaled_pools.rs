@@ -113,7 +113,7 @@ impl ScaledPools {
         self.failing = written.is_err();
     }
 
-    /// Removes pools that their workers removed.
+    /// Removes from the store the pools that their workers removed.
     ///
     /// # Errors
     ///

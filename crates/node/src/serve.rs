@@ -221,7 +221,7 @@ pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> 
 }
 
 /// Fails if operators may not call tools. If clients need a token, the console needs one too, because it must not give
-/// access without.
+/// access without a token.
 fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCalls {
     let server = &settings.server;
     if !server.console_calls {

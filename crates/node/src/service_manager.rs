@@ -18,7 +18,7 @@ use crate::admin::Readiness;
 use crate::print::plain;
 
 const LOOK: Duration = Duration::from_millis(250);
-/// `systemctl status` prints the status on one line.
+/// Maximum characters of the status, which `systemctl status` prints on one line.
 const LONGEST_STATUS: usize = 400;
 
 /// A cheap handle that does nothing without a service manager.

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use shoal::RequestContextExt as _;
 use tokio::time::{Instant, sleep};
 
+/// How long a day's forecast takes.
 const DAY: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize, JsonSchema)]

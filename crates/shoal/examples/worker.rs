@@ -41,6 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .join(node)
         .start()
         .await?;
+    // The program's other work goes here.
     worker.run_until_signal().await?;
     Ok(())
 }

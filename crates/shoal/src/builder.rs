@@ -73,14 +73,14 @@ impl Builder {
         self
     }
 
-    /// Sets how many calls a process runs at once (`pools.<pool>.concurrency`). Further calls queue, until the queue is
-    /// full.
+    /// Sets how many calls a process runs at once (`pools.<pool>.concurrency`). Further calls queue, and are refused
+    /// when the queue is full.
     pub fn capacity(mut self, calls: usize) -> Self {
         self.capacity = Some(calls);
         self
     }
 
-    /// Sets how long calls may continue at the process's end (`shutdown.calls`).
+    /// Sets how long calls may continue when the process is told to end (`shutdown.calls`).
     pub fn drain(self, limit: Duration) -> Self {
         let limit = format!("{}ms", limit.as_millis());
         self.set("shutdown.calls", &limit)

@@ -15,13 +15,13 @@ pub use shoal_worker::{CallerSession, RequestContextExt};
 /// Runs the whole program around a server: `serve`, `stdio`, `call`, `config` and the other commands of `--help`.
 /// Return the result from `main`, which must not be async.
 ///
-/// The function handles arguments, signals, logging and telemetry, and starts a Tokio runtime. For other values than
-/// the handler, use a [`Builder`].
+/// The function handles arguments, signals, logging and telemetry, and starts a Tokio runtime. To set more than the
+/// handler, use a [`Builder`].
 pub fn serve(handler: impl ServerHandler) -> ExitCode {
     server(handler).serve()
 }
 
-/// Creates a server with its own name, pool or capacity.
+/// Creates a server with settings of its own, such as a name, pool or capacity.
 pub fn server(handler: impl ServerHandler) -> Builder {
     server_with(async move || Ok::<_, std::convert::Infallible>(handler))
 }

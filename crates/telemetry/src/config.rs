@@ -1,4 +1,4 @@
-//! The section `[telemetry]` of the configuration. Reads no environment.
+//! The section `[telemetry]` of the configuration. This module does not read the environment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -21,7 +21,8 @@ impl Guard {
         Self { state }
     }
 
-    /// Sends waiting data and log lines. Later spans and log records are dropped, but lines still go to standard error.
+    /// Sends the data that waits for the collector, and waits for queued log lines. Later spans and log records are
+    /// dropped, but lines still go to standard error.
     ///
     /// Blocks the calling thread for at most `within` and half a second.
     pub fn shutdown(self, within: Duration) {
@@ -56,7 +57,7 @@ impl Guard {
             }));
         }
         if let Some(meters) = &state.meters {
-            // Prometheus may scrape until the process ends.
+            // Metrics stay readable, because Prometheus may scrape until the process ends.
             start(Box::new(move || {
                 let _ = meters.force_flush();
             }));

@@ -6,7 +6,7 @@ use shoal_ports::{NodeId, NodeReport, Remembered, Step};
 
 use super::NodeAnswer;
 
-/// Operators see rates of this many seconds.
+/// How many seconds of rates are kept, because operators see that much.
 const SHOWN_S: u64 = 15 * 60;
 const NODES: usize = 256;
 const TOLD: usize = 8;

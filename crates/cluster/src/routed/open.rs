@@ -106,7 +106,7 @@ enum NotOpened {
 }
 
 impl NotOpened {
-    /// Waiting does not help if all nodes are full.
+    /// Whether waiting may help. It does not help if all nodes are full.
     fn passes(&self) -> bool {
         match self {
             Self::NoNode => true,

@@ -5,9 +5,9 @@ use crate::print::plain;
 
 struct Cost {
     name: String,
-    /// Clients show these bytes to models: name, description and arguments.
+    /// Bytes of name, description and arguments, which clients show to models.
     shown: usize,
-    /// Few clients show the output schema.
+    /// Bytes of the output schema, which few clients show.
     output: usize,
 }
 

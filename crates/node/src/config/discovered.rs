@@ -13,10 +13,10 @@ use super::finding::Finding;
 use super::layers::Source;
 use super::{Backend, LONGEST_FILE, Loaded, Pool, Role, Settings, rules};
 
-/// The allowed settings of `backend.http`.
+/// The settings of `backend.http` that the file may contain.
 const HTTP: [&str; 2] = ["url", "headers_file"];
 
-/// Maximum characters in the log.
+/// Maximum characters of a pool's name, and of a problem, in the log.
 const LONGEST_NAME: usize = 80;
 const LONGEST_PROBLEM: usize = 1000;
 

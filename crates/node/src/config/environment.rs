@@ -149,7 +149,7 @@ pub fn value(text: &str) -> Value {
     let parsed = format!("value = {text}").parse::<toml::Table>();
     let parsed = parsed.ok().filter(|table| table.len() == 1);
     match parsed.and_then(|mut table| table.remove("value")) {
-        // No setting is a date, so a prefix that looks like a date is text.
+        // No setting is a date, so a pool's prefix that looks like a date is text.
         Some(Value::Datetime(_)) | None => Value::String(text.to_owned()),
         Some(value) => value,
     }

@@ -23,7 +23,8 @@ const MOST_UNREADABLE: usize = 100;
 /// Maximum known settings in a message about an unknown one.
 const MOST_KNOWN: usize = 16;
 
-/// Reads and checks the settings. All other sources override `program`, and `file` replaces the environment's.
+/// Reads and checks the settings. All other sources override `program`, and `file` replaces the file that the
+/// environment names.
 ///
 /// # Errors
 ///
@@ -162,7 +163,7 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
     (None, found)
 }
 
-/// The type's message is `…, expected …`.
+/// `reason` is the message of the value's type: `…, expected …`.
 fn unreadable(layers: &Layers, path: &SettingPath, reason: &str) -> String {
     let value = layers.value_at(path);
     let shown = value.map(|value| deviations::shown(value, path));

@@ -27,7 +27,7 @@ settings! {
     }
 }
 
-/// `node.store` for the embedded store.
+/// The value of `node.store` for the embedded store.
 pub const MEMORY: &str = "memory";
 
 /// A part of the server that a process can run.

@@ -48,7 +48,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// The number is counted from 0.
+    /// `request` is counted from 0.
     pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
         let (at, fault) = self.fault.get()?;
         (request >= *at).then_some(Refusal::Fault(*fault))
@@ -168,7 +168,7 @@ impl WatchedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Stores the answer that replaces hyper's own refusal.
+    /// Whether hyper is about to write its own refusal. Stores the answer that replaces it.
     fn replaces(&mut self, written: &[u8]) -> bool {
         let refusal = Refusal::of_hyper(written, self.limits);
         self.refusal = refusal.map(Refusal::wire).or(self.refusal.take());

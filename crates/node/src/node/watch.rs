@@ -257,7 +257,7 @@ impl Watch {
     }
 }
 
-/// All edges count together.
+/// All edges count the quotas together.
 fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
     let others = membership.map(|membership| membership.members.announced());
     let edges = move || {

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct ConfigurationReport {
     /// The file that reloads read, if any.
     pub file: Option<PathBuf>,
-    /// When it was last usable, in seconds since the epoch.
+    /// When the configuration was last found usable, in seconds since the epoch.
     pub taken_at: u64,
     /// Why later content was refused. The earlier configuration stays in force.
     pub refused: Option<String>,

@@ -82,7 +82,7 @@ impl Legacy {
         self.wire.begin(Arc::clone(self).carry(pending, text)).await;
     }
 
-    /// Waits until the server has received it, to keep the order.
+    /// Waits until the server has received the notification, to keep the order.
     pub(super) async fn notify(self: &Arc<Self>, notification: &Notification, text: Bytes) {
         if notification.method == Method::Cancelled
             && let Some(id) = super::cancelled_request(notification)

@@ -9,7 +9,7 @@ use super::link::Link;
 /// A link between two checks.
 pub(super) type Spare = Arc<Mutex<Option<Link>>>;
 
-/// Passes its link to the next check on drop, if that may be reused.
+/// Passes its link to the next check on drop, if the link may be reused.
 pub(super) struct LinkInUse {
     /// Present until the drop.
     link: Option<Link>,
@@ -17,7 +17,7 @@ pub(super) struct LinkInUse {
 }
 
 impl LinkInUse {
-    /// Returns the link to `spare`, or ends it.
+    /// On drop, the link goes to `spare`, or ends if there is none.
     pub(super) fn new(link: Link, spare: Option<&Spare>) -> Self {
         Self {
             link: Some(link),

@@ -102,6 +102,7 @@ impl WorkerListener {
         let serving = Server::builder()
             .add_service(service.max_decoding_message_size(LONGEST_MESSAGE))
             .serve_with_incoming(TcpIncoming::from(socket));
+        // The server ends with the process.
         tokio::spawn(serving);
         Ok(Self {
             address,
@@ -193,6 +194,7 @@ impl WorkerListener {
         self.link_with(setting).await
     }
 
+    /// Time limit for a worker that dials or leaves.
     pub(super) fn long(&self) -> Duration {
         self.patience * LONG
     }

@@ -14,7 +14,7 @@ use crate::other_principals::legacy;
 use crate::process::{SOON, Server};
 
 const TOKEN: &str = "stolen";
-/// The longest validity of a revoked token, including the WebSocket's grace period.
+/// How long a revoked token may still work at most, including the WebSocket's grace period.
 const PROMISED: Duration = Duration::from_secs(20);
 
 pub(crate) async fn family() -> Family {

@@ -42,7 +42,7 @@ pub(crate) async fn family() -> Family {
     let block = packed(&head);
     let body = echo.body.as_bytes();
     let request = [frame(HEADERS, END_HEADERS, 1, &block), frame(0, 1, 1, body)].concat();
-    // The server may send no data.
+    // This setting forbids the server to send data.
     let no_window = [0, 4, 0, 0, 0, 0];
     family.row(
         "HTTP/2: an answer that is never read",

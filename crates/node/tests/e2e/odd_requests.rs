@@ -48,7 +48,7 @@ async fn an_answer_is_json_for_a_client_that_takes_no_stream() {
     let answer = ask(&json_only, &job(1)).await;
     assert_eq!(kind(&answer), "application/json");
     assert_eq!(text(&answer.json().await.unwrap()), "done after 2 steps");
-    // The client cannot read the question.
+    // The client cannot read the question, so the call continues without asking.
     let book = call(2, "book_table", json!({ "restaurant": "Chez Nous" }));
     let answer: Value = ask(&json_only, &book).await.json().await.unwrap();
     assert_eq!(

@@ -135,14 +135,14 @@ async fn one_of_several_servers_may_go_away() {
     );
 }
 
-/// Two servers behind a Shoal with the settings `more`.
+/// Two servers behind a Shoal with the settings `more`. One of them runs a call that waits for a file.
 struct Pair {
     servers: [Server; 2],
     processes: Vec<String>,
     _front: Server,
     config: ConfigFile,
     asked: JoinHandle<Value>,
-    /// The server that runs the call.
+    /// The index of the server that runs the call.
     busy: usize,
 }
 

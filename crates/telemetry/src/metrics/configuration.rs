@@ -7,7 +7,7 @@ area! {
         /// Counts a reload.
         pub reloaded: Counter [outcome: ReloadOutcome]
             = "shoal.config.reloads", "{reload}", "Reloads of the configuration file.";
-        /// Observes when the configuration was last usable, in seconds since the epoch.
+        /// Observes when the configuration was last found usable, in seconds since the epoch; `None` if unknown.
         pub observe_last_success: Gauge(Option<u64>) []
             = "shoal.config.last_success", "s",
             "Unix time of the last usable configuration, at start or reload.";

@@ -34,7 +34,7 @@ impl ProcessMetrics {
     pub(crate) fn observe(&self, version: String) {
         let since = Instant::now();
         self.uptime(move || since.elapsed()).forever();
-        // Once per process.
+        // Leaks the text only once per process.
         let version: &'static str = version.leak();
         self.build(move |to| to(version, 1)).forever();
         self.memory(resident_bytes).forever();

@@ -13,7 +13,8 @@ area! {
         lifetime: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.lifetime", "s",
             "Time from the start to the end of the validity of this process's certificate.";
-        /// Observes how many processes of the cluster this one cannot agree on TLS with; `None` without TLS.
+        /// Observes how many processes of the cluster this one cannot agree on TLS with; `None` without TLS between
+        /// processes.
         pub observe_distrusted: Gauge(Option<u64>) []
             = "shoal.tls.distrusted", "{peer}", "Processes that this process dialled and with which TLS fails.";
         /// Counts an incoming handshake.

@@ -131,7 +131,7 @@ impl Recorded for Duration {
         given.as_secs_f64().into()
     }
 
-    /// Seconds with a fraction are faster than the shortest number.
+    /// Writes seconds with a fraction, which is faster than finding the shortest number.
     fn write(given: Self, json: &mut Vec<u8>) {
         write_json(&given.as_secs(), json);
         let mut fraction = *b".000000000";

@@ -7,7 +7,7 @@ use shoal_protocol::TraceContext;
 use super::Tracer;
 use super::span::{Attributes, Span};
 
-/// A text or closure that is built only when the span is recorded.
+/// A name that is built only when the span is recorded: a text or a closure.
 pub trait Name {
     #[doc(hidden)]
     fn make(self) -> Cow<'static, str>;
@@ -94,7 +94,7 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         self.start_with(|_| ())
     }
 
-    /// Starts the span. `attributes` runs only when it is recorded.
+    /// Starts the span. `attributes` runs only when the span is recorded.
     pub fn start_with(self, attributes: impl FnOnce(&mut Attributes)) -> Span {
         match crate::state::tracer() {
             Some(tracer) => Tracer::start(tracer, self, attributes),

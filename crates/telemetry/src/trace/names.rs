@@ -60,8 +60,8 @@ names! {
         "A request to the MCP server behind a pool.";
 }
 
-/// Returns `{method} {target}`, or only the method. `target` must be of the catalog, because clients must not invent
-/// names.
+/// Returns `{method} {target}`, or only the method. `target` must be a tool or prompt of the catalog, because clients
+/// must not invent names.
 #[must_use]
 pub fn mcp_name(method: &str, target: Option<&str>) -> String {
     match target {

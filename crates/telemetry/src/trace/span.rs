@@ -91,7 +91,7 @@ impl Span {
         }
     }
 
-    /// Marks the step as failed. `kind` must be one of few: a JSON-RPC code, `tool_error`, or a short name.
+    /// Marks the step as failed. `kind` must be one of a small set: a JSON-RPC code, `tool_error`, or a short name.
     pub fn record_error(&mut self, kind: &str) {
         self.record_error_with(kind, "");
     }

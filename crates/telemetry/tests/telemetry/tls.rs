@@ -83,7 +83,7 @@ fn works_over_http() {
     });
 }
 
-/// Telemetry reveals much about a service.
+/// Telemetry reveals much about a service, so Shoal sends it only to trusted collectors.
 fn stranger(protocol: Protocol) {
     let own = Certificate::new(&format!("stranger-{protocol:?}"));
     let collector = Collector::secure(protocol, identity(&own.path()));

@@ -113,7 +113,7 @@ fn headers(name: &str, arguments: &RawJson, known: Option<&ToolDetail>) -> Heade
     ];
     let said = said.map(|(name, value)| (name.to_owned(), value));
     for (name, value) in said.into_iter().chain(mirrored.of_call(&arguments)) {
-        // The edge reports a missing header if its value is impossible.
+        // If a value cannot be a header, the edge reports it as missing.
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }

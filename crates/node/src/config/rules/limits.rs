@@ -20,7 +20,7 @@ pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// `is` selects counts by whether they are 0.
+/// Counts that must be positive. `is` selects them by whether they are 0.
 pub(in super::super) fn counts(
     settings: &Settings,
     is: impl Fn(bool) -> bool,
@@ -57,7 +57,7 @@ pub(in super::super) fn counts(
     .collect()
 }
 
-/// Selects times in the same way.
+/// Times that must be positive, selected as in [`counts`].
 pub(in super::super) fn times(settings: &Settings, is: impl Fn(bool) -> bool) -> Vec<&'static str> {
     those!(
         settings: [

@@ -21,7 +21,7 @@ pub(super) struct Tasks {
 }
 
 pub(crate) enum Followed {
-    /// As `tasks/get` returns the task.
+    /// The task as `tasks/get` returns it.
     Ended(Value),
     /// The client cannot answer the task's question.
     Asks,

@@ -15,7 +15,7 @@ struct SessionReplay {
     version: Option<HeaderValue>,
     opening: Option<(RequestId, Bytes)>,
     initialized: bool,
-    /// The newest of each kind: `logging/setLevel` and subscriptions.
+    /// The newest request of each kind that changes the session: `logging/setLevel` and subscriptions.
     changes: Vec<(String, Bytes)>,
 }
 

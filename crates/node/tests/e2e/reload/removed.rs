@@ -6,7 +6,7 @@ use super::load::under_load;
 use super::setting::{ConfigFile, Seen, fixture, until};
 use crate::client::{Session, call, modern_call, post_modern, response, text};
 
-/// More calls than can run at once.
+/// Calls in each era. All of them together are more than can run at once.
 const EACH: u64 = 4;
 
 #[tokio::test]
