@@ -47,7 +47,7 @@ impl FromStr for Network {
             IpAddr::V4(first) => first.to_bits().checked_shl(length).unwrap_or(0) != 0,
             IpAddr::V6(first) => first.to_bits().checked_shl(length).unwrap_or(0) != 0,
         };
-        // Addresses count as IPv4, so a network of mapped ones would be empty.
+        // IPv4-mapped addresses count as IPv4, so a network of them would be empty.
         let mapped = first.to_canonical() != first;
         match beyond || mapped {
             true => Err(()),
