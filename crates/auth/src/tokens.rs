@@ -29,7 +29,7 @@ impl Authenticator for NoAuthentication {
     }
 }
 
-/// Random keys hide how similar a wrong hash is to an entry.
+/// The hasher's random keys hide how similar a wrong hash is to an entry.
 pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
 /// Authenticates by static bearer tokens, in constant time for any number of them.

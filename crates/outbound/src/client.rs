@@ -79,7 +79,7 @@ struct Inner {
     settings: ClientSettings,
     named: Named,
     to_named: reqwest::Client,
-    /// Most clients lack other targets.
+    /// Built when needed, because most clients have only named targets.
     to_others: OnceLock<Result<reqwest::Client, String>>,
 }
 

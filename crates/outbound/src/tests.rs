@@ -79,7 +79,7 @@ fn what_the_operator_names_may_be_private_and_no_name_leads_to_metadata() {
         allow: vec!["169.254.169.254".to_owned(), "10.0.0.0/8".to_owned()],
         ..OutboundConfig::default()
     });
-    // For operators and for others by default, for operators in strict mode, and for others with `allow`.
+    // Columns: for operators and for others by default, for operators in strict mode, and for others with `allow`.
     for (text, expected) in [
         ("8.8.8.8", [true, true, true, true]),
         ("10.0.0.1", [true, false, false, true]),
@@ -322,6 +322,7 @@ async fn a_connection_goes_to_the_address_that_was_checked() {
     assert_eq!(answers.asked.load(Ordering::SeqCst), 1);
     let told = get(&client, &target).await.unwrap_err();
     assert!(told.contains(REFUSED), "{told}");
+    // Of several addresses, only the allowed ones are tried.
     let answers = Answers::new(&["127.0.0.2 127.0.0.1"]);
     let client = outbound(&["127.0.0.1"], &answers)
         .client(settings(Redirects::None), Named::These(Vec::new()))

@@ -232,7 +232,7 @@ fn complete(result: &RawJson) -> RawJson {
     }
 }
 
-/// ISO 8601, in UTC.
+/// Writes milliseconds since 1970 in ISO 8601, in UTC.
 fn timestamp(millis: u64) -> String {
     const DAY: u64 = 24 * 60 * 60;
     let (seconds, millis) = (millis / 1000, millis % 1000);

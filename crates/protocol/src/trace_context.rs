@@ -138,7 +138,7 @@ impl TraceContext {
         self.is_foreign
     }
 
-    /// Sets a valid `tracestate`.
+    /// Sets a `tracestate` that is known to be valid; it is not checked.
     #[must_use]
     pub fn with_tracestate(self, state: &str) -> Self {
         Self {

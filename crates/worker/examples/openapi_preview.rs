@@ -171,6 +171,7 @@ fn refused_by_models(schema: &Value) -> Option<String> {
 /// Keywords whose values are not schemas.
 const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
 
+/// Property names that Claude's API refuses, at any depth.
 fn illegal_keys(schema: &Value) -> Vec<&str> {
     let mut found = Vec::new();
     let mut open = vec![schema];

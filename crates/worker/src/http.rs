@@ -177,7 +177,7 @@ impl HttpBackend {
         CallOutcome::Result(listed.to_json())
     }
 
-    /// Returns also whether the server had forgotten the session.
+    /// The flag says whether the server had forgotten the session.
     async fn run_once(
         &self,
         call: &Call,

@@ -50,6 +50,7 @@ pub(crate) use self::reachability::{EqualServers, Reachability};
 pub(crate) use self::redirect::redirect_target;
 pub(crate) use self::token_endpoint::NoToken;
 
+/// How often the client checks its files for changes.
 const LOOK: Duration = Duration::from_secs(1);
 /// Maximum characters of a server's message that are forwarded or logged.
 pub(crate) const SAID: usize = 300;
@@ -311,7 +312,7 @@ impl HttpClient {
         (self.forward.iter()).any(|name| **name == *header::AUTHORIZATION.as_str())
     }
 
-    /// The operator's credentials do not stand in for a caller's missing token.
+    /// A caller must bring its token, unless the operator's credentials may stand in for it.
     fn expect_token(&self, caller: &Caller) -> Result<(), NoToken> {
         let may_go_without = self.config.callers_without_token == CallersWithoutToken::Service;
         if may_go_without || !self.forwards_token() || brings_token(caller) {

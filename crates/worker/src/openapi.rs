@@ -7,7 +7,7 @@
 //! | `base`, `security` | the service's URL; credentials |
 //! | `api`, `operation`, `path`, `responses`, `names` | operations as tools |
 //! | `inputs`, `schema` | input schemas; schemas as JSON Schema |
-//! | `size` | the list's size in a model's context |
+//! | `size` | the tool list's size in a model's context |
 //! | `text` | descriptions without markup |
 //! | `request`, `style`, `body` | arguments become a request |
 //! | `answer` | an answer becomes a result |
@@ -118,6 +118,7 @@ impl OpenApiBackend {
             let ended = tokio::select! {
                 biased;
                 ended = self.run_once(call) => ended,
+                // Dropping the request cancels it at the service.
                 () = context.cancelled().cancelled() => Err(CallFailure::Cancelled),
             };
             let Err(CallFailure::NotExecuted { .. }) = &ended else {
@@ -313,6 +314,7 @@ fn first_rounded(arguments: &RawJson) -> Option<String> {
     Some(shown(number, LONGEST_NUMBER))
 }
 
+/// Maximum characters of a number in an error message.
 const LONGEST_NUMBER: usize = 40;
 
 #[cfg(test)]

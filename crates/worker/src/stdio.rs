@@ -42,10 +42,11 @@ pub use self::config::{Isolation, StdioConfig};
 /// A backend for an existing stdio MCP server of either era.
 ///
 /// # Questions to clients
-/// A legacy server's questions do not name their call, and one user's answer must not reach another:
+/// A legacy server's `elicitation/create`, `sampling/createMessage` and `roots/list` do not name their call,
+/// and one user's answer must not reach another:
 ///
-/// * In a shared process, a call whose client can be asked runs alone. Other calls wait or use another
-///   process. Questions outside such a call get an error.
+/// * In a shared process, a call whose client declared one of these capabilities runs alone. Other calls wait
+///   or use another process. Questions outside such a call get an error.
 /// * After such a call is cancelled, its process serves no other questions until it confirms the end. If the
 ///   process is needed sooner, the backend replaces it.
 /// * Shared processes are offered no roots unless [`StdioConfig::share_roots`] is set.

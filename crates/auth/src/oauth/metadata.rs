@@ -81,7 +81,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     let text = |member: &str| metadata.get(member).and_then(Value::as_str);
     match text("issuer") {
         Some(named) if same(named, issuer) => {}
-        // A document at one path must not describe the issuer of another (RFC 8414, 3.3).
+        // A document at one path of a host must not describe the issuer of another path (RFC 8414, 3.3).
         Some(other) => {
             let other = shown(other, SHOWN);
             return Err(format!("it has the metadata of another issuer, {other:?}"));

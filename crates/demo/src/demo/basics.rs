@@ -42,6 +42,7 @@ struct FailArguments {
 
 #[tool_router(router = basic_tools, vis = "pub(super)")]
 impl DemoServer {
+    // Measures the overhead of a tool call.
     /// Returns its argument.
     #[tool(annotations(read_only_hint = true, idempotent_hint = true, open_world_hint = false))]
     fn echo(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {

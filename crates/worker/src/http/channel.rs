@@ -55,6 +55,7 @@ pub(super) struct Common {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
+    /// `false` also while unknown.
     pub(super) speaks_http_sse: Arc<AtomicBool>,
 }
 
@@ -133,6 +134,7 @@ impl Channel {
             (Some(method), Some(request)) => {
                 tokio::spawn(self.clone().exchange(text, method, request));
             }
+            // A server may refuse any message before this one.
             (Some(Method::Initialized), None) => {
                 self.tell(text, Some(Method::Initialized)).await;
                 self.listen_soon().await;
@@ -140,7 +142,8 @@ impl Channel {
             // The end of the request's stream cancels a modern call.
             (Some(Method::Cancelled), None) if self.era() == Era::Modern => {}
             (method, None) => {
-                // A server that stops reading answers gets no further messages, so connections stay bounded.
+                // A server that stops reading answers to its requests gets no further messages, so connections
+                // stay bounded.
                 let Ok(place) = self.telling.clone().acquire_owned().await else {
                     return;
                 };
@@ -371,7 +374,7 @@ impl Channel {
         }
     }
 
-    /// Asks whether the server has forgotten the session, and so answers everything with 404.
+    /// A server that has forgotten the session answers everything in it with 404, even a ping.
     async fn is_forgotten(&self) -> bool {
         let ping = Method::Ping;
         let text = shoal_protocol::request(&RequestId::from_number(0), ping.as_str(), None);

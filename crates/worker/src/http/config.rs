@@ -146,8 +146,8 @@ impl HttpConfig {
         Settings {
             era: self.era,
             // Questions arrive on their call's stream, so the shared connection may ask. It declares roots
-            // only if sessions are not shared, because servers keep one client's roots. Sessions declare the
-            // same, because they use this connection's lists.
+            // only if sessions are not shared, because servers keep one client's roots. Sessions use this
+            // connection's lists, so both declare the same capabilities.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

@@ -36,7 +36,7 @@ impl Channel {
         nothing_there.contains(&refusal) && self.messages.get().is_none()
     }
 
-    /// Whether an HTTP+SSE server answered the POST of `initialize`.
+    /// Whether the event is the one with which an HTTP+SSE server answers the POST of `initialize`.
     pub(super) fn is_endpoint(&self, event: &SseEvent) -> bool {
         event.name.as_deref() == Some(ENDPOINT) && self.messages.get().is_none()
     }

@@ -1,4 +1,4 @@
-//! The stream for messages outside of requests (up to 2025-11-25).
+//! The stream for the server's messages outside of requests (up to 2025-11-25).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,6 +11,7 @@ use super::stream::has_media_type;
 use crate::http_client::{LATER, SAID, redirect_target, retry_after};
 use crate::upstream::{Denied, RequestOutcome, readable};
 
+/// Maximum bytes read of a refusal.
 const BODY: usize = 64 * 1024;
 
 pub(super) enum Refusal {
@@ -31,7 +32,8 @@ pub(super) struct Refused {
     pub(super) in_session: bool,
     /// Whether it carried the caller's token, as is or exchanged.
     pub(super) in_callers_name: bool,
-    /// Whether it carried the operator's credentials, which the refusal may quote.
+    /// Whether it carried the operator's credentials, perhaps beside the caller's token. The refusal may
+    /// quote them.
     pub(super) in_operators_name: bool,
 }
 
@@ -172,7 +174,7 @@ fn says_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool)
         return false;
     };
     match status {
-        // Only Shoal answers the request so.
+        // Only another Shoal reports a forgotten session in its answer to the request.
         StatusCode::NOT_FOUND if is_answer => error.code == code::GONE,
         // Some servers use 400, among them the reference server.
         StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if !is_answer => {

@@ -87,7 +87,7 @@ impl ClientCredentials {
         self.token.renew(refused, fetch).await.map(|_| true)
     }
 
-    /// Records a 401 to a new token too, so that Shoal requests none for a while.
+    /// Records that even a new token got a 401, so that Shoal requests no further one for a while.
     pub(super) fn was_futile(&self) {
         *self.futile_until.lock() = Some(Instant::now() + FUTILE);
     }

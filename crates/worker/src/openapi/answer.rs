@@ -17,6 +17,7 @@ use super::document::beginning;
 use super::operation::CompiledOperation;
 use crate::http_client::{LATER, beginning_of, redirect_target, retry_after};
 
+/// Maximum bytes read of an unsuccessful answer.
 const REFUSAL: usize = 64 * 1024;
 /// Maximum characters of an unsuccessful answer in a result.
 const SHOWN: usize = 8 * 1024;
@@ -70,11 +71,12 @@ pub(super) async fn read(
     CallOutcome::Result(success.result.to_json())
 }
 
+/// An error result, which the model can act on.
 pub(super) fn wrong(why: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": why }], "isError": true }))
 }
 
-/// The service has not run the call and may run it later.
+/// The failure of a service that has not run the call and may run it later.
 fn busy(status: StatusCode, headers: &HeaderMap) -> Option<CallFailure> {
     let later = retry_after(headers);
     let what = match status {
@@ -165,6 +167,7 @@ impl Success {
         let answer = json.read().unwrap_or_default();
         match structure(answer, schema, json.len()) {
             Some(structured) => success.with(Some((structured, true))),
+            // The original text keeps all digits.
             None => success.with(Some((json, false))),
         }
     }
@@ -183,7 +186,7 @@ impl Success {
     }
 }
 
-/// `None` if all of the answer fits.
+/// The part that fits; `None` if all of it fits.
 fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     let schema: Value = schema.read().unwrap_or_default();
     match fitted(answer, &schema, bytes) {

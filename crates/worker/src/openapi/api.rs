@@ -102,6 +102,7 @@ struct Compiler<'a> {
     is_named: bool,
     schemes: Schemes,
     names: UniqueNames,
+    /// Operations whose credentials are not configured.
     unauthorized: Vec<String>,
     left_out: Vec<String>,
     operations: HashMap<String, CompiledOperation>,

@@ -146,7 +146,7 @@ struct InputsBuilder<'a> {
 }
 
 impl InputsBuilder<'_> {
-    /// A parameter's legal name stays.
+    /// A parameter whose own name is legal keeps it.
     fn argument_names(&mut self, parameters: &[Parameter]) -> Vec<String> {
         let mut order: Vec<(usize, &Parameter)> = parameters.iter().enumerate().collect();
         order.sort_by_key(|(_, parameter)| legal_name(&parameter.name) != parameter.name);

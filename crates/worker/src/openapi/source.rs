@@ -25,7 +25,7 @@ pub(super) enum DocumentSource {
 pub(super) enum Unread {
     /// The source may come back by itself.
     Away(String),
-    /// An operator must change something.
+    /// Somebody must change something.
     Wrong(String),
 }
 

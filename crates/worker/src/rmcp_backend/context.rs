@@ -106,7 +106,7 @@ impl CallerSession {
         self.state()?.get(key).await.map_err(wire::error_data)
     }
 
-    /// Writes a value to the store before this returns.
+    /// Writes a value. When this returns, the store has it.
     ///
     /// # Errors
     /// As [`get`](Self::get), or a limit is reached, or the store is unavailable. The error's data says

@@ -6,10 +6,11 @@ use shoal_ports::{CallFailure, Caller, Epoch, Principal, PrincipalCounts, Sessio
 
 /// Maximum remembered sessions. Late messages for forgotten ones are unlikely.
 const MOST: usize = 8192;
-/// Dropped at once, to amortize the search.
+/// Sessions to drop together, to amortize the search.
 const FORGOTTEN: usize = MOST / 16;
 
-/// When full, the principal with the most sessions loses its oldest ones.
+/// Sessions' latest known owners, and whether the sessions have ended. When full, the principal with the most
+/// sessions loses its oldest ones.
 #[derive(Default)]
 pub(super) struct SessionFences(Mutex<FenceTable>);
 

@@ -34,7 +34,8 @@ pub(super) struct CallRecord {
     pub(super) cancelled: CancellationToken,
     repeat: Repeat,
     begun: AtomicBool,
-    /// The latest session owner's epoch, if the call began without a session and became a task; else 0.
+    /// The epoch of the latest session owner that took over this call, if it began without a session and
+    /// became a task; else 0.
     adopted: AtomicU64,
     span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,

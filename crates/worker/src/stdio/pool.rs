@@ -66,7 +66,7 @@ struct Waiter {
 
 struct Down {
     reason: String,
-    /// Calls wait until a restart has failed, because most restarts are quick.
+    /// Whether calls are refused. They wait until a restart has failed, because most restarts are quick.
     stays: bool,
 }
 
@@ -311,8 +311,8 @@ impl Lead for Arc<ProcessPool> {
         self.join(process, true);
     }
 
-    /// Fails calls if there is no other process and a restart has failed or is far off. After a process that
-    /// had run, calls wait for the restart.
+    /// Fails calls if there is no other process and a restart has failed or is far off. After the end
+    /// of a process that had run, calls wait for the restart.
     fn fails(&self, reason: &str, pause: Duration) -> bool {
         let mut state = self.state.lock();
         state.down = Some(Down {
@@ -379,7 +379,7 @@ impl State {
         error: &StartError,
         opening: &PoolOpening,
     ) -> Duration {
-        // The supervisor reports a lead.
+        // In a pool with a lead, the supervisor sets `down`.
         if matches!(opening, PoolOpening::Modern(_)) {
             self.down = Some(Down::stays(&error.to_string()));
             if self.unavailable().is_some() {

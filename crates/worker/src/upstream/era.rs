@@ -15,6 +15,7 @@ use super::pending::RequestOutcome;
 /// lists legacy versions.
 const SLOW: u32 = 4;
 
+/// Maximum characters of a server's versions in messages.
 const SHOWN: usize = 200;
 
 #[derive(Clone, Debug)]
@@ -267,7 +268,7 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
         greeting.capabilities = with_completions(greeting.capabilities);
     }
     if greeting.declares("logging") {
-        // Requests all levels once. Shoal filters by caller later.
+        // Requests all levels once. Shoal filters by each caller's level later.
         let level = RawJson::from_static(r#"{"level":"debug"}"#);
         let link = link.clone();
         tokio::spawn(async move { link.request(Method::SetLevel, Some(level)).await });

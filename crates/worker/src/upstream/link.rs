@@ -292,7 +292,7 @@ impl Link {
         }
     }
 
-    /// Drops the answer if the queue is full. Waiting could block, because the caller reads the server's
+    /// Drops the answer if the queue is full. Waiting could deadlock, because the caller reads the server's
     /// output and the server may wait for that reader.
     pub(crate) fn try_answer(&self, text: Bytes) {
         if self.queue.try_send(aside(text, None)).is_err() {

@@ -361,7 +361,7 @@ impl Supervisor {
         catalog.headers.clone_from(&self.launcher.settings.headers);
         let mut changed = true;
         if let Some(old) = &self.catalog {
-            // Some servers announce nothing, and others each list.
+            // Announcements are unreliable: some servers send none, and others one for each list.
             let resources = old.resources != catalog.resources
                 || old.resource_templates != catalog.resource_templates;
             let differs = [

@@ -70,6 +70,7 @@ async fn callers_without_a_token_get_shoals_where_the_operator_says_so() {
     assert_eq!(call["authorization"], "Bearer shoal");
 }
 
+/// The server may bind a session to the caller that opened it.
 #[tokio::test]
 async fn callers_that_bring_different_headers_share_no_session() {
     let server = Server::start(&[]).await;
@@ -238,6 +239,7 @@ async fn a_traded_token_that_the_server_does_not_take_is_traded_anew() {
     assert_ne!(call["authorization"], "Bearer 1 for one");
 }
 
+/// Retries would be refused too.
 #[tokio::test]
 async fn a_caller_whose_token_is_refused_is_told_so() {
     for status in [401, 403] {
@@ -268,6 +270,7 @@ async fn words_about_the_operators_credentials_are_for_the_operator() {
         ("X-Key", Some("bad"), true),
         ("X-Key", None, true),
         ("Authorization", None, true),
+        // The caller's header replaces the operator's.
         ("Authorization", Some("bad"), false),
     ] {
         let server = Server::start(&[]).await;

@@ -233,7 +233,7 @@ async fn arguments_and_the_operators_headers_travel_as_headers() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server() {
-    // The second call has a session of its own.
+    // The second call has a session of its own, which ends with the call.
     let clients = [
         Client::named("a"),
         Client::modern("b", r#"{"elicitation":{}}"#),

@@ -43,6 +43,7 @@ async fn a_question_of_no_call_is_put_only_where_the_session_is_one_clients() {
     let client = Client::askable("a");
     let outcome = running.call(&client, "background", json!({})).await;
     assert_eq!(text(&outcome)["content"]["answered_by"], "a");
+    // A call without a session gets a session of its own.
     let modern: Vec<_> = (0..4)
         .map(|at| Client::modern(&format!("m{at}"), r#"{"elicitation":{}}"#).of("one"))
         .collect();
@@ -214,7 +215,7 @@ async fn lists_have_a_limit_in_bytes() {
     assert!(told.await.unwrap().catalog.is_none());
 }
 
-/// Otherwise, each answer that the server does not accept would cost a connection.
+/// Without a bound, each answer that the server does not accept would cost a connection.
 #[tokio::test]
 async fn answers_that_the_server_does_not_take_are_bounded() {
     let server = Server::start(&["--pings", "200"]).await;

@@ -81,7 +81,7 @@ impl TokenSource {
 }
 
 impl Challenge {
-    /// Each parameter comes from the first challenge of a 401 that has it.
+    /// Each parameter comes from the first challenge that has it.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let mut challenge = Self::default();
         for value in headers.get_all(header::WWW_AUTHENTICATE) {
@@ -223,7 +223,7 @@ impl Reader<'_> {
             let Some(found) = self.read::<ServerMetadata>(&place).await? else {
                 continue;
             };
-            // The owner of one path must not speak for another (RFC 8414, 3.3).
+            // The owner of one path of a host must not speak for another path (RFC 8414, 3.3).
             if found.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
                 let other = shown(&found.issuer, SHOWN);
                 return Err(refused(&format!(
@@ -247,7 +247,7 @@ impl Reader<'_> {
         )))
     }
 
-    /// Checks a URL that the server names. From `https`, secrets must not go to plain `http`.
+    /// Checks a URL that the server names. A server on `https` must not lead Shoal's secrets to plain `http`.
     fn checked(&self, url: &str) -> Result<Url, NoToken> {
         let parsed: Option<Url> = url.parse().ok();
         let parsed = parsed.filter(|url: &Url| match url.scheme() {

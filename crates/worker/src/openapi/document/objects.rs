@@ -51,6 +51,7 @@ pub(in crate::openapi) struct OperationObject {
     pub(in crate::openapi) servers: Vec<ServerObject>,
 }
 
+/// Schemes that a call needs together.
 pub(in crate::openapi) type Requirement = BTreeMap<String, Value>;
 
 #[derive(Debug, Deserialize)]

@@ -1,4 +1,4 @@
-//! Merges a document's files into members of the first.
+//! Merges a document's files: each referenced file becomes a member of the first one.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -21,6 +21,7 @@ pub(in crate::openapi) enum PartLocation {
 pub(in crate::openapi) struct Parts {
     root: Value,
     location: PartLocation,
+    /// The document's own URI.
     own_name: Option<String>,
     names: BTreeMap<PartLocation, String>,
     found: Map<String, Value>,

@@ -32,6 +32,7 @@ const NAMED: [&str; 24] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::openapi) enum Place {
     Object,
+    /// The author names the members.
     Names,
     Data,
 }

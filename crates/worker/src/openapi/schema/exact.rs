@@ -24,6 +24,7 @@ const ONE: [&str; 12] = [
     "unevaluatedProperties",
     "contentSchema",
 ];
+/// Keywords whose boolean values stay booleans.
 const BOOLEAN: [&str; 4] = [
     "additionalItems",
     "additionalProperties",

@@ -178,6 +178,7 @@ impl Translation<'_> {
             .strip_prefix('\\')
             .is_some_and(|next| next.starts_with(['d', 'D', 'w', 'W', 's', 'S', 'p', 'P']));
         match c {
+            // The hyphen cannot form a range.
             '-' if after_set || before_set => self.put(c, 1, true),
             '[' => self.put(c, 1, true),
             c => self.put(c, c.len_utf8(), false),

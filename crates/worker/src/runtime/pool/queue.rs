@@ -123,8 +123,8 @@ impl Queue {
         }
     }
 
-    /// Removes the newest call of the principal with the most calls: more than `principal` has, unless the
-    /// new call `continues`.
+    /// Removes the newest call of the principal with the most calls. That principal must have more than
+    /// `principal` would have with the new call, unless the new call `continues`.
     pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<BoxedCall> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
         let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;

@@ -466,7 +466,7 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     let name = first.control.reader().unwrap();
     drop(first);
     until(|| script.runs() == 1).await;
-    // As long as the worker waits for a slow reader.
+    // Less time than the worker waits for a slow reader.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut again = worker
         .attach(Attach {

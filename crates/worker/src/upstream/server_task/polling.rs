@@ -105,6 +105,7 @@ impl Follower<'_> {
                     continue;
                 }
             };
+            // A withdrawn question has no answer.
             let Ok((key, answer)) = answered else {
                 continue;
             };

@@ -24,7 +24,7 @@ impl Blame {
         }
     }
 
-    /// If no call ran then, any kind may have ended the last connection.
+    /// If no call ran when the last connection ended, any kind of call may have ended it.
     pub(super) fn may_be_on(&self, key: &FailureKey) -> bool {
         self.0.is_empty() || self.0.contains(key)
     }
