@@ -1,6 +1,6 @@
 //! Opens a connection, and finds out whether its server is modern or legacy.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use shoal_ports::{CallFailure, shown};
@@ -161,8 +161,12 @@ impl Form {
     }
 }
 
-/// Opens the connection. The caller sets the time limit.
-pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
+/// Opens the connection. The caller sets the time limit, and uses the `fallback` if it is there by then.
+pub(crate) async fn greet(
+    link: &Arc<Link>,
+    opening: Opening,
+    fallback: &OnceLock<Greeting>,
+) -> Result<Greeting, StartError> {
     match opening {
         Opening::Legacy(form) => {
             let answer = initialize(link, form).await?.outcome().await;
@@ -170,13 +174,24 @@ pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting
         }
         Opening::Modern => {
             let answer = discover(link).await?.outcome().await;
-            judge(answer)
+            judge(answer).map(|discovered| discovered.greeting)
         }
-        Opening::Either(patience) => either(link, patience).await,
+        Opening::Either(patience) => either(link, patience, fallback).await,
     }
 }
 
-async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartError> {
+/// The answer of a modern server to `server/discover`.
+struct Discovered {
+    greeting: Greeting,
+    /// Whether the server also lists legacy versions.
+    is_dual: bool,
+}
+
+async fn either(
+    link: &Arc<Link>,
+    patience: Duration,
+    fallback: &OnceLock<Greeting>,
+) -> Result<Greeting, StartError> {
     let mut initialize = initialize(link, Form::Newest).await?;
     let early = tokio::time::timeout(patience, initialize.outcome()).await;
     let waits = early.is_err();
@@ -204,7 +219,6 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
         },
         answer = discover.outcome() => answer,
     };
-    let is_dual = lists_legacy(&answer);
     match (judge(answer), refused) {
         // The server refused both. Its answer to `initialize` says more about the server.
         (Err(StartError::NotModern | StartError::Rejected(_)), Some(refused)) => Err(refused),
@@ -214,14 +228,15 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
             settle_legacy(link, late).await
         }
         // The server may be slow to open a session, and only legacy servers send requests to clients.
-        (Ok(modern), None) if waits && is_dual => {
+        (Ok(Discovered { greeting, is_dual }), None) if waits && is_dual => {
+            let modern = fallback.get_or_init(|| greeting).clone();
             let patience = patience.saturating_mul(SLOW);
             match tokio::time::timeout(patience, initialize.outcome()).await {
                 Ok(late) => settle_legacy(link, late).await.or(Ok(modern)),
                 Err(_) => Ok(modern),
             }
         }
-        (judged, _) => judged,
+        (judged, _) => judged.map(|discovered| discovered.greeting),
     }
 }
 
@@ -289,16 +304,8 @@ fn busy(failure: &CallFailure) -> StartError {
     StartError::Refused(RpcError::new(code::OVERLOADED, failure.to_string()))
 }
 
-fn lists_legacy(answer: &RequestOutcome) -> bool {
-    let RequestOutcome::Answered(Outcome::Result(result)) = answer else {
-        return false;
-    };
-    let versions = result.member("supportedVersions");
-    versions.is_some_and(|versions| speaks(&offered(&versions), Era::Legacy))
-}
-
 /// Interprets the answer to `server/discover`.
-fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
+fn judge(answer: RequestOutcome) -> Result<Discovered, StartError> {
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
         RequestOutcome::Answered(Outcome::Error(error)) => return Err(judge_error(error)),
@@ -315,11 +322,15 @@ fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     let versions = result
         .get("supportedVersions")
         .ok_or(StartError::NotModern)?;
-    judge_versions(&versions)?;
+    let offered = offered(&versions);
+    judge_versions(&offered)?;
     let info = result
         .get("_meta")
         .and_then(|meta| RawObject::of(&meta)?.get(SERVER_INFO));
-    Ok(Greeting::of(Era::Modern, &result, info))
+    Ok(Discovered {
+        greeting: Greeting::of(Era::Modern, &result, info),
+        is_dual: speaks(&offered, Era::Legacy),
+    })
 }
 
 /// An error code that only modern servers use describes a modern server's problem. Any other error means a legacy server.
@@ -328,9 +339,10 @@ fn judge_error(error: RpcError) -> StartError {
     let supported = supported.and_then(|data| data.get("supported"));
     match (error.code, supported) {
         (code::UNSUPPORTED_VERSION, Some(versions)) => {
-            judge_versions(&versions).err().unwrap_or_else(|| {
+            let offered = offered(&versions);
+            judge_versions(&offered).err().unwrap_or_else(|| {
                 // The server refused the newest version, so none of its listed versions is usable.
-                unsupported(&offered(&versions))
+                unsupported(&offered)
             })
         }
         (code::MISSING_CLIENT_CAPABILITY, _) => StartError::Refused(error),
@@ -338,14 +350,13 @@ fn judge_error(error: RpcError) -> StartError {
     }
 }
 
-fn judge_versions(versions: &RawJson) -> Result<(), StartError> {
-    let offered = offered(versions);
-    if speaks(&offered, Era::Modern) {
+fn judge_versions(offered: &[String]) -> Result<(), StartError> {
+    if speaks(offered, Era::Modern) {
         Ok(())
-    } else if speaks(&offered, Era::Legacy) {
+    } else if speaks(offered, Era::Legacy) {
         Err(StartError::NotModern)
     } else {
-        Err(unsupported(&offered))
+        Err(unsupported(offered))
     }
 }
 

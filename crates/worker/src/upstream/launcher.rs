@@ -1,7 +1,7 @@
 //! Opens connections to one server: transport, handshake, subscriptions.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -119,7 +119,9 @@ impl Launcher {
     async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
         let began = Instant::now();
         let quiet = self.settings.start_timeout;
-        let greeting = era::greet(link, opening);
+        let fallback = OnceLock::new();
+        let timed_out = || fallback.get().cloned().ok_or(StartError::TimedOut);
+        let greeting = era::greet(link, opening, &fallback);
         tokio::pin!(greeting);
         let all = tokio::time::sleep(quiet.saturating_mul(MOST_WAITS));
         let silence = tokio::time::sleep(quiet);
@@ -130,8 +132,8 @@ impl Launcher {
                 biased;
                 greeting = &mut greeting => return greeting,
                 () = link.last_words.more() => silence.set(tokio::time::sleep(quiet)),
-                () = &mut silence => return Err(StartError::TimedOut),
-                () = &mut all => return Err(StartError::TimedOut),
+                () = &mut silence => return timed_out(),
+                () = &mut all => return timed_out(),
                 _ = tell.tick() => {
                     let said = link.last_words.lines().pop();
                     tracing::info!(target: "shoal::upstream", server = link.name(), said, waited = ?began.elapsed(), "waiting for the server to start");

@@ -209,6 +209,18 @@ async fn a_server_of_both_eras_that_is_slow_to_open_a_session_may_ask_by_request
 }
 
 #[tokio::test]
+async fn a_server_of_both_eras_that_never_opens_a_session_is_modern_in_its_first_process() {
+    let (mut config, trace) = dual();
+    config.start_timeout = Duration::from_secs(5).into();
+    config.probe_timeout = Duration::from_secs(2).into();
+    config.args.extend(["--slow", "600"].map(str::to_owned));
+    let running = TestBackend::start(config).await;
+    running.catalog_where(|_| true).await;
+    assert_eq!(traced(&trace), ["legacy"]);
+    assert_eq!(running.0.restarts(), 0);
+}
+
+#[tokio::test]
 async fn a_server_of_both_eras_may_ask_by_requests() {
     let (config, trace) = dual();
     let running = TestBackend::start(config).await;
