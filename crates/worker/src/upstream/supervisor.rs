@@ -69,7 +69,7 @@ enum End {
     NotOpened(String, Prospect),
     /// The connection was ready and ended, perhaps because of a call, so other calls do not wait.
     Over(String),
-    /// The pool retired it.
+    /// The pool retires it.
     Retired,
 }
 
@@ -236,17 +236,19 @@ impl Supervisor {
         let lead = self.lead.clone();
         let replaced = &connection;
         let learning = async {
+            let mut is_replaced = false;
             let more = match early {
                 Ok(more) => more,
                 Err(_) => {
                     let more = has_more.await;
-                    if !was_asked && modern_side.has_switched() {
+                    is_replaced = !was_asked && modern_side.has_switched();
+                    if is_replaced {
                         lead.replaces(replaced);
                     }
                     more
                 }
             };
-            more && modern_side.learn(link).await
+            (more && modern_side.learn(link).await, is_replaced)
         };
         tokio::pin!(learning);
         let mut learns = true;
@@ -267,10 +269,14 @@ impl Supervisor {
                         pace.was_read(changed, lists.missing());
                     }
                 }
-                more = &mut learning, if learns => {
+                (more, is_replaced) = &mut learning, if learns => {
                     learns = false;
                     if more && answers.is_empty() {
                         self.publish(link, &mut lists);
+                    }
+                    // The pool ends the connection after its last call. The next lead does not wait for that call.
+                    if is_replaced {
+                        return End::Retired;
                     }
                 }
                 which = pace.due(), if answers.is_empty() => answers = lists.ask(link, which),

@@ -198,6 +198,26 @@ async fn a_server_that_says_late_that_it_has_the_other_era_may_ask_by_requests()
 }
 
 #[tokio::test]
+async fn a_call_in_a_replaced_process_leaves_its_place_to_the_next_one() {
+    let (mut config, trace) = dual();
+    config.isolation = Isolation::Shared;
+    config.processes = Some(1);
+    let late = ["--switch", "--late", "3"].map(str::to_owned);
+    config.args.extend(late);
+    let running = TestBackend::start(config).await;
+    let client = Client::named("a");
+    let held = running.spawn(&client, "hold", json!({}));
+    eventually("the call runs", || traced(&trace).len() == 2).await;
+    assert_eq!(traced(&trace), ["legacy", "legacy hold"]);
+    eventually("another process", || traced(&trace).len() == 4).await;
+    text(&running.call(&client, "lines", json!({})).await);
+    let later = ["modern", "legacy", "legacy lines"];
+    assert_eq!(traced(&trace)[2..], later);
+    assert!(!held.is_finished());
+    assert_eq!(running.0.restarts(), 0);
+}
+
+#[tokio::test]
 async fn a_server_of_both_eras_that_is_slow_to_open_a_session_may_ask_by_requests() {
     let (mut config, _trace) = dual();
     config.probe_timeout = Duration::from_millis(500).into();
