@@ -118,7 +118,7 @@ async fn follow(
             let failure = failed(&server.url, &error);
             return Err(Failure::new(Code::TimedOut, goes_on(&failure)));
         }
-        Err(error @ ClientError::Lost(_)) => {
+        Err(error @ ClientError::Lost { .. }) => {
             let failure = failed(&server.url, &error);
             return Err(Failure::new(Code::Unreachable, goes_on(&failure)));
         }
