@@ -1,6 +1,5 @@
 //! Authentication by static bearer tokens, and no authentication.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
