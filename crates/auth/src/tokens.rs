@@ -1,4 +1,5 @@
-use std::collections::HashMap;
+//! Authentication by static bearer tokens, and no authentication.
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::{Auth, Token};
 use crate::refused;
 use crate::token_hash::TokenHash;
-use crate::tokens_file::TokensFile;
+use crate::tokens_file::{Principals, TokensFile};
 
 /// Treats every caller as the anonymous principal, for loopback listeners.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,10 +30,7 @@ impl Authenticator for NoAuthentication {
     }
 }
 
-/// The hasher's random keys hide how similar a wrong hash is to an entry.
-pub(crate) type Principals = HashMap<TokenHash, Principal>;
-
-/// Authenticates by static bearer tokens, in constant time for any number of them.
+/// Authenticates callers by static bearer tokens, in constant time for any number of tokens.
 pub struct StaticTokens {
     principals: watch::Sender<Arc<Principals>>,
     _watch: Option<AbortOnDropHandle<()>>,

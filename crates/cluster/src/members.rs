@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use serde::Serialize;
 use shoal_ports::{
     ClusterBus, ClusterEvent, Directory, Liveness, Membership, NodeId, NodeInfo, Store, StoreError,
 };
@@ -25,7 +26,6 @@ use self::pools::Memory;
 pub use self::pools::{PoolsElsewhere, PoolsHere};
 use crate::config::MembersConfig;
 use crate::peers::Peers;
-use crate::status::LeaseStatus;
 use crate::view::{Node, View};
 
 /// Heartbeats in one lease: two renewals may fail before the lease lapses.
@@ -91,6 +91,17 @@ struct MembersInner {
     stop: CancellationToken,
     tasks: TaskTracker,
     counted: Mutex<Vec<Registration>>,
+}
+
+/// This node's lease, by its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LeaseStatus {
+    /// Whether the lease is valid now.
+    pub held: bool,
+    /// Milliseconds until the lease lapses.
+    pub remaining_ms: u64,
+    /// How often the lease has lapsed since the start.
+    pub lapses: u64,
 }
 
 impl Members {

@@ -9,8 +9,8 @@
 //! | `inputs`, `schema` | input schemas; schemas as JSON Schema |
 //! | `size` | the tool list's size in a model's context |
 //! | `text` | descriptions without markup |
-//! | `request`, `style`, `body` | arguments become a request |
-//! | `answer` | an answer becomes a result |
+//! | `request`, `style`, `body`, `media` | turns a call's arguments into a request |
+//! | `answer` | turns an answer into a result |
 //! | `monitor` | follows the document and the service's health |
 //! | `preview` | a document's tools without its service |
 
@@ -44,6 +44,7 @@ mod document;
 pub(crate) mod fuzz;
 mod inputs;
 mod loader;
+mod media;
 mod monitor;
 mod names;
 mod operation;

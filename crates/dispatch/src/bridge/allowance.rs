@@ -17,6 +17,14 @@ pub(crate) struct Allowance {
     changed: Notify,
 }
 
+/// The end of a call whose time is over.
+pub(super) struct Overdue {
+    /// The reason for the tool.
+    pub(super) reason: &'static str,
+    /// The outcome for the caller.
+    pub(super) outcome: CallOutcome,
+}
+
 #[derive(Default)]
 struct Questions {
     /// The open questions, the oldest first.
@@ -58,7 +66,7 @@ impl Allowance {
     }
 
     /// Waits until the call's time is over. Cancel safe.
-    pub(super) async fn over(&self) -> CallOutcome {
+    pub(super) async fn over(&self) -> Overdue {
         loop {
             let (due, question) = self.due();
             tokio::select! {
@@ -66,10 +74,16 @@ impl Allowance {
                 () = self.changed.notified() => continue,
             }
             return match question {
-                true => CallOutcome::Error(self.unanswered()),
-                false => CallOutcome::Failed(CallFailure::DeadlineExceeded {
-                    limit: self.deadline - self.started,
-                }),
+                true => Overdue {
+                    reason: "its client did not answer its question in time",
+                    outcome: CallOutcome::Error(self.unanswered()),
+                },
+                false => Overdue {
+                    reason: "its deadline passed",
+                    outcome: CallOutcome::Failed(CallFailure::DeadlineExceeded {
+                        limit: self.deadline - self.started,
+                    }),
+                },
             };
         }
     }

@@ -191,9 +191,9 @@ impl Bridge for LegacyBridge {
             // Biased, because an event that came in time counts.
             biased;
             next = self.next_event() => next?,
-            outcome = allowance.over() => {
-                self.worker_call.handle.cancel("its deadline passed");
-                let end = self.end(outcome);
+            overdue = allowance.over() => {
+                self.worker_call.handle.cancel(overdue.reason);
+                let end = self.end(overdue.outcome);
                 return Some(event(self.worker_call.position(), end));
             }
         };

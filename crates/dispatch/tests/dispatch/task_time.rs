@@ -9,7 +9,7 @@ use shoal_ports::{
     SessionId,
 };
 use shoal_protocol::{Method, Outcome, RawJson, code};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
 use crate::fake_worker::{FakeWorker, Script};
@@ -132,7 +132,15 @@ async fn a_question_that_is_taken_back_stops_no_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_of_a_task_is_open_for_as_long_as_any() {
-    let (setting, _worker) = with(asks_once);
+    let (reasons, mut cancelled) = mpsc::unbounded_channel();
+    let (setting, _worker) = with(move |mut script| {
+        let reasons = reasons.clone();
+        async move {
+            sleep(TIME / 2).await;
+            script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+            reasons.send(script.cancelled().await).unwrap();
+        }
+    });
     let begun = Instant::now();
     let mut running = setting.dispatch.resume(of_task(), 0).await.unwrap();
     let ask = question(&mut running).await;
@@ -143,6 +151,8 @@ async fn a_question_of_a_task_is_open_for_as_long_as_any() {
     };
     assert_eq!(error.code, code::DEADLINE_EXCEEDED);
     assert!(error.message.contains("within 600 s"), "{error:?}");
+    let reason = cancelled.recv().await.unwrap();
+    assert_eq!(reason, "its client did not answer its question in time");
     drop(running.control.answer(ask, yes()));
 }
 

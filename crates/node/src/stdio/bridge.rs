@@ -3,12 +3,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_protocol::{
-    Body, Ends, Era, Message, Method, Notification, RawJson, Request, RequestMeta, Revision,
-    RpcError, Spotted, code, error_response, error_response_without_id, response,
+    Body, Ends, Era, Message, Method, Notification, RawJson, Request, RequestId, RequestMeta,
+    Revision, RpcError, Spotted, code, error_response, error_response_without_id, response,
 };
 
 use super::console::Outbox;
 use super::exchange::Exchange;
+use super::in_flight::Unreached;
 use super::legacy::Legacy;
 use super::modern::Modern;
 use super::wire::Wire;
@@ -83,6 +84,12 @@ impl Bridge {
             None => error_response_without_id(&error),
         };
         self.wire.deliver(answer).await;
+    }
+
+    /// Returns why the newest attempt for a request in flight did not reach the server, if it did not.
+    pub(super) fn unreached(&self, id: &RequestId) -> Option<Unreached> {
+        let legacy = self.legacy.in_flight().unreached(id);
+        legacy.or_else(|| self.modern.in_flight().unreached(id))
     }
 
     pub(super) async fn finish(&self, limit: Duration) {

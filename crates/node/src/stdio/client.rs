@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use shoal_protocol::task::TASKS;
-use shoal_protocol::{Era, Revision, RpcError, code};
+use shoal_protocol::{Era, RequestId, Revision, RpcError, code};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
@@ -48,14 +48,24 @@ pub(crate) enum ClientError {
     Refused(RpcError),
     #[error("the server did not answer in time")]
     TimedOut,
-    /// The connection was lost, and no new one came in time.
-    #[error("the connection was lost, and {0}")]
-    Lost(String),
+    /// The connection was lost, and no new one was possible in time.
+    #[error("the connection was lost: {reason}{}", advice(*.may_have_run))]
+    Lost {
+        reason: String,
+        /// Whether the request was a call that the server had accepted.
+        may_have_run: bool,
+    },
+}
+
+fn advice(may_have_run: bool) -> &'static str {
+    match may_have_run {
+        true => "; the tool may have run, so check before you call it again",
+        false => "",
+    }
 }
 
 /// A client in the era that both sides support.
 pub(crate) struct Client {
-    exchange: Arc<dyn Exchange>,
     bridge: Bridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
@@ -103,8 +113,7 @@ impl Client {
     ) -> Result<Self, ClientError> {
         let (outbox, lines) = Outbox::new();
         let mut client = Self {
-            bridge: Bridge::new(Arc::clone(&exchange), outbox, NESTING),
-            exchange,
+            bridge: Bridge::new(exchange, outbox, NESTING),
             lines,
             handler,
             deadline: Instant::now() + limit,
@@ -196,8 +205,11 @@ impl Client {
             params.insert("_meta".to_owned(), meta.into());
         }
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let answered = self.exchange(id, request).await;
-        if let Err(ClientError::TimedOut | ClientError::Lost(_)) = answered {
+        let mut answered = self.exchange(id, request).await;
+        if let Err(ClientError::Lost { may_have_run, .. }) = &mut answered {
+            *may_have_run &= method == "tools/call";
+        }
+        if let Err(ClientError::TimedOut | ClientError::Lost { .. }) = answered {
             self.cancel("it took too long").await;
         }
         answered
@@ -240,8 +252,12 @@ impl Client {
     }
 
     fn too_late(&self) -> ClientError {
-        match self.exchange.out_of_reach() {
-            Some(error) => ClientError::Lost(error.to_string()),
+        let id = RequestId::from_number(self.last_id);
+        match self.bridge.unreached(&id) {
+            Some(unreached) => ClientError::Lost {
+                reason: unreached.error.to_string(),
+                may_have_run: unreached.was_sent,
+            },
             None => ClientError::TimedOut,
         }
     }
@@ -328,7 +344,7 @@ pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
             let advice = "give it longer with --timeout";
             Failure::new(Code::TimedOut, format!("{url}: {error}; {advice}"))
         }
-        ClientError::Lost(_) => Failure::new(Code::Unreachable, format!("{url}: {error}")),
+        ClientError::Lost { .. } => Failure::new(Code::Unreachable, format!("{url}: {error}")),
     }
 }
 

@@ -10,7 +10,6 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::{HeaderMap, Method, Response, StatusCode, header};
-use parking_lot::Mutex;
 use shoal_ports::Backoff;
 
 pub(super) use in_process::InProcess;
@@ -57,18 +56,12 @@ pub(super) trait Exchange: Send + Sync + 'static {
     fn may_come_up(&self) -> bool {
         true
     }
-
-    /// Why the newest request could not be sent.
-    fn out_of_reach(&self) -> Option<SendError> {
-        None
-    }
 }
 
 /// Does not retry while the server is down, because the user waits.
 pub(super) struct Prompt {
     exchange: Arc<dyn Exchange>,
     reached: AtomicBool,
-    out_of_reach: Mutex<Option<SendError>>,
 }
 
 impl Prompt {
@@ -76,7 +69,6 @@ impl Prompt {
         Self {
             exchange,
             reached: AtomicBool::new(false),
-            out_of_reach: Mutex::default(),
         }
     }
 }
@@ -88,14 +80,7 @@ impl Exchange for Prompt {
         if sent.is_ok() {
             self.reached.store(true, Ordering::Relaxed);
         }
-        let failed = sent.as_ref().err();
-        let not_sent = failed.filter(|error| matches!(error, SendError::NotSent(_)));
-        *self.out_of_reach.lock() = not_sent.cloned();
         sent
-    }
-
-    fn out_of_reach(&self) -> Option<SendError> {
-        self.out_of_reach.lock().clone()
     }
 
     fn may_come_up(&self) -> bool {
@@ -103,15 +88,17 @@ impl Exchange for Prompt {
     }
 }
 
-/// Retries for a while if that is safe and may help.
+/// Sends a request, and retries for a while if that is safe and may help. Calls `attempted` with each attempt's error.
 pub(super) async fn send_patiently(
     exchange: &dyn Exchange,
     request: Outgoing,
+    attempted: impl Fn(Option<&SendError>) + Send,
 ) -> Result<Reply, SendError> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
         let sent = exchange.send(request.clone()).await;
+        attempted(sent.as_ref().err());
         let wait = match &sent {
             Err(SendError::NotSent(_)) if !exchange.may_come_up() => return sent,
             Err(SendError::NotSent(_)) => backoff.pause(),

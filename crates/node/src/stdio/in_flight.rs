@@ -8,7 +8,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum requests, because each holds a connection to the server.
+use super::exchange::SendError;
+
+/// Maximum requests in flight, because each holds a connection to the server.
 const MOST: usize = 1024;
 
 #[derive(Clone)]
@@ -26,6 +28,15 @@ struct All {
 struct RequestEntry {
     number: u64,
     cancelled: CancellationToken,
+    unreached: Option<Unreached>,
+}
+
+/// Why the newest attempt for a request did not reach the server.
+#[derive(Clone)]
+pub(super) struct Unreached {
+    pub(super) error: SendError,
+    /// Whether the server had accepted the request before.
+    pub(super) was_sent: bool,
 }
 
 pub(super) struct InFlightRequest {
@@ -64,6 +75,7 @@ impl InFlightRequests {
         let known = RequestEntry {
             number,
             cancelled: cancelled.clone(),
+            unreached: None,
         };
         all.known.insert(id.clone(), known);
         Ok(InFlightRequest {
@@ -91,6 +103,11 @@ impl InFlightRequests {
         self.changed.send_replace(());
     }
 
+    /// Returns why the newest attempt for a request did not reach the server, if it did not.
+    pub(super) fn unreached(&self, id: &RequestId) -> Option<Unreached> {
+        self.all.lock().known.get(id)?.unreached.clone()
+    }
+
     pub(super) async fn until_gone(&self, id: &RequestId) {
         self.until(|all| !all.known.contains_key(id)).await;
     }
@@ -110,6 +127,33 @@ impl InFlightRequests {
 impl InFlightRequest {
     pub(super) fn cancelled(&self) -> &CancellationToken {
         &self.cancelled
+    }
+
+    /// Records an attempt for the request.
+    pub(super) fn attempted(&self, unreached: Option<Unreached>) {
+        let mut all = self.requests.all.lock();
+        let known = all.known.get_mut(&self.id);
+        if let Some(known) = known.filter(|known| known.number == self.number) {
+            known.unreached = unreached;
+        }
+    }
+}
+
+impl Unreached {
+    /// The request itself did not reach the server.
+    pub(super) fn posting(error: &SendError) -> Self {
+        Self {
+            error: error.clone(),
+            was_sent: false,
+        }
+    }
+
+    /// The stream of a request that the server had accepted could not be resumed.
+    pub(super) fn resuming(error: &SendError) -> Self {
+        Self {
+            error: error.clone(),
+            was_sent: true,
+        }
     }
 }
 

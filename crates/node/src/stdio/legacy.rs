@@ -16,8 +16,8 @@ use shoal_protocol::{
 };
 use tokio::time::timeout;
 
-use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
-use super::in_flight::InFlightRequests;
+use super::exchange::{Outgoing, Reply, SendError, collect, is_event_stream, send_patiently};
+use super::in_flight::{InFlightRequests, Unreached};
 use super::sse::Events;
 use super::wire::{Wire, is_readable, no_response, post_headers, refusal, unanswered};
 use pending::Pending;
@@ -118,7 +118,7 @@ impl Legacy {
 
     /// Returns whether the server accepted the message.
     async fn hand_over(&self, text: Bytes) -> bool {
-        match send_patiently(&*self.wire.exchange, self.posting(text)).await {
+        match send_patiently(&*self.wire.exchange, self.posting(text), |_| {}).await {
             Ok(reply) if reply.status().is_success() => true,
             Ok(reply) => {
                 let error = refusal(reply).await;
@@ -134,11 +134,11 @@ impl Legacy {
 
     async fn carry(self: Arc<Self>, mut pending: Pending, text: Bytes) {
         let key = self.session.key();
-        let mut sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
-        // A 404 means that the server lost the session, and did not execute the request.
+        let mut sent = self.post(&pending, text.clone()).await;
+        // A 404 means that the server lost the session, so it did not execute the request.
         let lost = matches!(&sent, Ok(reply) if reply.status() == StatusCode::NOT_FOUND);
         if lost && key.is_some() && self.reopen(key).await {
-            sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
+            sent = self.post(&pending, text.clone()).await;
         }
         match sent {
             Ok(reply) if reply.status().is_success() => self.receive(&text, pending, reply).await,
@@ -148,6 +148,13 @@ impl Legacy {
             }
             Err(error) => self.fail(&mut pending, &unanswered(&error)).await,
         }
+    }
+
+    async fn post(&self, pending: &Pending, text: Bytes) -> Result<Reply, SendError> {
+        send_patiently(&*self.wire.exchange, self.posting(text), |error| {
+            pending.attempted(error.map(Unreached::posting));
+        })
+        .await
     }
 
     async fn receive(&self, posted: &Bytes, mut pending: Pending, reply: Reply) {

@@ -12,7 +12,7 @@ use shoal_protocol::{
 };
 
 use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
-use super::in_flight::InFlightRequests;
+use super::in_flight::{InFlightRequest, InFlightRequests, Unreached};
 use super::sse::Events;
 use super::wire::{
     Wire, is_readable, no_response, outcome_unknown, post_headers, refusal_of, unanswered,
@@ -66,14 +66,14 @@ impl Modern {
                 biased;
                 // Dropping the exchange closes its stream, which cancels the request.
                 () = cancelled.cancelled() => {}
-                () = this.carry(&request, text) => {}
+                () = this.carry(&request, &in_flight, text) => {}
             }
         };
         self.wire.begin(work).await;
     }
 
-    async fn carry(&self, request: &Request, text: Bytes) {
-        let answered = match self.answer_to(request, text).await {
+    async fn carry(&self, request: &Request, in_flight: &InFlightRequest, text: Bytes) {
+        let answered = match self.answer_to(request, in_flight, text).await {
             Ok(reply) if is_event_stream(&reply) => self.follow(request, reply).await,
             Ok(reply) => self.pass(request, reply).await,
             Err(error) => Err(error),
@@ -83,9 +83,15 @@ impl Modern {
         }
     }
 
-    /// If the server reports missing mirrored arguments, fetches the tools' schemas and sends the request again.
-    async fn answer_to(&self, request: &Request, text: Bytes) -> Result<Reply, RpcError> {
-        let reply = self.send(request, text.clone()).await?;
+    /// Sends a request. If the server reports missing mirrored arguments, fetches the tools' schemas and
+    /// sends the request again.
+    async fn answer_to(
+        &self,
+        request: &Request,
+        in_flight: &InFlightRequest,
+        text: Bytes,
+    ) -> Result<Reply, RpcError> {
+        let reply = self.send(request, in_flight, text.clone()).await?;
         if reply.status().is_success() {
             return Ok(reply);
         }
@@ -94,10 +100,10 @@ impl Modern {
         let unmirrored = status == StatusCode::BAD_REQUEST
             && error.code == code::HEADER_MISMATCH
             && request.method == Method::ToolsCall;
-        if !unmirrored || !self.learn_tools(request).await {
+        if !unmirrored || !self.learn_tools(request, in_flight).await {
             return Err(error);
         }
-        let reply = self.send(request, text).await?;
+        let reply = self.send(request, in_flight, text).await?;
         if reply.status().is_success() {
             return Ok(reply);
         }
@@ -109,15 +115,22 @@ impl Modern {
         refusal_of(status, collect(reply.into_body()).await.unwrap_or_default())
     }
 
-    async fn send(&self, request: &Request, body: Bytes) -> Result<Reply, RpcError> {
+    async fn send(
+        &self,
+        request: &Request,
+        in_flight: &InFlightRequest,
+        body: Bytes,
+    ) -> Result<Reply, RpcError> {
         let outgoing = Outgoing {
             method: http::Method::POST,
             headers: self.headers(request)?,
             body,
         };
-        send_patiently(&*self.wire.exchange, outgoing)
-            .await
-            .map_err(|error| unanswered(&error))
+        send_patiently(&*self.wire.exchange, outgoing, |error| {
+            in_flight.attempted(error.map(Unreached::posting));
+        })
+        .await
+        .map_err(|error| unanswered(&error))
     }
 
     /// Builds the headers that repeat parts of the body (Streamable HTTP, Request Metadata).
@@ -200,7 +213,7 @@ impl Modern {
         true
     }
 
-    async fn learn_tools(&self, for_request: &Request) -> bool {
+    async fn learn_tools(&self, for_request: &Request, in_flight: &InFlightRequest) -> bool {
         let id = RequestId::from_string("shoal-stdio-tools");
         let mut page = mirror::ListPage::first(for_request);
         while let Some(params) = page.params() {
@@ -210,7 +223,7 @@ impl Modern {
                 params: Some(params),
             };
             let text = shoal_protocol::request(&id, "tools/list", request.params.as_ref());
-            let Ok(reply) = self.send(&request, text).await else {
+            let Ok(reply) = self.send(&request, in_flight, text).await else {
                 return false;
             };
             let result = match self.result_of(reply).await {

@@ -19,11 +19,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use shoal_ports::{FailureKey, Principal, SessionId};
+use shoal_ports::{FailureKey, Principal};
 
 use tokio::time::Instant;
 
-use super::demand::Demands;
+use super::demand::{Demands, Want, add_caller};
 use crate::upstream::Quarantine;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,20 +31,6 @@ pub(super) struct SlotId(pub(super) u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct WaiterId(pub(super) u64);
-
-#[derive(Clone, Debug)]
-pub(super) struct Want {
-    /// Needs a legacy process alone, because its client can be asked.
-    pub(super) alone: bool,
-    /// The caller whose calls may share, if the call may end its process.
-    pub(super) apart: Option<FailureKey>,
-    /// May share with other callers if no process apart is free.
-    pub(super) may_share: bool,
-    pub(super) principal: Principal,
-    pub(super) session: Option<SessionId>,
-    /// The process's required owner, if callers have their own processes.
-    pub(super) owner: Option<FailureKey>,
-}
 
 #[derive(Debug)]
 struct ProcessSlot {
@@ -436,12 +422,6 @@ impl ProcessSlot {
             Quarantine::AllBut(session) => want.session.as_ref() != Some(session),
             Quarantine::Everybody => true,
         }
-    }
-}
-
-pub(super) fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
-    if !callers.iter().any(|other| other.is_of_caller_of(key)) {
-        callers.push(*key);
     }
 }
 

@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::lease::Lease;
 use super::crashes::{Admission, Crashes, Occupants};
-use super::placement::{Placement, Plan, SlotId, WaiterId, Want};
+use super::demand::Want;
+use super::placement::{Placement, Plan, SlotId, WaiterId};
 use crate::CallContext;
 use crate::backend::Patience;
 use crate::upstream::{
@@ -327,7 +328,7 @@ impl Lead for Arc<ProcessPool> {
         deserted
     }
 
-    fn replaces(&self, process: &Arc<Connection>) {
+    fn retires(&self, process: &Arc<Connection>) {
         {
             let mut state = self.state.lock();
             let is_it = |(_, other): &(&SlotId, &Process)| Arc::ptr_eq(&other.connection, process);

@@ -1,13 +1,15 @@
-use std::sync::Arc;
+//! Opens a connection, and finds out whether its server is modern or legacy.
+
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use shoal_ports::{CallFailure, shown};
-use shoal_protocol::task::declares_tasks;
 use shoal_protocol::{
     Era, Method, Outcome, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code,
 };
 
 use super::error::StartError;
+use super::greeting::Greeting;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
@@ -18,60 +20,7 @@ const SLOW: u32 = 4;
 /// Maximum characters of a server's versions in messages.
 const SHOWN: usize = 200;
 
-#[derive(Clone, Debug)]
-pub(crate) struct Greeting {
-    pub(crate) era: Era,
-    /// An `Implementation`.
-    pub(crate) server_info: Option<RawJson>,
-    /// `ServerCapabilities`
-    pub(crate) capabilities: RawJson,
-    pub(crate) instructions: Option<String>,
-    /// Whether it turns tool calls into tasks.
-    pub(crate) tasks: bool,
-}
-
-impl Greeting {
-    /// Before the server has answered.
-    pub(crate) const NONE: Self = Self {
-        era: Era::Legacy,
-        server_info: None,
-        capabilities: RawJson::from_static("{}"),
-        instructions: None,
-        tasks: false,
-    };
-
-    pub(crate) fn declares(&self, capability: &str) -> bool {
-        RawObject::of(&self.capabilities).is_some_and(|declared| declared.has(capability))
-    }
-
-    /// Whether a declared capability has this flag on.
-    pub(crate) fn offers(&self, capability: &str, flag: &str) -> bool {
-        let declared = RawObject::of(&self.capabilities);
-        let capability = declared.and_then(|declared| RawObject::of(&declared.get(capability)?));
-        capability
-            .and_then(|capability| capability.get(flag))
-            .is_some_and(|flag| flag.as_str() == "true")
-    }
-
-    fn of(era: Era, result: &RawObject, server_info: Option<RawJson>) -> Self {
-        let capabilities = result
-            .get("capabilities")
-            .filter(RawJson::is_object)
-            .unwrap_or(RawJson::from_static("{}"));
-        Self {
-            era,
-            server_info,
-            tasks: match era {
-                Era::Legacy => makes_tasks_of_calls(&capabilities).is_some(),
-                Era::Modern => declares_tasks(&capabilities),
-            },
-            capabilities,
-            instructions: result.get("instructions").and_then(|text| text.string()),
-        }
-    }
-}
-
-/// Earlier revisions have no capability for completions, although their servers may offer them.
+/// Earlier revisions have no capability for completions, although their servers may offer completions.
 const FIRST_WITH_COMPLETIONS: Revision = Revision::V2025_03_26;
 
 fn with_completions(capabilities: RawJson) -> RawJson {
@@ -84,12 +33,6 @@ fn with_completions(capabilities: RawJson) -> RawJson {
     }
     declared.set("completions", RawJson::from_static("{}"));
     declared.to_json()
-}
-
-/// The capability for tasks in 2025-11-25.
-fn makes_tasks_of_calls(capabilities: &RawJson) -> Option<RawJson> {
-    let requests = capabilities.member("tasks")?.member("requests")?;
-    requests.member("tools")?.member("call")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,8 +96,12 @@ impl Form {
     }
 }
 
-/// Opens the connection. The caller sets the time limit.
-pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
+/// Opens the connection. The caller sets the time limit, and uses the `fallback` if it is there by then.
+pub(crate) async fn greet(
+    link: &Arc<Link>,
+    opening: Opening,
+    fallback: &OnceLock<Greeting>,
+) -> Result<Greeting, StartError> {
     match opening {
         Opening::Legacy(form) => {
             let answer = initialize(link, form).await?.outcome().await;
@@ -162,13 +109,24 @@ pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting
         }
         Opening::Modern => {
             let answer = discover(link).await?.outcome().await;
-            judge(answer)
+            judge(answer).map(|discovered| discovered.greeting)
         }
-        Opening::Either(patience) => either(link, patience).await,
+        Opening::Either(patience) => either(link, patience, fallback).await,
     }
 }
 
-async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartError> {
+/// The answer of a modern server to `server/discover`.
+struct Discovered {
+    greeting: Greeting,
+    /// Whether the server also lists legacy versions.
+    is_dual: bool,
+}
+
+async fn either(
+    link: &Arc<Link>,
+    patience: Duration,
+    fallback: &OnceLock<Greeting>,
+) -> Result<Greeting, StartError> {
     let mut initialize = initialize(link, Form::Newest).await?;
     let early = tokio::time::timeout(patience, initialize.outcome()).await;
     let waits = early.is_err();
@@ -196,7 +154,6 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
         },
         answer = discover.outcome() => answer,
     };
-    let is_dual = lists_legacy(&answer);
     match (judge(answer), refused) {
         // The server refused both; its answer to `initialize` says more.
         (Err(StartError::NotModern | StartError::Rejected(_)), Some(refused)) => Err(refused),
@@ -206,14 +163,15 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
             settle_legacy(link, late).await
         }
         // The server may be slow to open a session, and only legacy servers send requests to clients.
-        (Ok(modern), None) if waits && is_dual => {
+        (Ok(Discovered { greeting, is_dual }), None) if waits && is_dual => {
+            let modern = fallback.get_or_init(|| greeting).clone();
             let patience = patience.saturating_mul(SLOW);
             match tokio::time::timeout(patience, initialize.outcome()).await {
                 Ok(late) => settle_legacy(link, late).await.or(Ok(modern)),
                 Err(_) => Ok(modern),
             }
         }
-        (judged, _) => judged,
+        (judged, _) => judged.map(|discovered| discovered.greeting),
     }
 }
 
@@ -280,15 +238,8 @@ fn busy(failure: &CallFailure) -> StartError {
     StartError::Refused(RpcError::new(code::OVERLOADED, failure.to_string()))
 }
 
-fn lists_legacy(answer: &RequestOutcome) -> bool {
-    let RequestOutcome::Answered(Outcome::Result(result)) = answer else {
-        return false;
-    };
-    let versions = result.member("supportedVersions");
-    versions.is_some_and(|versions| speaks(&offered(&versions), Era::Legacy))
-}
-
-fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
+/// Interprets the answer to `server/discover`.
+fn judge(answer: RequestOutcome) -> Result<Discovered, StartError> {
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
         RequestOutcome::Answered(Outcome::Error(error)) => return Err(judge_error(error)),
@@ -305,11 +256,15 @@ fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     let versions = result
         .get("supportedVersions")
         .ok_or(StartError::NotModern)?;
-    judge_versions(&versions)?;
+    let offered = offered(&versions);
+    judge_versions(&offered)?;
     let info = result
         .get("_meta")
         .and_then(|meta| RawObject::of(&meta)?.get(SERVER_INFO));
-    Ok(Greeting::of(Era::Modern, &result, info))
+    Ok(Discovered {
+        greeting: Greeting::of(Era::Modern, &result, info),
+        is_dual: speaks(&offered, Era::Legacy),
+    })
 }
 
 /// Only modern servers use certain error codes. Any other error means a legacy server.
@@ -318,9 +273,10 @@ fn judge_error(error: RpcError) -> StartError {
     let supported = supported.and_then(|data| data.get("supported"));
     match (error.code, supported) {
         (code::UNSUPPORTED_VERSION, Some(versions)) => {
-            judge_versions(&versions).err().unwrap_or_else(|| {
-                // The server refused the newest version, so none of its listed ones is usable.
-                unsupported(&offered(&versions))
+            let offered = offered(&versions);
+            judge_versions(&offered).err().unwrap_or_else(|| {
+                // The server refused the newest version, so none of its listed versions is usable.
+                unsupported(&offered)
             })
         }
         (code::MISSING_CLIENT_CAPABILITY, _) => StartError::Refused(error),
@@ -328,14 +284,13 @@ fn judge_error(error: RpcError) -> StartError {
     }
 }
 
-fn judge_versions(versions: &RawJson) -> Result<(), StartError> {
-    let offered = offered(versions);
-    if speaks(&offered, Era::Modern) {
+fn judge_versions(offered: &[String]) -> Result<(), StartError> {
+    if speaks(offered, Era::Modern) {
         Ok(())
-    } else if speaks(&offered, Era::Legacy) {
+    } else if speaks(offered, Era::Legacy) {
         Err(StartError::NotModern)
     } else {
-        Err(unsupported(&offered))
+        Err(unsupported(offered))
     }
 }
 

@@ -1,5 +1,7 @@
-use std::sync::Arc;
+//! Opens connections to one server: transport, handshake, subscriptions.
+
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -9,14 +11,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::binding::Binding;
 use super::connection::Connection;
-use super::era::{self, Form, Greeting, Opening};
+use super::era::{self, Form, Opening};
 use super::error::StartError;
+use super::greeting::Greeting;
 use super::last_words::LastWords;
 use super::link::Link;
 use super::own_lists::OwnLists;
-use super::server_task::TaskTools;
+use super::server_task::tools::TaskTools;
 use super::settings::{EraChoice, Settings};
-use super::subscriptions::{self, Subscriptions};
+use super::subscribing;
+use super::subscriptions::Subscriptions;
 
 /// Maximum time for a start that makes progress, as a multiple of `start_timeout`.
 const MOST_WAITS: u32 = 5;
@@ -116,7 +120,9 @@ impl Launcher {
     async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
         let began = Instant::now();
         let quiet = self.settings.start_timeout;
-        let greeting = era::greet(link, opening);
+        let fallback = OnceLock::new();
+        let timed_out = || fallback.get().cloned().ok_or(StartError::TimedOut);
+        let greeting = era::greet(link, opening, &fallback);
         tokio::pin!(greeting);
         let all = tokio::time::sleep(quiet.saturating_mul(MOST_WAITS));
         let silence = tokio::time::sleep(quiet);
@@ -127,8 +133,8 @@ impl Launcher {
                 biased;
                 greeting = &mut greeting => return greeting,
                 () = link.last_words.more() => silence.set(tokio::time::sleep(quiet)),
-                () = &mut silence => return Err(StartError::TimedOut),
-                () = &mut all => return Err(StartError::TimedOut),
+                () = &mut silence => return timed_out(),
+                () = &mut all => return timed_out(),
                 _ = tell.tick() => {
                     let said = link.last_words.lines().pop();
                     tracing::info!(target: "shoal::upstream", server = link.name(), said, waited = ?began.elapsed(), "waiting for the server to start");
@@ -273,7 +279,7 @@ impl Launcher {
             connection.link.asks_for_roots().await;
         }
         if watches {
-            tokio::spawn(subscriptions::keep(
+            tokio::spawn(subscribing::keep(
                 connection.link.clone(),
                 self.subscriptions.clone(),
                 connection.over(),

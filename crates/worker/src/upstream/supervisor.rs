@@ -41,8 +41,8 @@ pub(crate) trait Lead: Send + Sync + 'static {
         Box::pin(std::future::pending())
     }
 
-    /// The connection accepts no further calls, and retires after its last.
-    fn replaces(&self, _connection: &Arc<Connection>) {}
+    /// The lead connection accepts no further calls, and retires after its last call.
+    fn retires(&self, _connection: &Arc<Connection>) {}
 
     /// Returns once a call needs the lead.
     fn wanted(&self) -> BoxFuture<'_, ()>;
@@ -65,6 +65,7 @@ enum End {
     NotOpened(String, Prospect),
     /// The connection was ready and ended, perhaps because of a call, so other calls do not wait.
     Over(String),
+    /// The pool retires it.
     Retired,
 }
 
@@ -225,19 +226,21 @@ impl Supervisor {
         self.lead.joins(&connection);
         let over = connection.over();
         let lead = self.lead.clone();
-        let replaced = &connection;
+        let retired = &connection;
         let learning = async {
+            let mut is_retired = false;
             let more = match early {
                 Ok(more) => more,
                 Err(_) => {
                     let more = has_more.await;
-                    if !was_asked && modern_side.has_switched() {
-                        lead.replaces(replaced);
+                    is_retired = !was_asked && modern_side.has_switched();
+                    if is_retired {
+                        lead.retires(retired);
                     }
                     more
                 }
             };
-            more && modern_side.learn(link).await
+            (more && modern_side.learn(link).await, is_retired)
         };
         tokio::pin!(learning);
         let mut learns = true;
@@ -258,10 +261,14 @@ impl Supervisor {
                         pace.was_read(changed, lists.missing());
                     }
                 }
-                more = &mut learning, if learns => {
+                (more, is_retired) = &mut learning, if learns => {
                     learns = false;
                     if more && answers.is_empty() {
                         self.publish(link, &mut lists);
+                    }
+                    // The pool ends the connection after its last call. The next lead does not wait for that call.
+                    if is_retired {
+                        return End::Retired;
                     }
                 }
                 which = pace.due(), if answers.is_empty() => answers = lists.ask(link, which),

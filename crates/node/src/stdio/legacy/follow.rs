@@ -8,6 +8,7 @@ use shoal_protocol::{RpcError, code};
 use tokio::time::{Instant, sleep};
 
 use super::super::exchange::is_event_stream;
+use super::super::in_flight::Unreached;
 use super::super::sse::Events;
 use super::super::wire::{outcome_unknown, refusal};
 use super::{Legacy, Pending};
@@ -47,7 +48,7 @@ impl Legacy {
             if pending.is_done() {
                 return;
             }
-            events = match self.resume(&cursor).await {
+            events = match self.resume(&cursor, &pending).await {
                 Ok(events) => events,
                 Err(error) => return self.fail(&mut pending, &error).await,
             };
@@ -55,7 +56,7 @@ impl Legacy {
     }
 
     /// Reopens the stream after its last event (2025-11-25, Resumability).
-    async fn resume(&self, cursor: &Cursor) -> Result<Events, RpcError> {
+    async fn resume(&self, cursor: &Cursor, pending: &Pending) -> Result<Events, RpcError> {
         let Some(id) = &cursor.id else {
             return Err(outcome_unknown("the connection broke before the response"));
         };
@@ -64,7 +65,9 @@ impl Legacy {
         let mut backoff = Backoff::new((pause * 2).max(RETRY), LONGEST_PAUSE);
         loop {
             sleep(pause).await;
-            match self.wire.exchange.send(self.listening(Some(id))).await {
+            let sent = self.wire.exchange.send(self.listening(Some(id))).await;
+            pending.attempted(sent.as_ref().err().map(Unreached::resuming));
+            match sent {
                 Ok(reply) if reply.status().is_success() && is_event_stream(&reply) => {
                     return Ok(Events::of(reply.into_body()));
                 }

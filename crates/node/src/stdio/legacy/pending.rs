@@ -1,6 +1,6 @@
 use shoal_protocol::RequestId;
 
-use super::super::in_flight::InFlightRequest;
+use super::super::in_flight::{InFlightRequest, Unreached};
 
 #[derive(Default)]
 pub(super) struct Pending(Vec<(RequestId, InFlightRequest)>);
@@ -20,6 +20,13 @@ impl Pending {
 
     pub(super) fn answered(&mut self, id: &RequestId) {
         self.0.retain(|(pending, _)| pending != id);
+    }
+
+    /// Records an attempt for these requests.
+    pub(super) fn attempted(&self, unreached: Option<Unreached>) {
+        for (_, request) in &self.0 {
+            request.attempted(unreached.clone());
+        }
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -48,7 +48,9 @@ impl Legacy {
             headers: post_headers(),
             body: opening,
         };
-        let reply = send_patiently(&*self.wire.exchange, outgoing).await.ok()?;
+        let reply = send_patiently(&*self.wire.exchange, outgoing, |_| {})
+            .await
+            .ok()?;
         if !reply.status().is_success() {
             return None;
         }

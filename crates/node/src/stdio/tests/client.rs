@@ -42,7 +42,7 @@ async fn connected(exchange: Arc<dyn Exchange>, era: Option<Era>) -> Result<Clie
 fn code(connected: Result<Client, ClientError>) -> i64 {
     match connected.err().unwrap() {
         ClientError::Refused(error) => error.code,
-        ClientError::TimedOut | ClientError::Lost(_) => panic!("it took too long"),
+        ClientError::TimedOut | ClientError::Lost { .. } => panic!("it took too long"),
     }
 }
 
@@ -68,7 +68,7 @@ async fn where_no_server_of_mcp_is_is_told_at_once() {
                 assert!(error.message.contains("text/html"), "{}", error.message);
                 assert!(error.message.contains("MCP endpoint"), "{}", error.message);
             }
-            ClientError::TimedOut | ClientError::Lost(_) => panic!("it took too long"),
+            ClientError::TimedOut | ClientError::Lost { .. } => panic!("it took too long"),
         }
         assert!(began.elapsed() < LIMIT);
     }
@@ -166,10 +166,41 @@ async fn a_server_that_goes_away_during_a_call_is_said_to_be_out_of_reach() {
     let mut client = connected(exchange, legacy).await.unwrap();
     let error = client.request("tools/call", Map::new()).await.unwrap_err();
     let failure = failed("http://a/mcp", &error).to_string();
-    for part in ["the connection was lost", "cannot be reached"] {
+    for part in [
+        "the connection was lost",
+        "cannot be reached",
+        "the tool may have run",
+    ] {
         assert!(failure.contains(part), "{failure}");
     }
     assert!(!failure.contains("--timeout"), "{failure}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_own_stream_is_open_is_too_slow_whatever_other_streams_miss() {
+    let headers = &[("mcp-session-id", "first")];
+    let result = json!({ "protocolVersion": "2025-11-25" });
+    let opened = json!({ "jsonrpc": "2.0", "id": 1, "result": result });
+    let silent = Act::Stream(vec!["id: a-1\ndata:"], End::Open);
+    let server = server([Act::Json(200, headers, opened), accepted(), silent])
+        .refusing_gets(std::iter::repeat_with(|| Act::Refuse).take(1000));
+    let exchange = Arc::new(Prompt::new(server.exchange()));
+    let mut client = connected(exchange, Some(Era::Legacy)).await.unwrap();
+    let error = client.request("tools/call", Map::new()).await;
+    assert!(matches!(error, Err(ClientError::TimedOut)), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_reached_the_server_has_not_run() {
+    let refusals = std::iter::repeat_with(|| Act::Refuse).take(1000);
+    let server = server([answered(1, json!({}))].into_iter().chain(refusals));
+    let exchange = Arc::new(Prompt::new(server.exchange()));
+    let limit = Duration::from_secs(5);
+    let client = Client::over(exchange, None, Box::new(Echo::default()), limit).await;
+    let call = client.unwrap().request("tools/call", Map::new()).await;
+    let failure = failed("http://a/mcp", &call.unwrap_err()).to_string();
+    assert!(failure.contains("cannot be reached"), "{failure}");
+    assert!(!failure.contains("may have run"), "{failure}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -196,6 +196,26 @@ async fn a_server_that_says_late_that_it_has_the_other_era_may_ask_by_requests()
 }
 
 #[tokio::test]
+async fn a_call_in_a_replaced_process_leaves_its_place_to_the_next_one() {
+    let (mut config, trace) = dual();
+    config.isolation = Isolation::Shared;
+    config.processes = Some(1);
+    let late = ["--switch", "--late", "3"].map(str::to_owned);
+    config.args.extend(late);
+    let running = TestBackend::start(config).await;
+    let client = Client::named("a");
+    let held = running.spawn(&client, "hold", json!({}));
+    eventually("the call runs", || traced(&trace).len() == 2).await;
+    assert_eq!(traced(&trace), ["legacy", "legacy hold"]);
+    eventually("another process", || traced(&trace).len() == 4).await;
+    text(&running.call(&client, "lines", json!({})).await);
+    let later = ["modern", "legacy", "legacy lines"];
+    assert_eq!(traced(&trace)[2..], later);
+    assert!(!held.is_finished());
+    assert_eq!(running.0.restarts(), 0);
+}
+
+#[tokio::test]
 async fn a_server_of_both_eras_that_is_slow_to_open_a_session_may_ask_by_requests() {
     let (mut config, _trace) = dual();
     config.probe_timeout = Duration::from_millis(500).into();
@@ -204,6 +224,18 @@ async fn a_server_of_both_eras_that_is_slow_to_open_a_session_may_ask_by_request
     let client = Client::askable("a");
     let answer = text(&running.call(&client, "greet", json!({})).await);
     assert_eq!(answer["action"], "accept", "{answer}");
+}
+
+#[tokio::test]
+async fn a_server_of_both_eras_that_never_opens_a_session_is_modern_in_its_first_process() {
+    let (mut config, trace) = dual();
+    config.start_timeout = Duration::from_secs(5).into();
+    config.probe_timeout = Duration::from_secs(2).into();
+    config.args.extend(["--slow", "600"].map(str::to_owned));
+    let running = TestBackend::start(config).await;
+    running.catalog_where(|_| true).await;
+    assert_eq!(traced(&trace), ["legacy"]);
+    assert_eq!(running.0.restarts(), 0);
 }
 
 #[tokio::test]
