@@ -1,5 +1,8 @@
 //! Watches the Kubernetes objects at the API server.
 
+mod objects;
+mod source;
+
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,14 +18,12 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use self::objects::{MOST_BYTES, Objects};
+use self::source::Source;
 use crate::config::{EVERY_NAMESPACE, KubernetesConfig};
 use crate::kind::Kind;
 use crate::object::Object;
 
-/// Maximum objects of one kind in one namespace, so that one namespace cannot displace objects of another.
-const MOST_OBJECTS: usize = 2000;
-/// Maximum bytes of all objects of one kind: about 40,000 Services.
-const MOST_BYTES: usize = 16 << 20;
 /// Maximum objects in a page of the API server's list. One object may have 1.5 MiB.
 const PAGE: u32 = 50;
 /// How often the API server may refuse to list a kind before a controller that starts continues without it.
@@ -33,31 +34,6 @@ const REFUSALS: usize = 3;
 pub(crate) struct Sources {
     known: Mutex<BTreeMap<(Kind, String), Source>>,
     pub(crate) changed: Notify,
-}
-
-#[derive(Default)]
-struct Objects {
-    known: BTreeMap<String, BTreeMap<String, Arc<Object>>>,
-    bytes: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum LeftOut {
-    Namespace(String),
-    Kind,
-}
-
-#[derive(Default)]
-struct Source {
-    objects: Objects,
-    version: String,
-    /// Whether the source has all its objects, or its kind is known to be missing.
-    listed: bool,
-    /// How often in a row the cluster lacked the kind, and how often the API server refused to list it.
-    missing: usize,
-    refused: usize,
-    left_out: Option<LeftOut>,
-    trouble: Option<String>,
 }
 
 /// A source in the report for operators.
@@ -123,7 +99,7 @@ impl Sources {
                 source.missing += 1;
                 // Wait for a second failure, because an API server that starts may lack the kind for a moment.
                 let gone = source.missing > 1 || !source.listed;
-                let other = gone && !(source.listed && source.objects.known.is_empty());
+                let other = gone && !(source.listed && source.objects.is_empty());
                 if gone {
                     source.objects = Objects::default();
                     source.listed = true;
@@ -180,7 +156,7 @@ impl Sources {
         let others = known
             .iter()
             .filter(|(other, _)| other.0 == id.0 && *other != id);
-        let taken: usize = others.map(|(_, source)| source.objects.bytes).sum();
+        let taken: usize = others.map(|(_, source)| source.objects.bytes()).sum();
         MOST_BYTES.saturating_sub(taken)
     }
 
@@ -198,10 +174,7 @@ impl Sources {
 
     pub(crate) fn objects(&self) -> Vec<Arc<Object>> {
         let known = self.known.lock();
-        let namespaces = known
-            .values()
-            .flat_map(|source| source.objects.known.values());
-        let objects = namespaces.flat_map(BTreeMap::values);
+        let objects = known.values().flat_map(|source| source.objects.iter());
         objects.cloned().collect()
     }
 
@@ -213,111 +186,11 @@ impl Sources {
                 kind: *kind,
                 namespace: namespace.clone(),
                 version: source.version.clone(),
-                objects: source.objects.known.values().map(BTreeMap::len).sum(),
+                objects: source.objects.len(),
                 missing: source.missing > 0,
-                trouble: source.trouble.clone().or_else(|| {
-                    Some(match source.left_out.as_ref()? {
-                        LeftOut::Namespace(namespace) => {
-                            format!("objects are left out: the namespace {namespace} has more than {MOST_OBJECTS}")
-                        }
-                        LeftOut::Kind => {
-                            let most = MOST_BYTES >> 20;
-                            format!("objects are left out: those of this kind take more than {most} MiB. Name fewer namespaces")
-                        }
-                    })
-                }),
+                trouble: source.trouble(),
             });
         report.collect()
-    }
-}
-
-impl Source {
-    /// Applies an event within `room` bytes. `listing` collects a new list, which replaces all objects when it is
-    /// complete. Returns whether the objects changed.
-    fn see(
-        &mut self,
-        (kind, api_version): (Kind, &str),
-        event: Event<DynamicObject>,
-        listing: &mut Option<Objects>,
-        room: usize,
-    ) -> bool {
-        match event {
-            Event::Init => {
-                *listing = Some(Objects::default());
-                self.left_out = None;
-                return false;
-            }
-            Event::InitApply(object) => {
-                let object = Object::of(kind, api_version, &object);
-                if let (Some(listing), Some(object)) = (listing, object) {
-                    let object = self
-                        .objects
-                        .get_same(&object)
-                        .unwrap_or_else(|| object.into());
-                    self.left_out = listing.keep(object, room).err().or(self.left_out.take());
-                }
-                return false;
-            }
-            Event::InitDone => {
-                self.objects = listing.take().unwrap_or_default();
-                self.listed = true;
-                (self.missing, self.refused) = (0, 0);
-                self.trouble = None;
-            }
-            Event::Apply(object) => {
-                if let Some(object) = Object::of(kind, api_version, &object) {
-                    let left_out = self.objects.keep(object.into(), room).err();
-                    self.left_out = left_out.or(self.left_out.take());
-                }
-                self.trouble = None;
-            }
-            Event::Delete(object) => {
-                let metadata = object.metadata;
-                let (namespace, name) = (metadata.namespace, metadata.name);
-                let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
-                self.objects.remove(&namespace, &name);
-            }
-        }
-        true
-    }
-}
-
-impl Objects {
-    fn get_same(&self, object: &Object) -> Option<Arc<Object>> {
-        let known = self.known.get(&object.namespace)?.get(&object.name)?;
-        (**known == *object).then(|| Arc::clone(known))
-    }
-
-    /// Keeps an object in place of its predecessor, if all objects then fit into `room` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the object was left out.
-    fn keep(&mut self, object: Arc<Object>, room: usize) -> Result<(), LeftOut> {
-        self.remove(&object.namespace, &object.name);
-        let bytes = object.bytes();
-        if self.bytes + bytes > room {
-            return Err(LeftOut::Kind);
-        }
-        let objects = self.known.entry(object.namespace.clone()).or_default();
-        if objects.len() >= MOST_OBJECTS {
-            return Err(LeftOut::Namespace(object.namespace.clone()));
-        }
-        objects.insert(object.name.clone(), object);
-        self.bytes += bytes;
-        Ok(())
-    }
-
-    fn remove(&mut self, namespace: &str, name: &str) {
-        let Some(objects) = self.known.get_mut(namespace) else {
-            return;
-        };
-        if let Some(removed) = objects.remove(name) {
-            self.bytes -= removed.bytes();
-        }
-        if objects.is_empty() {
-            self.known.remove(namespace);
-        }
     }
 }
 
@@ -337,7 +210,6 @@ fn code(error: &watcher::Error) -> Option<u16> {
         _ => None,
     }
 }
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -345,51 +217,20 @@ mod tests {
     use kube::core::{ApiResource, DynamicObject};
     use kube::runtime::watcher::Event;
 
-    use super::{LeftOut, MOST_BYTES, MOST_OBJECTS, Source, Sources};
+    use super::Sources;
+    use super::objects::MOST_BYTES;
+    use super::source::Source;
     use crate::config::KubernetesConfig;
     use crate::kind::Kind;
     use crate::object::Object;
 
-    #[test]
-    fn a_namespace_with_many_objects_pushes_out_those_of_no_other() {
-        let resource: &ApiResource = &Kind::Service.resources()[0];
-        let mut source = Source::default();
-        let mut see = |namespace: &str, name: &str| {
-            let object = DynamicObject::new(name, resource).within(namespace);
-            source.see(
-                (Kind::Service, "v1"),
-                Event::Apply(object),
-                &mut None,
-                MOST_BYTES,
-            );
-        };
-        for at in 0..=MOST_OBJECTS {
-            see("team-a", &format!("s{at}"));
-        }
-        see("team-b", "weather");
-        let known = &source.objects.known;
-        assert_eq!(known["team-a"].len(), MOST_OBJECTS);
-        assert!(known["team-b"].contains_key("weather"));
-        assert_eq!(
-            source.left_out,
-            Some(LeftOut::Namespace("team-a".to_owned()))
-        );
-        let gone = DynamicObject::new("weather", resource).within("team-b");
-        source.see(
-            (Kind::Service, "v1"),
-            Event::Delete(gone),
-            &mut None,
-            MOST_BYTES,
-        );
-        assert!(!source.objects.known.contains_key("team-b"));
-    }
-
-    fn service(namespace: &str, name: &str, annotation: usize) -> DynamicObject {
+    /// Makes a Service with a path of so many characters.
+    pub(in crate::watch) fn service(namespace: &str, name: &str, path: usize) -> DynamicObject {
         let resource: &ApiResource = &Kind::Service.resources()[0];
         let mut object = DynamicObject::new(name, resource).within(namespace);
         let label = ("shoal.dev/server".to_owned(), "true".to_owned());
         object.metadata.labels = Some([label].into());
-        let long = ("shoal.dev/path".to_owned(), "x".repeat(annotation));
+        let long = ("shoal.dev/path".to_owned(), "x".repeat(path));
         object.metadata.annotations = Some([long].into());
         object
     }
@@ -419,10 +260,6 @@ mod tests {
             see("team-a", service("team-a", name, 500));
         }
         assert_eq!(names(), ["s0", "s1", "s2"]);
-        see("team-a", service("team-a", "s1", 600));
-        assert_eq!(names(), ["s0", "s2"]);
-        see("team-a", service("team-a", "s1", 500));
-        assert_eq!(names(), ["s0", "s1", "s2"]);
         let all = one.bytes() * 3;
         assert_eq!(sources.room(&id("team-b")), MOST_BYTES - all);
         assert_eq!(sources.room(&id("team-a")), MOST_BYTES);
@@ -444,10 +281,10 @@ mod tests {
             ] {
                 source.see((Kind::Service, "v1"), event, &mut listing, MOST_BYTES);
             }
-            Arc::clone(&source.objects.known["team-a"]["same"])
+            Arc::clone(source.objects.get("team-a", "same").unwrap())
         };
         let (first, second) = (list(&mut source), list(&mut source));
         assert!(Arc::ptr_eq(&first, &second));
-        assert_eq!(source.objects.bytes, first.bytes());
+        assert_eq!(source.objects.bytes(), first.bytes());
     }
 }
