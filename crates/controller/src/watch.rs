@@ -119,16 +119,15 @@ impl Sources {
         events: impl Stream<Item = watcher::Result<Event<DynamicObject>>>,
     ) -> Missing {
         let mut events = pin!(events);
-        let mut listing = None;
         while let Some(event) = events.next().await {
             match event {
-                Ok(event) => {
-                    let room = self.room(id);
-                    self.change(id, |source| {
-                        source.see((id.0, api_version), event, &mut listing, room)
-                    });
-                }
+                Ok(event) => self.apply(id, api_version, event),
                 Err(error) => {
+                    // The watcher begins a list that failed from its first page.
+                    self.change(id, |source| {
+                        source.listing = None;
+                        false
+                    });
                     if code(&error) == Some(404) {
                         return Missing;
                     }
@@ -150,14 +149,18 @@ impl Sources {
         Missing
     }
 
-    /// Returns the bytes that a source may take, given the same kind's objects in other namespaces.
-    fn room(&self, id: &(Kind, String)) -> usize {
-        let known = self.known.lock();
+    /// Applies an event to a source, within the bytes that the same kind's objects in other namespaces leave.
+    fn apply(&self, id: &(Kind, String), api_version: &str, event: Event<DynamicObject>) {
+        let mut known = self.known.lock();
         let others = known
             .iter()
             .filter(|(other, _)| other.0 == id.0 && *other != id);
-        let taken: usize = others.map(|(_, source)| source.objects.bytes()).sum();
-        MOST_BYTES.saturating_sub(taken)
+        let taken: usize = others.map(|(_, source)| source.bytes()).sum();
+        let room = MOST_BYTES.saturating_sub(taken);
+        let source = known.get_mut(id);
+        if source.is_some_and(|source| source.see((id.0, api_version), event, room)) {
+            self.changed.notify_one();
+        }
     }
 
     /// Applies `change` to a source, and tells the controller if `change` returns `true`.
@@ -218,8 +221,6 @@ mod tests {
     use kube::runtime::watcher::Event;
 
     use super::Sources;
-    use super::objects::MOST_BYTES;
-    use super::source::Source;
     use crate::config::KubernetesConfig;
     use crate::kind::Kind;
     use crate::object::Object;
@@ -235,56 +236,100 @@ mod tests {
         object
     }
 
+    fn id(namespace: &str) -> (Kind, String) {
+        (Kind::Service, namespace.to_owned())
+    }
+
+    fn sources(namespaces: &[&str]) -> Arc<Sources> {
+        Sources::of(&KubernetesConfig {
+            namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
+            ..KubernetesConfig::default()
+        })
+    }
+
+    /// Applies events until an object is left out. Returns the number of objects before it.
+    fn fill(
+        sources: &Sources,
+        namespace: &str,
+        event: impl Fn(DynamicObject) -> Event<DynamicObject>,
+    ) -> usize {
+        for at in 0.. {
+            let object = service(namespace, &format!("s{at}"), 1000);
+            sources.apply(&id(namespace), "v1", event(object));
+            let known = sources.known.lock();
+            let source = &known[&id(namespace)];
+            let objects = source.listing.as_ref().unwrap_or(&source.objects);
+            if !objects.left_out().is_empty() {
+                return at;
+            }
+        }
+        unreachable!("no limit");
+    }
+
     #[test]
     fn the_objects_of_a_kind_take_so_many_bytes_in_all_namespaces() {
-        let one = Object::of(Kind::Service, "v1", &service("team-a", "s0", 500)).unwrap();
-        let sources = Sources::of(&KubernetesConfig {
-            namespaces: ["team-a", "team-b"].map(str::to_owned).to_vec(),
-            ..KubernetesConfig::default()
+        let namespaces = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let sources = sources(&namespaces);
+        let fitted = namespaces.map(|namespace| fill(&sources, namespace, Event::Apply));
+        assert!(
+            fitted[..8].iter().all(|fitted| *fitted > 1000),
+            "{fitted:?}"
+        );
+        assert!(fitted[8] < 10, "{fitted:?}");
+        assert_eq!(sources.objects().len(), fitted.iter().sum::<usize>());
+        let told: Vec<String> = sources
+            .report()
+            .into_iter()
+            .filter_map(|it| it.trouble)
+            .collect();
+        assert_eq!(told.len(), 9);
+        assert!(
+            told[0].contains("the namespace a has more than 2000"),
+            "{told:?}"
+        );
+        assert!(told[8].contains("take more than 16 MiB"), "{told:?}");
+    }
+
+    #[test]
+    fn lists_in_progress_take_their_bytes() {
+        let namespaces = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let sources = sources(&namespaces);
+        let fitted = namespaces.map(|namespace| {
+            sources.apply(&id(namespace), "v1", Event::Init);
+            fill(&sources, namespace, Event::InitApply)
         });
-        let id = |namespace: &str| (Kind::Service, namespace.to_owned());
-        let see = |namespace: &str, object: DynamicObject| {
-            let room = sources.room(&id(namespace)).min(one.bytes() * 3);
-            sources.change(&id(namespace), |source| {
-                source.see((Kind::Service, "v1"), Event::Apply(object), &mut None, room)
-            });
-        };
-        let names = || {
-            sources
-                .objects()
-                .iter()
-                .map(|it| it.name.clone())
-                .collect::<Vec<_>>()
-        };
-        for name in ["s0", "s1", "s2", "s3"] {
-            see("team-a", service("team-a", name, 500));
+        assert!(
+            fitted[..8].iter().all(|fitted| *fitted > 1000),
+            "{fitted:?}"
+        );
+        assert!(fitted[8] < 10, "{fitted:?}");
+        for namespace in namespaces {
+            sources.apply(&id(namespace), "v1", Event::InitDone);
         }
-        assert_eq!(names(), ["s0", "s1", "s2"]);
-        let all = one.bytes() * 3;
-        assert_eq!(sources.room(&id("team-b")), MOST_BYTES - all);
-        assert_eq!(sources.room(&id("team-a")), MOST_BYTES);
-        let left_out = sources.report().into_iter().find_map(|it| it.trouble);
-        assert!(left_out.unwrap().contains("take more than 16 MiB"));
-        let long = Object::of(Kind::Service, "v1", &service("team-a", "s4", 10_000_000));
-        assert!(long.unwrap().bytes() < 2_000, "an annotation is cut");
+        assert_eq!(sources.objects().len(), fitted.iter().sum::<usize>());
     }
 
     #[test]
     fn an_object_that_is_as_it_was_is_kept_once_while_all_are_listed_again() {
-        let mut source = Source::default();
-        let mut listing = None;
-        let mut list = |source: &mut Source| {
+        let sources = sources(&["a"]);
+        let list = || {
             for event in [
                 Event::Init,
-                Event::InitApply(service("team-a", "same", 1)),
+                Event::InitApply(service("a", "same", 1)),
                 Event::InitDone,
             ] {
-                source.see((Kind::Service, "v1"), event, &mut listing, MOST_BYTES);
+                sources.apply(&id("a"), "v1", event);
             }
-            Arc::clone(source.objects.get("team-a", "same").unwrap())
+            sources.objects().remove(0)
         };
-        let (first, second) = (list(&mut source), list(&mut source));
+        let (first, second) = (list(), list());
         assert!(Arc::ptr_eq(&first, &second));
-        assert_eq!(source.objects.bytes(), first.bytes());
+        assert_eq!(sources.known.lock()[&id("a")].bytes(), first.bytes());
+    }
+
+    #[test]
+    fn a_long_annotation_is_cut() {
+        let long = Object::of(Kind::Service, "v1", &service("a", "s", 10_000_000));
+        assert!(long.unwrap().bytes() < 2_000);
     }
 }

@@ -12,6 +12,8 @@ use crate::object::Object;
 #[derive(Default)]
 pub(super) struct Source {
     pub(super) objects: Objects,
+    /// A list in progress, which replaces all objects when it is complete.
+    pub(super) listing: Option<Objects>,
     pub(super) version: String,
     /// Whether the source has all its objects, or its kind is known to be missing.
     pub(super) listed: bool,
@@ -29,23 +31,27 @@ impl Source {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// Applies an event within `room` bytes. `listing` collects a new list, which replaces all objects when it is
-    /// complete. Returns whether the objects changed.
+    /// The bytes that count for the kind: those of the objects, or of the list that will replace them.
+    pub(super) fn bytes(&self) -> usize {
+        let listing = self.listing.as_ref().map_or(0, Objects::bytes);
+        self.objects.bytes().max(listing)
+    }
+
+    /// Applies an event within `room` bytes. Returns whether the objects changed.
     pub(super) fn see(
         &mut self,
         (kind, api_version): (Kind, &str),
         event: Event<DynamicObject>,
-        listing: &mut Option<Objects>,
         room: usize,
     ) -> bool {
         match event {
             Event::Init => {
-                *listing = Some(Objects::default());
+                self.listing = Some(Objects::default());
                 return false;
             }
             Event::InitApply(object) => {
                 let object = Object::of(kind, api_version, &object);
-                if let (Some(listing), Some(object)) = (listing, object) {
+                if let (Some(listing), Some(object)) = (&mut self.listing, object) {
                     let old = self.objects.get(&object.namespace, &object.name);
                     let same = old.filter(|old| ***old == object);
                     let object = same.map_or_else(|| object.into(), Arc::clone);
@@ -58,7 +64,7 @@ impl Source {
                 return false;
             }
             Event::InitDone => {
-                self.objects = listing.take().unwrap_or_default();
+                self.objects = self.listing.take().unwrap_or_default();
                 self.listed = true;
                 (self.missing, self.refused) = (0, 0);
                 self.trouble = None;
