@@ -17,6 +17,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
 
 use self::objects::{MOST_BYTES, Objects};
 use self::source::Source;
@@ -28,6 +29,9 @@ use crate::object::Object;
 const PAGE: u32 = 50;
 /// How often the API server may refuse to list a kind before a controller that starts continues without it.
 const REFUSALS: usize = 3;
+
+/// How long the controller waits before it lists a source again of which objects are left out.
+const LIST_AGAIN: Duration = Duration::from_secs(600);
 
 /// All objects that the controller knows, by kind and namespace.
 #[derive(Default)]
@@ -49,11 +53,18 @@ pub struct SourceReport {
     pub objects: usize,
     /// Whether the cluster lacks this kind.
     pub missing: bool,
-    /// Why objects of the source cannot be read, if so.
+    /// Why objects of the source cannot be read or are left out, if so.
     pub trouble: Option<String>,
 }
 
-struct Missing;
+/// Why a source's events ended.
+#[derive(Debug, PartialEq)]
+enum End {
+    /// The cluster lacks the kind.
+    Missing,
+    /// Objects are left out that may have room by now.
+    ListAgain,
+}
 
 impl Sources {
     /// Makes sources for all configured kinds and namespaces.
@@ -87,13 +98,15 @@ impl Sources {
         loop {
             for resource in kind.resources() {
                 let api = api(&client, &id.1, &resource);
-                let events =
-                    watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
+                let events = || {
+                    watcher(api.clone(), watcher::Config::default().page_size(PAGE))
+                        .default_backoff()
+                };
                 self.change(&id, |source| {
                     source.version = resource.version.clone();
                     false
                 });
-                let Missing = self.take(&id, &resource.api_version, events).await;
+                while self.take(&id, &resource.api_version, events()).await == End::ListAgain {}
             }
             self.change(&id, |source| {
                 source.missing += 1;
@@ -107,19 +120,34 @@ impl Sources {
                 source.trouble = None;
                 other
             });
-            tokio::time::sleep(retry).await;
+            sleep(retry).await;
         }
     }
 
-    /// Applies a source's events until the cluster lacks its kind.
+    /// Applies a source's events until the cluster lacks its kind, or until objects that were left out can be listed
+    /// again.
     async fn take(
         &self,
         id: &(Kind, String),
         api_version: &str,
         events: impl Stream<Item = watcher::Result<Event<DynamicObject>>>,
-    ) -> Missing {
+    ) -> End {
         let mut events = pin!(events);
-        while let Some(event) = events.next().await {
+        let mut again = pin!(sleep(LIST_AGAIN));
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                () = &mut again => {
+                    if self.has_left_out(id) {
+                        return End::ListAgain;
+                    }
+                    again.as_mut().reset(Instant::now() + LIST_AGAIN);
+                    continue;
+                }
+            };
+            let Some(event) = event else {
+                return End::Missing;
+            };
             match event {
                 Ok(event) => self.apply(id, api_version, event),
                 Err(error) => {
@@ -129,7 +157,7 @@ impl Sources {
                         false
                     });
                     if code(&error) == Some(404) {
-                        return Missing;
+                        return End::Missing;
                     }
                     tracing::warn!(
                         kind = id.0.as_str(),
@@ -146,7 +174,13 @@ impl Sources {
                 }
             }
         }
-        Missing
+    }
+
+    /// Whether the last complete list of a source, or a later change, left out objects.
+    fn has_left_out(&self, id: &(Kind, String)) -> bool {
+        let known = self.known.lock();
+        let source = known.get(id);
+        source.is_some_and(|it| it.listing.is_none() && !it.objects.left_out().is_empty())
     }
 
     /// Applies an event to a source, within the bytes that the same kind's objects in other namespaces leave.
@@ -216,11 +250,14 @@ fn code(error: &watcher::Error) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
+    use futures::stream::{self, StreamExt as _};
     use kube::core::{ApiResource, DynamicObject};
     use kube::runtime::watcher::Event;
+    use tokio::time::timeout;
 
-    use super::Sources;
+    use super::{End, Sources};
     use crate::config::KubernetesConfig;
     use crate::kind::Kind;
     use crate::object::Object;
@@ -325,6 +362,28 @@ mod tests {
         let (first, second) = (list(), list());
         assert!(Arc::ptr_eq(&first, &second));
         assert_eq!(sources.known.lock()[&id("a")].bytes(), first.bytes());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_source_is_listed_again_while_objects_are_left_out() {
+        let sources = sources(&["a"]);
+        let long = Duration::from_secs(24 * 3600);
+        let of_a = id("a");
+        let quiet = || sources.take(&of_a, "v1", stream::pending());
+        let ended = timeout(long, quiet()).await;
+        assert!(ended.is_err(), "no object is left out");
+
+        fill(&sources, "a", Event::Apply);
+        assert_eq!(timeout(long, quiet()).await, Ok(End::ListAgain));
+        let whole = [
+            Event::Init,
+            Event::InitApply(service("a", "s0", 1)),
+            Event::InitDone,
+        ];
+        let whole = stream::iter(whole.map(Ok)).chain(stream::pending());
+        let ended = timeout(long, sources.take(&id("a"), "v1", whole)).await;
+        assert!(ended.is_err(), "every object has room");
+        assert!(sources.report().iter().all(|it| it.trouble.is_none()));
     }
 
     #[test]

@@ -44,6 +44,7 @@ impl Source {
         event: Event<DynamicObject>,
         room: usize,
     ) -> bool {
+        let before = self.objects.left_out().clone();
         match event {
             Event::Init => {
                 self.listing = Some(Objects::default());
@@ -81,6 +82,9 @@ impl Source {
                 let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
                 self.objects.remove(&namespace, &name);
             }
+        }
+        for limit in self.objects.left_out().difference(&before) {
+            tracing::warn!(kind = kind.as_str(), "{limit}");
         }
         true
     }
