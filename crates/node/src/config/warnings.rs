@@ -23,7 +23,7 @@ pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     ];
     let warned = rules.iter().filter_map(|(setting, rule)| {
         let text = rule(settings)?;
-        Some(Finding::of_setting((*setting).to_owned(), text, layers))
+        Some(Finding::of_setting(&(*setting).into(), text, layers))
     });
     warned.collect()
 }
