@@ -145,7 +145,7 @@ impl Controller {
         mut taken: watch::Receiver<BTreeSet<String>>,
     ) {
         let mut events = Events::new(self.client.clone(), &self.me);
-        let mut tokens = Tokens::new(self.client.clone(), self.config.tokens_every.get());
+        let mut tokens = Tokens::new(self.client.clone(), &self.config);
         let publisher = Publisher::new(&self.client, &self.config);
         let mut again = interval(self.config.tokens_every.get().min(COMPARE));
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -9,11 +9,13 @@ use std::net::IpAddr;
 use shoal_outbound::OutboundConfig;
 use url::{Host, Url};
 
-use crate::object::Service;
+use crate::object::{Service, cut};
 use crate::translate::Refusal;
 
 /// Maximum characters of a URL.
 pub(crate) const LONGEST_URL: usize = 2048;
+/// Maximum bytes of a wrong URL in a refusal, so that the message has room for what to write instead.
+const SHOWN: usize = 200;
 
 /// The places that a URL may lead to: the cluster's Services, and the addresses in `outbound.allow`.
 pub(crate) struct Reach<'a> {
@@ -34,22 +36,26 @@ impl Reach<'_> {
                 "the URL is longer than {LONGEST_URL} characters"
             )));
         }
-        let parsed = Url::parse(url)
-            .map_err(|error| Refusal::target(format!("{url:?} is no URL: {error}")))?;
+        let shown = cut(url, SHOWN);
+        let wrong = |what: &str| {
+            Refusal::target(format!(
+                "the URL {shown:?} {what}: write it as http://NAME.{namespace}.svc:PORT/PATH, or with https"
+            ))
+        };
+        let parsed =
+            Url::parse(url).map_err(|error| wrong(&format!("cannot be parsed ({error})")))?;
         if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(Refusal::target(format!(
-                "{url:?}: only http and https are called"
-            )));
+            return Err(wrong("does not begin with http:// or https://"));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
-            let told = "the URL holds a user or a password: put a token into a Secret and name it by shoal.dev/token-secret";
+            let told = "the URL contains a user or a password: put a token into a Secret and name it by shoal.dev/token-secret";
             return Err(Refusal::target(told.to_owned()));
         }
         match parsed.host() {
             Some(Host::Domain(host)) => self.admit_name(namespace, host)?,
             Some(Host::Ipv4(address)) => self.admit_address(address.into())?,
             Some(Host::Ipv6(address)) => self.admit_address(address.into())?,
-            None => return Err(Refusal::target(format!("{url:?} names no host"))),
+            None => return Err(wrong("has no host")),
         }
         // Remove the fragment, because clients do not send it. ToolHive puts the container's name there.
         let mut parsed = parsed;
@@ -66,12 +72,12 @@ impl Reach<'_> {
         let labels: Vec<&str> = within.split('.').collect();
         let [name, of, "svc"] = labels[..] else {
             return Err(Refusal::target(format!(
-                "{host} is no Service of the cluster (NAME.NAMESPACE.svc). A host outside is called only by an address in outbound.allow"
+                "{host} is not a Service of the cluster (NAME.NAMESPACE.svc). To call a host outside the cluster, use its address and add the address to outbound.allow"
             )));
         };
         if of != namespace {
             return Err(Refusal::target(format!(
-                "{host} is in the namespace {of}, and the object in {namespace}: it may name only its own"
+                "{host} is in the namespace {of}, but the object is in {namespace}: use a Service of the object's own namespace"
             )));
         }
         let Some(service) = self.services.get(&(of, name)) else {
@@ -88,7 +94,7 @@ impl Reach<'_> {
         match self.outbound.allows(address) {
             true => Ok(()),
             false => Err(Refusal::target(format!(
-                "{address} is no Service of the cluster, and no network in outbound.allow holds it"
+                "{address} is not a Service of the cluster: use a Service's name, or add the address's network to outbound.allow"
             ))),
         }
     }

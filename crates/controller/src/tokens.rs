@@ -11,6 +11,7 @@ use kube::{Api, Client};
 use shoal_ports::Secret;
 use tokio::time::{Instant, timeout};
 
+use crate::config::KubernetesConfig;
 use crate::translate::SecretKey;
 
 /// Maximum bytes of a token.
@@ -19,7 +20,8 @@ const LONGEST_TOKEN: usize = 16 << 10;
 const AT_ONCE: usize = 8;
 /// Time limit for reading one Secret.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Number of consecutive failures after which a key that was not read yet counts as missing.
+/// Number of consecutive failures after which a key that was not read yet counts as missing, if the controller's own
+/// Secret can be read.
 const ATTEMPTS: usize = 3;
 /// The label that a Secret must have.
 const LABEL: &str = "shoal.dev/token";
@@ -27,6 +29,8 @@ const LABEL: &str = "shoal.dev/token";
 pub(crate) struct Tokens {
     client: Client,
     every: Duration,
+    /// The name of the controller's own Secret.
+    own: String,
     /// When each key was last read or given up.
     read: BTreeMap<SecretKey, Instant>,
     /// Number of consecutive failures of each key that was not read yet.
@@ -37,10 +41,11 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    pub(crate) fn new(client: Client, every: Duration) -> Self {
+    pub(crate) fn new(client: Client, config: &KubernetesConfig) -> Self {
         Self {
             client,
-            every,
+            every: config.tokens_every.get(),
+            own: config.secret.clone(),
             read: BTreeMap::new(),
             failures: BTreeMap::new(),
             known: BTreeMap::new(),
@@ -50,7 +55,8 @@ impl Tokens {
 
     /// Reads the keys that were last read longer than `every` ago. If rereading fails, the known token stays, unless
     /// the API server forbids reading it. A key that was not read yet counts as missing after [`ATTEMPTS`] consecutive
-    /// failures.
+    /// failures, if the controller's own Secret can be read: otherwise no Secret can be read for now, and a new leader
+    /// would unpublish all pools with tokens.
     ///
     /// # Errors
     ///
@@ -78,6 +84,7 @@ impl Tokens {
         });
         let mut reading = stream::iter(reading).buffer_unordered(AT_ONCE);
         let mut failed = None;
+        let mut own = None;
         while let Some((fetched, key)) = reading.next().await {
             match fetched {
                 Ok(Ok(token)) => {
@@ -98,6 +105,13 @@ impl Tokens {
                         failed = Some(error);
                         continue;
                     }
+                    if own.is_none() {
+                        own = Some(self.read_own().await);
+                    }
+                    if let Some(Err(error)) = &own {
+                        failed = Some(error.clone());
+                        continue;
+                    }
                     self.missing.insert(key.clone(), error);
                 }
             }
@@ -105,6 +119,24 @@ impl Tokens {
             self.read.insert(key, Instant::now());
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Reads the controller's own Secret, as a sign that the API server can read Secrets now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the Secret cannot be read.
+    async fn read_own(&self) -> Result<(), String> {
+        let own = &self.own;
+        let told = |error: &dyn Display| {
+            format!("no Secret can be read, not even secret/{own} of the controller: {error}")
+        };
+        let secrets: Api<v1::Secret> = Api::default_namespaced(self.client.clone());
+        match timeout(PATIENCE, secrets.get(own)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(told(&error)),
+            Err(late) => Err(told(&late)),
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Watches the Kubernetes objects at the API server.
 
+mod objects;
+mod source;
+
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,50 +17,27 @@ use kube::runtime::watcher::{self, Event, watcher};
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
 
+use self::objects::{MOST_BYTES, Objects};
+use self::source::Source;
 use crate::config::{EVERY_NAMESPACE, KubernetesConfig};
 use crate::kind::Kind;
 use crate::object::Object;
 
-/// Maximum objects of one kind in one namespace, so that one namespace cannot displace objects of another.
-const MOST_OBJECTS: usize = 2000;
-/// Maximum bytes of all objects of one kind: about 40,000 Services.
-const MOST_BYTES: usize = 16 << 20;
 /// Maximum objects in a page of the API server's list. One object may have 1.5 MiB.
 const PAGE: u32 = 50;
 /// How often the API server may refuse to list a kind before a controller that starts continues without it.
 const REFUSALS: usize = 3;
+
+/// How long the controller waits before it lists a source again of which objects are left out.
+const LIST_AGAIN: Duration = Duration::from_secs(600);
 
 /// All objects that the controller knows, by kind and namespace.
 #[derive(Default)]
 pub(crate) struct Sources {
     known: Mutex<BTreeMap<(Kind, String), Source>>,
     pub(crate) changed: Notify,
-}
-
-#[derive(Default)]
-struct Objects {
-    known: BTreeMap<String, BTreeMap<String, Arc<Object>>>,
-    bytes: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum LeftOut {
-    Namespace(String),
-    Kind,
-}
-
-#[derive(Default)]
-struct Source {
-    objects: Objects,
-    version: String,
-    /// Whether the source has all its objects, or its kind is known to be missing.
-    listed: bool,
-    /// How often in a row the cluster lacked the kind, and how often the API server refused to list it.
-    missing: usize,
-    refused: usize,
-    left_out: Option<LeftOut>,
-    trouble: Option<String>,
 }
 
 /// A source in the report for operators.
@@ -73,11 +53,18 @@ pub struct SourceReport {
     pub objects: usize,
     /// Whether the cluster lacks this kind.
     pub missing: bool,
-    /// Why objects of the source cannot be read, if so.
+    /// Why objects of the source cannot be read or are left out, if so.
     pub trouble: Option<String>,
 }
 
-struct Missing;
+/// Why a source's events ended.
+#[derive(Debug, PartialEq)]
+enum End {
+    /// The cluster lacks the kind.
+    Missing,
+    /// Objects are left out that may have room by now.
+    ListAgain,
+}
 
 impl Sources {
     /// Makes sources for all configured kinds and namespaces.
@@ -111,19 +98,21 @@ impl Sources {
         loop {
             for resource in kind.resources() {
                 let api = api(&client, &id.1, &resource);
-                let events =
-                    watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
+                let events = || {
+                    watcher(api.clone(), watcher::Config::default().page_size(PAGE))
+                        .default_backoff()
+                };
                 self.change(&id, |source| {
                     source.version = resource.version.clone();
                     false
                 });
-                let Missing = self.take(&id, &resource.api_version, events).await;
+                while self.take(&id, &resource.api_version, events()).await == End::ListAgain {}
             }
             self.change(&id, |source| {
                 source.missing += 1;
                 // Wait for a second failure, because an API server that starts may lack the kind for a moment.
                 let gone = source.missing > 1 || !source.listed;
-                let other = gone && !(source.listed && source.objects.known.is_empty());
+                let other = gone && !(source.listed && source.objects.is_empty());
                 if gone {
                     source.objects = Objects::default();
                     source.listed = true;
@@ -131,30 +120,44 @@ impl Sources {
                 source.trouble = None;
                 other
             });
-            tokio::time::sleep(retry).await;
+            sleep(retry).await;
         }
     }
 
-    /// Applies a source's events until the cluster lacks its kind.
+    /// Applies a source's events until the cluster lacks its kind, or until objects that were left out can be listed
+    /// again.
     async fn take(
         &self,
         id: &(Kind, String),
         api_version: &str,
         events: impl Stream<Item = watcher::Result<Event<DynamicObject>>>,
-    ) -> Missing {
+    ) -> End {
         let mut events = pin!(events);
-        let mut listing = None;
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    let room = self.room(id);
-                    self.change(id, |source| {
-                        source.see((id.0, api_version), event, &mut listing, room)
-                    });
+        let mut again = pin!(sleep(LIST_AGAIN));
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                () = &mut again => {
+                    if self.has_left_out(id) {
+                        return End::ListAgain;
+                    }
+                    again.as_mut().reset(Instant::now() + LIST_AGAIN);
+                    continue;
                 }
+            };
+            let Some(event) = event else {
+                return End::Missing;
+            };
+            match event {
+                Ok(event) => self.apply(id, api_version, event),
                 Err(error) => {
+                    // The watcher begins a list that failed from its first page.
+                    self.change(id, |source| {
+                        source.listing = None;
+                        false
+                    });
                     if code(&error) == Some(404) {
-                        return Missing;
+                        return End::Missing;
                     }
                     tracing::warn!(
                         kind = id.0.as_str(),
@@ -171,17 +174,27 @@ impl Sources {
                 }
             }
         }
-        Missing
     }
 
-    /// Returns the bytes that a source may take, given the same kind's objects in other namespaces.
-    fn room(&self, id: &(Kind, String)) -> usize {
+    /// Whether the last complete list of a source, or a later change, left out objects.
+    fn has_left_out(&self, id: &(Kind, String)) -> bool {
         let known = self.known.lock();
+        let source = known.get(id);
+        source.is_some_and(|it| it.listing.is_none() && !it.objects.left_out().is_empty())
+    }
+
+    /// Applies an event to a source, within the bytes that the same kind's objects in other namespaces leave.
+    fn apply(&self, id: &(Kind, String), api_version: &str, event: Event<DynamicObject>) {
+        let mut known = self.known.lock();
         let others = known
             .iter()
             .filter(|(other, _)| other.0 == id.0 && *other != id);
-        let taken: usize = others.map(|(_, source)| source.objects.bytes).sum();
-        MOST_BYTES.saturating_sub(taken)
+        let taken: usize = others.map(|(_, source)| source.bytes()).sum();
+        let room = MOST_BYTES.saturating_sub(taken);
+        let source = known.get_mut(id);
+        if source.is_some_and(|source| source.see((id.0, api_version), event, room)) {
+            self.changed.notify_one();
+        }
     }
 
     /// Applies `change` to a source, and tells the controller if `change` returns `true`.
@@ -198,10 +211,7 @@ impl Sources {
 
     pub(crate) fn objects(&self) -> Vec<Arc<Object>> {
         let known = self.known.lock();
-        let namespaces = known
-            .values()
-            .flat_map(|source| source.objects.known.values());
-        let objects = namespaces.flat_map(BTreeMap::values);
+        let objects = known.values().flat_map(|source| source.objects.iter());
         objects.cloned().collect()
     }
 
@@ -213,111 +223,11 @@ impl Sources {
                 kind: *kind,
                 namespace: namespace.clone(),
                 version: source.version.clone(),
-                objects: source.objects.known.values().map(BTreeMap::len).sum(),
+                objects: source.objects.len(),
                 missing: source.missing > 0,
-                trouble: source.trouble.clone().or_else(|| {
-                    Some(match source.left_out.as_ref()? {
-                        LeftOut::Namespace(namespace) => {
-                            format!("objects are left out: the namespace {namespace} has more than {MOST_OBJECTS}")
-                        }
-                        LeftOut::Kind => {
-                            let most = MOST_BYTES >> 20;
-                            format!("objects are left out: those of this kind take more than {most} MiB. Name fewer namespaces")
-                        }
-                    })
-                }),
+                trouble: source.trouble(),
             });
         report.collect()
-    }
-}
-
-impl Source {
-    /// Applies an event within `room` bytes. `listing` collects a new list, which replaces all objects when it is
-    /// complete. Returns whether the objects changed.
-    fn see(
-        &mut self,
-        (kind, api_version): (Kind, &str),
-        event: Event<DynamicObject>,
-        listing: &mut Option<Objects>,
-        room: usize,
-    ) -> bool {
-        match event {
-            Event::Init => {
-                *listing = Some(Objects::default());
-                self.left_out = None;
-                return false;
-            }
-            Event::InitApply(object) => {
-                let object = Object::of(kind, api_version, &object);
-                if let (Some(listing), Some(object)) = (listing, object) {
-                    let object = self
-                        .objects
-                        .get_same(&object)
-                        .unwrap_or_else(|| object.into());
-                    self.left_out = listing.keep(object, room).err().or(self.left_out.take());
-                }
-                return false;
-            }
-            Event::InitDone => {
-                self.objects = listing.take().unwrap_or_default();
-                self.listed = true;
-                (self.missing, self.refused) = (0, 0);
-                self.trouble = None;
-            }
-            Event::Apply(object) => {
-                if let Some(object) = Object::of(kind, api_version, &object) {
-                    let left_out = self.objects.keep(object.into(), room).err();
-                    self.left_out = left_out.or(self.left_out.take());
-                }
-                self.trouble = None;
-            }
-            Event::Delete(object) => {
-                let metadata = object.metadata;
-                let (namespace, name) = (metadata.namespace, metadata.name);
-                let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
-                self.objects.remove(&namespace, &name);
-            }
-        }
-        true
-    }
-}
-
-impl Objects {
-    fn get_same(&self, object: &Object) -> Option<Arc<Object>> {
-        let known = self.known.get(&object.namespace)?.get(&object.name)?;
-        (**known == *object).then(|| Arc::clone(known))
-    }
-
-    /// Keeps an object in place of its predecessor, if all objects then fit into `room` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the object was left out.
-    fn keep(&mut self, object: Arc<Object>, room: usize) -> Result<(), LeftOut> {
-        self.remove(&object.namespace, &object.name);
-        let bytes = object.bytes();
-        if self.bytes + bytes > room {
-            return Err(LeftOut::Kind);
-        }
-        let objects = self.known.entry(object.namespace.clone()).or_default();
-        if objects.len() >= MOST_OBJECTS {
-            return Err(LeftOut::Namespace(object.namespace.clone()));
-        }
-        objects.insert(object.name.clone(), object);
-        self.bytes += bytes;
-        Ok(())
-    }
-
-    fn remove(&mut self, namespace: &str, name: &str) {
-        let Some(objects) = self.known.get_mut(namespace) else {
-            return;
-        };
-        if let Some(removed) = objects.remove(name) {
-            self.bytes -= removed.bytes();
-        }
-        if objects.is_empty() {
-            self.known.remove(namespace);
-        }
     }
 }
 
@@ -337,117 +247,148 @@ fn code(error: &watcher::Error) -> Option<u16> {
         _ => None,
     }
 }
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
+    use futures::stream::{self, StreamExt as _};
     use kube::core::{ApiResource, DynamicObject};
     use kube::runtime::watcher::Event;
+    use tokio::time::timeout;
 
-    use super::{LeftOut, MOST_BYTES, MOST_OBJECTS, Source, Sources};
+    use super::{End, Sources};
     use crate::config::KubernetesConfig;
     use crate::kind::Kind;
     use crate::object::Object;
 
-    #[test]
-    fn a_namespace_with_many_objects_pushes_out_those_of_no_other() {
-        let resource: &ApiResource = &Kind::Service.resources()[0];
-        let mut source = Source::default();
-        let mut see = |namespace: &str, name: &str| {
-            let object = DynamicObject::new(name, resource).within(namespace);
-            source.see(
-                (Kind::Service, "v1"),
-                Event::Apply(object),
-                &mut None,
-                MOST_BYTES,
-            );
-        };
-        for at in 0..=MOST_OBJECTS {
-            see("team-a", &format!("s{at}"));
-        }
-        see("team-b", "weather");
-        let known = &source.objects.known;
-        assert_eq!(known["team-a"].len(), MOST_OBJECTS);
-        assert!(known["team-b"].contains_key("weather"));
-        assert_eq!(
-            source.left_out,
-            Some(LeftOut::Namespace("team-a".to_owned()))
-        );
-        let gone = DynamicObject::new("weather", resource).within("team-b");
-        source.see(
-            (Kind::Service, "v1"),
-            Event::Delete(gone),
-            &mut None,
-            MOST_BYTES,
-        );
-        assert!(!source.objects.known.contains_key("team-b"));
-    }
-
-    fn service(namespace: &str, name: &str, annotation: usize) -> DynamicObject {
+    /// Makes a Service with a path of so many characters.
+    pub(in crate::watch) fn service(namespace: &str, name: &str, path: usize) -> DynamicObject {
         let resource: &ApiResource = &Kind::Service.resources()[0];
         let mut object = DynamicObject::new(name, resource).within(namespace);
         let label = ("shoal.dev/server".to_owned(), "true".to_owned());
         object.metadata.labels = Some([label].into());
-        let long = ("shoal.dev/path".to_owned(), "x".repeat(annotation));
+        let long = ("shoal.dev/path".to_owned(), "x".repeat(path));
         object.metadata.annotations = Some([long].into());
         object
     }
 
+    fn id(namespace: &str) -> (Kind, String) {
+        (Kind::Service, namespace.to_owned())
+    }
+
+    fn sources(namespaces: &[&str]) -> Arc<Sources> {
+        Sources::of(&KubernetesConfig {
+            namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
+            ..KubernetesConfig::default()
+        })
+    }
+
+    /// Applies events until an object is left out. Returns the number of objects before it.
+    fn fill(
+        sources: &Sources,
+        namespace: &str,
+        event: impl Fn(DynamicObject) -> Event<DynamicObject>,
+    ) -> usize {
+        for at in 0.. {
+            let object = service(namespace, &format!("s{at}"), 1000);
+            sources.apply(&id(namespace), "v1", event(object));
+            let known = sources.known.lock();
+            let source = &known[&id(namespace)];
+            let objects = source.listing.as_ref().unwrap_or(&source.objects);
+            if !objects.left_out().is_empty() {
+                return at;
+            }
+        }
+        unreachable!("no limit");
+    }
+
     #[test]
     fn the_objects_of_a_kind_take_so_many_bytes_in_all_namespaces() {
-        let one = Object::of(Kind::Service, "v1", &service("team-a", "s0", 500)).unwrap();
-        let sources = Sources::of(&KubernetesConfig {
-            namespaces: ["team-a", "team-b"].map(str::to_owned).to_vec(),
-            ..KubernetesConfig::default()
+        let namespaces = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let sources = sources(&namespaces);
+        let fitted = namespaces.map(|namespace| fill(&sources, namespace, Event::Apply));
+        assert!(
+            fitted[..8].iter().all(|fitted| *fitted > 1000),
+            "{fitted:?}"
+        );
+        assert!(fitted[8] < 10, "{fitted:?}");
+        assert_eq!(sources.objects().len(), fitted.iter().sum::<usize>());
+        let told: Vec<String> = sources
+            .report()
+            .into_iter()
+            .filter_map(|it| it.trouble)
+            .collect();
+        assert_eq!(told.len(), 9);
+        assert!(
+            told[0].contains("the namespace a has more than 2000"),
+            "{told:?}"
+        );
+        assert!(told[8].contains("take more than 16 MiB"), "{told:?}");
+    }
+
+    #[test]
+    fn lists_in_progress_take_their_bytes() {
+        let namespaces = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let sources = sources(&namespaces);
+        let fitted = namespaces.map(|namespace| {
+            sources.apply(&id(namespace), "v1", Event::Init);
+            fill(&sources, namespace, Event::InitApply)
         });
-        let id = |namespace: &str| (Kind::Service, namespace.to_owned());
-        let see = |namespace: &str, object: DynamicObject| {
-            let room = sources.room(&id(namespace)).min(one.bytes() * 3);
-            sources.change(&id(namespace), |source| {
-                source.see((Kind::Service, "v1"), Event::Apply(object), &mut None, room)
-            });
-        };
-        let names = || {
-            sources
-                .objects()
-                .iter()
-                .map(|it| it.name.clone())
-                .collect::<Vec<_>>()
-        };
-        for name in ["s0", "s1", "s2", "s3"] {
-            see("team-a", service("team-a", name, 500));
+        assert!(
+            fitted[..8].iter().all(|fitted| *fitted > 1000),
+            "{fitted:?}"
+        );
+        assert!(fitted[8] < 10, "{fitted:?}");
+        for namespace in namespaces {
+            sources.apply(&id(namespace), "v1", Event::InitDone);
         }
-        assert_eq!(names(), ["s0", "s1", "s2"]);
-        see("team-a", service("team-a", "s1", 600));
-        assert_eq!(names(), ["s0", "s2"]);
-        see("team-a", service("team-a", "s1", 500));
-        assert_eq!(names(), ["s0", "s1", "s2"]);
-        let all = one.bytes() * 3;
-        assert_eq!(sources.room(&id("team-b")), MOST_BYTES - all);
-        assert_eq!(sources.room(&id("team-a")), MOST_BYTES);
-        let left_out = sources.report().into_iter().find_map(|it| it.trouble);
-        assert!(left_out.unwrap().contains("take more than 16 MiB"));
-        let long = Object::of(Kind::Service, "v1", &service("team-a", "s4", 10_000_000));
-        assert!(long.unwrap().bytes() < 2_000, "an annotation is cut");
+        assert_eq!(sources.objects().len(), fitted.iter().sum::<usize>());
     }
 
     #[test]
     fn an_object_that_is_as_it_was_is_kept_once_while_all_are_listed_again() {
-        let mut source = Source::default();
-        let mut listing = None;
-        let mut list = |source: &mut Source| {
+        let sources = sources(&["a"]);
+        let list = || {
             for event in [
                 Event::Init,
-                Event::InitApply(service("team-a", "same", 1)),
+                Event::InitApply(service("a", "same", 1)),
                 Event::InitDone,
             ] {
-                source.see((Kind::Service, "v1"), event, &mut listing, MOST_BYTES);
+                sources.apply(&id("a"), "v1", event);
             }
-            Arc::clone(&source.objects.known["team-a"]["same"])
+            sources.objects().remove(0)
         };
-        let (first, second) = (list(&mut source), list(&mut source));
+        let (first, second) = (list(), list());
         assert!(Arc::ptr_eq(&first, &second));
-        assert_eq!(source.objects.bytes, first.bytes());
+        assert_eq!(sources.known.lock()[&id("a")].bytes(), first.bytes());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_source_is_listed_again_while_objects_are_left_out() {
+        let sources = sources(&["a"]);
+        let long = Duration::from_secs(24 * 3600);
+        let of_a = id("a");
+        let quiet = || sources.take(&of_a, "v1", stream::pending());
+        let ended = timeout(long, quiet()).await;
+        assert!(ended.is_err(), "no object is left out");
+
+        fill(&sources, "a", Event::Apply);
+        assert_eq!(timeout(long, quiet()).await, Ok(End::ListAgain));
+        let whole = [
+            Event::Init,
+            Event::InitApply(service("a", "s0", 1)),
+            Event::InitDone,
+        ];
+        let whole = stream::iter(whole.map(Ok)).chain(stream::pending());
+        let ended = timeout(long, sources.take(&id("a"), "v1", whole)).await;
+        assert!(ended.is_err(), "every object has room");
+        assert!(sources.report().iter().all(|it| it.trouble.is_none()));
+    }
+
+    #[test]
+    fn a_long_annotation_is_cut() {
+        let long = Object::of(Kind::Service, "v1", &service("a", "s", 10_000_000));
+        assert!(long.unwrap().bytes() < 2_000);
     }
 }

@@ -29,9 +29,9 @@ pub use policy::{PolicyCommand, PolicyTest};
 pub use pools::Pools;
 pub use worker_check::WorkerCheck;
 
-/// One logical MCP server on many nodes.
+/// Run one MCP server on many nodes.
 ///
-/// Without a command: `shoal serve` with the demo tools.
+/// Without a command, Shoal does what `shoal serve` does. Without a configuration file, it serves its demo tools.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "shoal", version, propagate_version = true, after_long_help = Code::help())]
 pub struct Cli {
@@ -45,7 +45,7 @@ pub struct Cli {
 pub enum Command {
     /// Serve MCP over HTTP.
     Serve(Serve),
-    /// Serve one client over standard input and output, from this process or from a cluster.
+    /// Serve one client over standard input and output. The server runs in this process or at --url.
     Stdio(Stdio),
     /// List the tools of a server.
     Tools(Tools),
@@ -62,7 +62,7 @@ pub enum Command {
     ClientConfig(ClientConfig),
     /// Make the certificate authority and the certificates of a cluster.
     Certificates(Certificates),
-    /// Make pools of the servers in a Kubernetes cluster.
+    /// Make pools from the servers of a Kubernetes cluster.
     Controller(Controller),
     /// Check, show or document the configuration.
     #[command(subcommand)]
@@ -77,7 +77,7 @@ pub enum Command {
     },
     /// Write the man pages, one for each command.
     Man {
-        /// The directory, which must exist.
+        /// Existing directory for the pages.
         #[arg(value_name = "DIRECTORY")]
         to: PathBuf,
     },
@@ -93,28 +93,29 @@ pub enum Command {
 /// `shoal serve`
 #[derive(Clone, Debug, Default, Args)]
 pub struct Serve {
-    /// Address and port for MCP clients; a port alone is on loopback, and port 0 takes a free one.
+    /// Address and port for MCP clients. A port alone means 127.0.0.1, and port 0 takes a free port.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
     /// Address and port for operators.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub admin: Option<SocketAddr>,
-    /// Roles of this process: edge, session, worker.
+    /// Roles of this process: edge, session, worker. By default, it has all three.
     #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
     pub roles: Option<Vec<Role>>,
-    /// Store of sessions: memory, or the URL of a Redis.
+    /// Where sessions are stored: `memory`, or the URL of a Redis.
     #[arg(long, value_name = "STORE")]
     pub store: Option<String>,
     /// Address and port for the other processes of the cluster.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub cluster_listen: Option<SocketAddr>,
-    /// Address that other processes dial; by default that of --cluster-listen.
+    /// Address at which other processes reach this one, by default that of --cluster-listen.
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<String>,
-    /// Edge or session nodes that this process's workers join; one that answers is enough.
+    /// Nodes (edges or session nodes) to which the workers of this process connect. One that answers is enough, because it
+    /// names the others.
     #[arg(long, value_name = "HOST:PORT,…", value_delimiter = ',')]
     pub join: Option<Vec<String>>,
-    /// Configuration file (TOML); also by SHOAL_CONFIG.
+    /// Configuration file (TOML). Without this flag, Shoal reads the file that SHOAL_CONFIG names.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Pools besides the configured ones.
@@ -125,13 +126,13 @@ pub struct Serve {
 /// `shoal stdio`
 #[derive(Clone, Debug, Default, Args)]
 pub struct Stdio {
-    /// MCP endpoint of a server or cluster, in place of one in this process.
+    /// Use the server or cluster at this MCP endpoint, instead of a server in this process.
     #[arg(long, conflicts_with_all = ["demo", "conformance", "server", "urls", "openapi"])]
     pub url: Option<String>,
-    /// Bearer token for --url. Prefer SHOAL_TOKEN, which other users of the machine cannot see.
+    /// Bearer token for --url. Other users of this machine can see it here, but not in the variable SHOAL_TOKEN.
     #[arg(long, requires = "url")]
     pub token: Option<String>,
-    /// Configuration file (TOML); also by SHOAL_CONFIG.
+    /// Configuration file (TOML). Without this flag, Shoal reads the file that SHOAL_CONFIG names.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Pools besides the configured ones.
@@ -148,7 +149,7 @@ pub struct Status {
     /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-    /// Print only whether the node is ready, and fail if it is not, for health checks.
+    /// Only check whether the node is ready, for health checks. If it is not, the exit code is 1.
     #[arg(long)]
     pub ready: bool,
 }
@@ -156,7 +157,7 @@ pub struct Status {
 /// `shoal config …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Read and check the configuration without a start.
+    /// Check the configuration without starting a node.
     Check(ConfigFile),
     /// Print the settings in force as TOML, without secrets.
     Show(ConfigFile),
@@ -164,19 +165,30 @@ pub enum ConfigCommand {
     Doc,
     /// Print a JSON Schema of the configuration file.
     Schema,
-    /// Print the SHA-256 of a token for auth.tokens. It asks for the token, reads it from a pipe, or makes one.
+    /// Print the SHA-256 of a token for auth.tokens. The command asks for the token, or reads it from a pipe. If you give
+    /// none, it makes a token.
     HashToken,
 }
 
 /// Which configuration file.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ConfigFile {
-    /// Configuration file (TOML); also by SHOAL_CONFIG.
+    /// Configuration file (TOML). Without this flag, Shoal reads the file that SHOAL_CONFIG names.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Output format; `show` prints TOML unless it is json.
+    /// Output format. With `text`, `config show` prints TOML.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object, also for a failure.
+    Json,
 }
 
 impl Cli {

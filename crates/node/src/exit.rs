@@ -61,17 +61,17 @@ impl Code {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Failed => {
-                "failure without a code of its own; `status`: the store is unavailable; `status --ready`: the node is not ready or not there"
+                "any other failure. `status`: the store is unavailable. `status --ready`: the node is not ready, or cannot be reached"
             }
             Self::Usage => "invalid arguments or configuration",
             Self::Tool => {
-                "`call`: the tool reports an error (`isError`), or asks a question that cannot be answered; `worker-check` or `policy test`: a check fails"
+                "`call`, `tasks watch`: the tool reports an error (`isError`), or asks a question that the command cannot answer. `worker-check`, `policy test`: a check fails"
             }
             Self::Unreachable => "the server or admin port cannot be reached",
             Self::Refused => "the server answered with an error",
             Self::TimedOut => "the server exceeded `--timeout`",
             Self::Interrupted => {
-                "`call`: interrupted and cancelled; else: a second signal ended the process early"
+                "you interrupted the command; `call` then cancels the call. `serve`, `stdio`: a second signal ended the process before its shutdown was complete"
             }
         }
     }

@@ -246,12 +246,16 @@ fn lease(lease: &Value) -> String {
 
 fn pools(pools: &Value) -> String {
     let mut table = TextTable::new(&[
-        "POOL", "WORKER", "STATE", "RUNNING", "QUEUED", "CAPACITY", "DETAIL",
+        "POOL", "TOOLS", "WORKER", "STATE", "RUNNING", "QUEUED", "CAPACITY", "DETAIL",
     ]);
+    // A pool without workers can still have tools, for example while it is scaled to zero.
+    let none = [serde_json::json!({ "ready": false, "detail": "no worker" })];
     for pool in pools.as_array().into_iter().flatten() {
-        for worker in pool["workers"].as_array().into_iter().flatten() {
+        let workers = pool["workers"].as_array().filter(|all| !all.is_empty());
+        for worker in workers.map_or(&none[..], Vec::as_slice) {
             table.row([
                 show(&pool["name"]),
+                show(&pool["tools"]),
                 show(&worker["id"]),
                 state_of(worker),
                 show(&worker["running"]),
@@ -330,9 +334,12 @@ mod tests {
             },
             "store": {"kind": "redis", "trouble": "Redis is away: refused", "redis": {"place": "Redis at h:6379"}},
             "sessions": {"live": 2, "passive": 1, "in_flight": 1, "streams": 4, "taken_over": 0, "handed_over": 0},
-            "pools": [{"name": "demo", "workers": [
-                {"id": "demo@w", "running": 1, "queued": 0, "capacity": 64, "detail": null, "ready": true}
-            ], "left_out": ["GET /a: why"], "cut": ["b: how", "c: how"]}],
+            "pools": [
+                {"name": "demo", "tools": 11, "workers": [
+                    {"id": "demo@w", "running": 1, "queued": 0, "capacity": 64, "detail": null, "ready": true}
+                ], "left_out": ["GET /a: why"], "cut": ["b: how", "c: how"]},
+                {"name": "idle", "tools": 2, "workers": []}
+            ],
             "conflicts": [{"kind": "resource_template", "name": "a", "kept": "one", "hidden": "two"}]
         }));
         for part in [
@@ -344,7 +351,8 @@ mod tests {
             "lease     held, 4000 ms left; lapsed 0 times",
             "store     Redis at h:6379: NOT AVAILABLE: Redis is away: refused",
             "2 live, 1 asleep",
-            "demo  demo@w  ready  1        0       64        -",
+            "demo  11     demo@w  ready      1        0       64        -",
+            "idle  2      -       not ready  -        -       -         no worker",
             "pool demo: left out (`shoal tools --left-out`): GET /a: why\n",
             "pool demo: tools listed in less detail (`shoal tools --cut`): b: how, and others\n",
             "conflict: the resource template \"a\" of pool two is hidden by that of pool one; deny it",

@@ -56,6 +56,12 @@ impl Decision {
 }
 
 impl Policy {
+    /// Whether there are rules and all of them deny, so that nobody can use anything.
+    pub fn only_denies(&self) -> bool {
+        let mut effects = self.rules.iter().map(|rule| rule.effect);
+        !self.rules.is_empty() && effects.all(|effect| effect == Effect::Deny)
+    }
+
     /// Checks and compiles rules.
     ///
     /// # Errors

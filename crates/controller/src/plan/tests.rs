@@ -182,6 +182,31 @@ fn a_service_that_could_lead_anywhere_is_refused() {
 }
 
 #[test]
+fn a_refused_url_is_told_with_what_to_write() {
+    let long = format!("weather:8080/{}", "x".repeat(1500));
+    for (url, what) in [
+        (
+            "not a URL",
+            "the URL \"not a URL\" cannot be parsed (relative URL without a base)",
+        ),
+        (
+            "weather:8080/mcp",
+            "does not begin with http:// or https://",
+        ),
+        (&long, "does not begin with http:// or https://"),
+    ] {
+        let objects = [published(Kind::Toolhive, "x", url)];
+        let plan = plan(&objects, &config(), &[]);
+        let told = &plan.refused[0].refusal.message;
+        assert!(told.contains(what), "{told}");
+        assert!(
+            told.contains(": write it as http://NAME.team-a.svc:PORT/PATH"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn a_published_url_stays_within_its_namespace() {
     let selects = json!({ "selector": { "app": "x" }, "ports": [{ "port": 80 }] });
     let external = json!({ "type": "ExternalName", "externalName": "elsewhere" });

@@ -110,6 +110,13 @@ impl Api {
         Some(*code)
     }
 
+    /// Whether requests of this method and path still fail.
+    pub(crate) fn fails(&self, method: &str, path: &str) -> bool {
+        let key = (method.to_owned(), path.to_owned());
+        let state = self.state.lock().unwrap();
+        (state.failing_at.get(&key)).is_some_and(|(left, _)| *left > 0)
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         let state = self.state.lock().unwrap();
         state.failing_at.values().all(|(left, _)| *left == 0)

@@ -85,6 +85,35 @@ async fn a_secret_that_cannot_be_read_again_and_again_refuses_its_own_pool_alone
 }
 
 #[tokio::test]
+async fn a_leader_that_can_read_no_secret_leaves_the_pools_as_they_are() {
+    let own = "api/v1/namespaces/shoal/secrets/shoal-discovered";
+    let weather = format!("{SECRETS}/weather");
+    let api = Api::start().await;
+    api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+    api.put(SERVICES, service_with_token());
+    let first = start(&api, "one");
+    until("the pool", || api.workers_see("team-a_weather")).await;
+    first.end().await;
+    let before = api.written().len();
+
+    api.fail("GET", own, usize::MAX, 500);
+    api.fail("GET", &weather, 10, 500);
+    api.put(SERVICES, service("news", json!({})));
+    let second = start(&api, "two");
+    until("ten attempts", || !api.fails("GET", &weather)).await;
+    api.fail("GET", own, 0, 500);
+    until("the next pool", || api.workers_see("team-a_news")).await;
+    let written = &api.written()[before..];
+    assert!(
+        written.iter().all(|pools| pools.contains("team-a_weather")),
+        "{written:?}"
+    );
+    assert_eq!(api.token("team-a_weather"), "Authorization: Bearer first\n");
+    assert_eq!(api.told(), Vec::<[String; 3]>::new());
+    second.end().await;
+}
+
+#[tokio::test]
 async fn a_token_that_may_be_read_no_more_is_taken_away() {
     let api = Api::start().await;
     api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));

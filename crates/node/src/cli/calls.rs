@@ -7,10 +7,10 @@ use crate::print::Output;
 /// `shoal tools`
 #[derive(Clone, Debug, Args)]
 pub struct Tools {
-    /// List the operations of OpenAPI documents that cannot be tools, and why, from the admin port.
+    /// Ask the admin port which operations of OpenAPI documents cannot be tools, and why.
     #[arg(long)]
     pub left_out: bool,
-    /// List the tools whose schemas have less detail than their OpenAPI document, and how, from the admin port.
+    /// Ask the admin port which tools have less detailed schemas than their OpenAPI documents, and what is missing.
     #[arg(long, conflicts_with = "left_out")]
     pub cut: bool,
     /// Admin address of any node, for --left-out and --cut.
@@ -19,7 +19,7 @@ pub struct Tools {
     /// Which server.
     #[command(flatten)]
     pub server: Remote,
-    /// Print roughly how many tokens of a model's context each tool takes: four bytes are one token.
+    /// Estimate how many tokens of a model's context each tool takes, at four bytes a token.
     #[arg(long)]
     pub stats: bool,
     /// Output format.
@@ -36,13 +36,15 @@ pub struct Call {
     /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-    /// Let the call become a task that goes on without this command, and wait for its end. Each request has --timeout.
+    /// Let a long call become a task, which continues even if this command ends, and wait for its result. --timeout then
+    /// limits each request, not the task.
     #[arg(long)]
     pub task: bool,
-    /// Print the task's id and exit while the task goes on.
+    /// Print the task's id, and exit without waiting for the result.
     #[arg(long, requires = "task")]
     pub detach: bool,
-    /// Answer to a field that the tool asks for, in place of a question at the terminal. May be repeated.
+    /// Value for a field of a form in which the tool asks you, so that you do not need to answer at the terminal. Repeat
+    /// the flag for several fields.
     #[arg(long, value_name = "NAME=VALUE", value_parser = answer)]
     pub answer: Vec<(String, String)>,
     /// Name of the tool.
@@ -55,11 +57,11 @@ pub struct Call {
 /// `shoal tasks …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum Tasks {
-    /// Print a task.
+    /// Print a task's status, its questions and its result.
     Get(OneTask),
     /// Ask a task to stop.
     Cancel(OneTask),
-    /// Wait for a task's end, answer its questions and print its result. Each request has --timeout.
+    /// Wait until a task ends, ask you its questions, and print its result. --timeout limits each request, not the task.
     Watch(OneTask),
 }
 
@@ -92,13 +94,13 @@ pub struct Remote {
     /// MCP endpoint of the server or cluster.
     #[arg(long, default_value = "http://127.0.0.1:8080/mcp")]
     pub url: String,
-    /// Bearer token. Prefer SHOAL_TOKEN, which other users of the machine cannot see.
+    /// Bearer token. Other users of this machine can see it here, but not in the variable SHOAL_TOKEN.
     #[arg(long)]
     pub token: Option<String>,
-    /// Era to speak; by default the newest that the server knows.
+    /// Era of MCP to use, by default the newest that the server supports.
     #[arg(long)]
     pub era: Option<Era>,
-    /// Maximum time in all, without the time that a user takes to answer.
+    /// Time limit for the whole command, for example 30s. The time in which you answer questions does not count.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = some_time)]
     pub timeout: Duration,
 }
@@ -121,9 +123,9 @@ pub(super) fn some_time(text: &str) -> Result<Duration, String> {
 /// The eras of MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Era {
-    /// Up to 2025-11-25: with a session.
+    /// Revisions up to 2025-11-25, with sessions.
     Legacy,
-    /// From 2026-07-28 on.
+    /// Revision 2026-07-28 and later.
     Modern,
 }
 

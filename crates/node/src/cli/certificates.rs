@@ -5,16 +5,19 @@ use clap::Args;
 /// `shoal certificates`
 #[derive(Clone, Debug, Args)]
 pub struct Certificates {
-    /// The DNS name that makes a process a member: cluster.tls.name.
+    /// DNS name in the certificates of all members of the cluster. Set cluster.tls.name to the same name.
     #[arg(long, value_name = "NAME", default_value = "shoal")]
     pub name: String,
-    /// A pool whose workers get a certificate that lets them serve this pool alone. May be repeated.
+    /// Make a certificate for the workers of this pool, with which they can serve only this pool. Repeat the flag for
+    /// several pools.
     #[arg(long = "pool", value_name = "POOL")]
     pub pools: Vec<String>,
-    /// Make a certificate for workers that serve any pool, too: PREFIX-any-pool, or the directory any-pool.
+    /// Also make a certificate for workers that may serve any pool, in the directory any-pool or the Secret
+    /// PREFIX-any-pool.
     #[arg(long)]
     pub any_pool: bool,
-    /// Fill the Secrets of Kubernetes PREFIX-authority, PREFIX-nodes and PREFIX-pool-POOL, in a pod that may.
+    /// Write the certificates into the existing Kubernetes Secrets PREFIX-authority, PREFIX-nodes and PREFIX-pool-POOL,
+    /// instead of a directory. Run this in a pod that has the right to update them.
     #[arg(long, value_name = "PREFIX", conflicts_with = "to")]
     pub secrets: Option<String>,
     /// Where the pod finds its token, its namespace and the API server's authority.
@@ -41,7 +44,7 @@ pub struct Certificates {
         env = "KUBERNETES_SERVICE_PORT"
     )]
     pub api_port: Option<u16>,
-    /// The directory, which must exist: the certificates are in authority, nodes and pool-POOL.
+    /// Existing directory for the certificates, which get the subdirectories authority, nodes and pool-POOL.
     #[arg(value_name = "DIRECTORY", required_unless_present = "secrets")]
     pub to: Option<PathBuf>,
 }

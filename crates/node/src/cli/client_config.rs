@@ -11,17 +11,18 @@ pub struct ClientConfig {
     /// Name of the server in the client.
     #[arg(long, default_value = "shoal")]
     pub name: String,
-    /// Header of every request, such as 'Authorization: Bearer TOKEN'. May be repeated. It is printed as it is, so use
-    /// a variable of the client where you can.
+    /// Header that the client sends with every request, such as 'Authorization: Bearer TOKEN'. The printed configuration
+    /// contains the value, so use a variable of the client for a token if the client has variables. Repeat the flag for
+    /// several headers.
     #[arg(long, value_name = "NAME: VALUE", value_parser = header, conflicts_with = "server")]
     pub header: Vec<Header>,
-    /// Make the client start `shoal stdio`, in place of calling the endpoint itself.
+    /// Let the client start `shoal stdio`, which calls the endpoint, instead of calling the endpoint itself.
     #[arg(long)]
     pub stdio: bool,
-    /// Variable for the server after --. May be repeated.
+    /// Environment variable for the server after --. Repeat the flag for several variables.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, requires = "server")]
     pub env: Vec<(String, String)>,
-    /// A stdio server with its arguments: the client starts it behind `shoal stdio`.
+    /// Command of your stdio server. The client starts `shoal stdio`, which starts this command.
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
     pub server: Vec<String>,
 }
@@ -31,7 +32,7 @@ pub struct ClientConfig {
 pub enum McpClient {
     /// Claude Code.
     ClaudeCode,
-    /// Claude Desktop, which starts local servers only.
+    /// Claude Desktop, whose configuration file only starts programs.
     ClaudeDesktop,
     /// Cursor.
     Cursor,

@@ -8,10 +8,10 @@ use crate::config::listen_address;
 /// `shoal controller`
 #[derive(Clone, Debug, Args)]
 pub struct Controller {
-    /// Address and port for operators.
+    /// Address and port for health checks, status and metrics.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub admin: Option<SocketAddr>,
-    /// Configuration file (TOML); also by SHOAL_CONFIG.
+    /// Configuration file (TOML). Without this flag, Shoal reads the file that SHOAL_CONFIG names.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

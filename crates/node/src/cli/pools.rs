@@ -13,17 +13,17 @@ pub struct Pools {
     /// Serve the fixtures of the official conformance suite.
     #[arg(long)]
     pub conformance: bool,
-    /// Variable for the server after --. Without a value, Shoal passes on its own. May be repeated. Other users of the
-    /// machine can see typed values.
+    /// Environment variable for the server after --. With NAME alone, the server gets the value of Shoal's own variable.
+    /// Other users of this machine can see a value that you write here. Repeat the flag for several variables.
     #[arg(long, value_name = "NAME[=VALUE]", requires = "server")]
     pub env: Vec<String>,
-    /// Pass Shoal's whole environment on to the server after --, without SHOAL_… variables. `shoal stdio` always does.
+    /// Give the server after -- all of Shoal's environment variables, except SHOAL_…; `shoal stdio` always does this.
     #[arg(long, requires = "server")]
     pub inherit: bool,
-    /// OpenAPI document (file or URL) of an HTTP service to serve as tools.
+    /// Serve an HTTP service as tools, by its OpenAPI document.
     #[arg(long, value_name = "FILE|URL")]
     pub openapi: Option<String>,
-    /// URL of the --openapi service, if the document does not have it; or several equal ones.
+    /// URL of the --openapi service, if the document does not name it. For several equal services, name all URLs.
     #[arg(
         long,
         value_name = "URL,…",
@@ -31,7 +31,7 @@ pub struct Pools {
         requires = "openapi"
     )]
     pub base_url: Vec<String>,
-    /// Tools of --openapi to serve, by name; `*` matches any characters. Shoal does not make others.
+    /// Serve only the --openapi tools with these names; `*` matches any characters.
     #[arg(
         long,
         value_name = "NAME,…",
@@ -39,7 +39,7 @@ pub struct Pools {
         requires = "openapi"
     )]
     pub allow: Vec<String>,
-    /// Tags of the --openapi operations to serve; `*` matches any characters.
+    /// Serve only the --openapi operations with one of these tags; `*` matches any characters.
     #[arg(
         long,
         value_name = "TAG,…",
@@ -47,13 +47,13 @@ pub struct Pools {
         requires = "openapi"
     )]
     pub tag: Vec<String>,
-    /// Paths of the --openapi operations to serve; `*` matches any characters.
+    /// Serve only the --openapi operations with one of these paths; `*` matches any characters.
     #[arg(long, value_name = "PATH", requires = "openapi")]
     pub path: Vec<String>,
-    /// URL of an MCP server to serve, or several equal ones.
+    /// URL of the MCP server to serve, or the URLs of several equal servers.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// Command that starts an MCP server on standard input and output.
+    /// Command that starts the MCP server to serve. The server must use its standard input and output.
     #[arg(last = true, value_name = "COMMAND")]
     pub server: Vec<String>,
 }

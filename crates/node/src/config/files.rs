@@ -5,6 +5,7 @@ use shoal_worker::{HttpTls, StdioConfig, TokenExchangeConfig};
 
 use super::finding::Finding;
 use super::layers::Layers;
+use super::setting_path::SettingPath;
 use super::{Backend, PortTls, Role, SecretSource, Settings};
 use crate::given;
 
@@ -21,7 +22,7 @@ pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     if settings.node.is(Role::Worker) {
         named.of_pools(settings);
     }
-    let finding = |(setting, problem)| Finding::of_setting(setting, problem, layers);
+    let finding = |(setting, problem)| Finding::of_setting(&setting, problem, layers);
     let gone = named.files.into_iter().filter_map(|(setting, file)| {
         let problem = unreadable(&file)?;
         Some((setting, problem))
@@ -72,13 +73,13 @@ fn unreadable(file: &Path) -> Option<String> {
 
 #[derive(Default)]
 struct Named {
-    files: Vec<(String, PathBuf)>,
-    /// Programs that cannot be started, with the reason.
-    programs: Vec<(String, String)>,
+    files: Vec<(SettingPath, PathBuf)>,
+    /// Programs that cannot be started here, with the reason.
+    programs: Vec<(SettingPath, String)>,
 }
 
 impl Named {
-    fn add(&mut self, setting: impl Into<String>, file: Option<&Path>) {
+    fn add(&mut self, setting: impl Into<SettingPath>, file: Option<&Path>) {
         self.files
             .extend(file.map(|file| (setting.into(), file.to_owned())));
     }
@@ -148,7 +149,8 @@ impl Named {
                         openapi.headers_file.as_deref(),
                     );
                     for (scheme, credential) in &openapi.security {
-                        let setting = format!("{table}.security.{scheme}.secret_file");
+                        let security = SettingPath::parse(&table).key("security");
+                        let setting = security.key(scheme).key("secret_file");
                         self.add(setting, credential.secret_file.as_deref());
                     }
                     self.of_client(&table, &openapi.tls, &openapi.token_exchange);
@@ -187,7 +189,8 @@ impl Named {
                 "the program {:?} cannot be started on this machine: {reason}",
                 stdio.command
             );
-            self.programs.push((format!("{table}.command"), problem));
+            let setting = SettingPath::parse(&format!("{table}.command"));
+            self.programs.push((setting, problem));
         }
     }
 }

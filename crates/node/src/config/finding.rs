@@ -31,12 +31,12 @@ struct Report<'a> {
 }
 
 impl Finding {
-    pub(super) fn of_setting(setting: String, problem: String, layers: &Layers) -> Self {
-        let path = SettingPath::parse(&setting);
+    /// Creates a finding for a setting, with its source and position.
+    pub(super) fn of_setting(path: &SettingPath, problem: String, layers: &Layers) -> Self {
         let origin = layers.source_of(&path.keys());
-        let place = layers.place_of(&path, &origin);
+        let place = layers.place_of(path, &origin);
         Self {
-            setting,
+            setting: path.to_string(),
             origin,
             position: place.map(|place| place.key),
             problem,

@@ -7,7 +7,7 @@ use shoal_ports::QuotaConfig;
 
 use super::finding::Finding;
 use super::layers::Layers;
-use super::setting_path::SettingPath;
+use super::setting_path::{SettingPath, Step};
 use super::{AuthMode, Backend, Pool, Role, Settings};
 
 mod auth;
@@ -58,7 +58,8 @@ type Rule = fn(&Settings, &mut Broken);
 struct Broken(Vec<BrokenRule>);
 
 impl Broken {
-    fn add(&mut self, setting: impl Into<String>, reason: impl Into<String>) {
+    /// Adds a broken rule: the setting to change, and why.
+    fn add(&mut self, setting: impl Into<SettingPath>, reason: impl Into<String>) {
         self.0.push(BrokenRule {
             setting: setting.into(),
             reason: reason.into(),
@@ -68,7 +69,7 @@ impl Broken {
 
 /// The setting to change, and why.
 pub(super) struct BrokenRule {
-    setting: String,
+    setting: SettingPath,
     reason: String,
 }
 
@@ -76,14 +77,13 @@ impl BrokenRule {
     /// Whether the violation may follow from a mistake at or below its setting. A rule on `pools.<name>` itself
     /// concerns the pool's name, so it does not.
     pub(super) fn may_follow_from(&self, mistake: &SettingPath) -> bool {
-        let mistake = mistake.to_string();
-        let below = mistake.strip_prefix(&self.setting);
-        self.setting.matches('.').count() > 1
-            && below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
+        let keys = self.setting.0.iter();
+        let keys = keys.filter(|step| matches!(step, Step::Key(_)));
+        keys.count() > 2 && mistake.is_within(&self.setting)
     }
 
     pub(super) fn finding(self, layers: &Layers) -> Finding {
-        Finding::of_setting(self.setting, self.reason, layers)
+        Finding::of_setting(&self.setting, self.reason, layers)
     }
 }
 
@@ -145,10 +145,10 @@ pub(super) fn wrong_with_pool(name: &str, pool: &Pool) -> Option<String> {
     let mut broken = Broken::default();
     pools::pool(name, pool, &mut broken);
     let first = broken.0.into_iter().next()?;
-    let member = first.setting.strip_prefix(&format!("pools.{name}"));
-    match member.map(|member| member.trim_start_matches('.')) {
-        None | Some("") => Some(first.reason),
-        Some(member) => Some(format!("{member}: {}", first.reason)),
+    let member = SettingPath(first.setting.0[2..].to_vec()).to_string();
+    match &*member {
+        "" => Some(first.reason),
+        member => Some(format!("{member}: {}", first.reason)),
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) enum Step {
 pub(super) struct SettingPath(pub(super) Vec<Step>);
 
 impl SettingPath {
-    /// Parses a path such as `auth.tokens[1].name`. Parts that are no position are keys.
+    /// Parses a path of bare keys such as `auth.tokens[1].name`. Parts that are no position are keys.
     pub(super) fn parse(text: &str) -> Self {
         let mut steps = Vec::new();
         for part in text.split('.') {
@@ -37,6 +37,18 @@ impl SettingPath {
 
     pub(super) fn key(&self, key: &str) -> Self {
         self.with(Step::Key(key.to_owned()))
+    }
+
+    /// The path of a member, which may be several steps below.
+    pub(super) fn member(&self, member: &str) -> Self {
+        let mut steps = self.0.clone();
+        steps.extend(Self::parse(member).0);
+        Self(steps)
+    }
+
+    /// Whether this path is `above` or leads there.
+    pub(super) fn is_within(&self, above: &Self) -> bool {
+        self.0.starts_with(&above.0)
     }
 
     pub(super) fn index(&self, index: usize) -> Self {
@@ -66,15 +78,38 @@ impl SettingPath {
     }
 }
 
+impl From<&str> for SettingPath {
+    fn from(text: &str) -> Self {
+        Self::parse(text)
+    }
+}
+
+impl From<String> for SettingPath {
+    fn from(text: String) -> Self {
+        Self::parse(&text)
+    }
+}
+
 impl fmt::Display for SettingPath {
+    /// Writes the path as in TOML: keys that are not bare stand in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
-                Step::Key(key) if at == 0 => f.write_str(key)?,
-                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Key(key) => {
+                    f.write_str(if at == 0 { "" } else { "." })?;
+                    match is_bare(key) {
+                        true => f.write_str(key)?,
+                        false => write!(f, "{key:?}")?,
+                    }
+                }
                 Step::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())
     }
+}
+
+fn is_bare(key: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    !key.is_empty() && key.bytes().all(fits)
 }

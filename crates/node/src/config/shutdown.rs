@@ -15,7 +15,8 @@ settings! {
         /// Time limit for telling clients with open streams when to reconnect.
         pub streams: Period = Period::seconds(2),
         /// How long idle connections stay open, if processes share sessions. Set it longer than your clients keep idle
-        /// connections (SDKs: 4 s and 5 s), or requests are lost.
+        /// connections, or requests are lost. By their documentation, undici (`fetch` of Node.js) keeps them for 4 s,
+        /// and httpx (Python) for 5 s.
         pub connections: Period = Period::seconds(6),
         /// How long running calls may continue.
         pub calls: Period = Period::seconds(15),

@@ -1,6 +1,6 @@
 //! Valid but dangerous settings. `config check` prints the warnings, and a serving process logs them.
 
-use shoal_policy::Effect;
+use shoal_policy::RulesInForce;
 
 use super::finding::Finding;
 use super::layers::Layers;
@@ -21,7 +21,7 @@ pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     ];
     let warned = rules.iter().filter_map(|(setting, rule)| {
         let text = rule(settings)?;
-        Some(Finding::of_setting((*setting).to_owned(), text, layers))
+        Some(Finding::of_setting(&(*setting).into(), text, layers))
     });
     warned.collect()
 }
@@ -85,15 +85,23 @@ fn plain_issuers(settings: &Settings) -> Option<String> {
     })
 }
 
-/// If rules only deny, Shoal denies everything. `policy.file` may allow something at any time.
+/// Warns about rules that only deny, because Shoal then denies everything. Without the file that `policy.file` names,
+/// nobody knows.
 fn allowing_nothing(settings: &Settings) -> Option<String> {
     let policy = &settings.policy;
     let applies = settings.node.is(Role::Edge) || settings.node.is(Role::Session);
-    let denies = |rule: &shoal_policy::Rule| rule.effect == Effect::Deny;
-    let only_denies = !policy.rules.is_empty() && policy.rules.iter().all(denies);
-    (applies && only_denies && policy.file.is_none()).then(|| {
-        "NOBODY CAN USE ANYTHING: Shoal denies what no rule allows, and all rules deny; add a rule with effect = \"allow\""
-            .to_owned()
+    if !applies {
+        return None;
+    }
+    let rules = RulesInForce::open(policy).ok().flatten()?;
+    let of_file = match &policy.file {
+        Some(file) => format!(" (also those in {})", file.display()),
+        None => String::new(),
+    };
+    rules.current().only_denies().then(|| {
+        format!(
+            "NOBODY CAN USE ANYTHING: Shoal denies what no rule allows, and all rules{of_file} deny; add a rule with effect = \"allow\""
+        )
     })
 }
 

@@ -8,6 +8,7 @@ mod calls;
 mod console;
 mod fleet;
 mod gateway;
+mod generated;
 mod goodbye;
 mod hostile;
 mod lengths;

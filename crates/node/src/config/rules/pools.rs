@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::super::Pool;
+use super::super::setting_path::SettingPath;
 use super::{Backend, Broken, Settings};
 
 /// Maximum characters of a tool's name (2025-11-25 and later, Tools, Tool Names).
@@ -17,16 +18,13 @@ pub(super) fn pools(settings: &Settings, broken: &mut Broken) {
 }
 
 pub(super) fn pool(name: &str, pool: &Pool, broken: &mut Broken) {
-    let mut wrong = |member: &str, reason: String| {
-        let setting = match member {
-            "" => format!("pools.{name}"),
-            member => format!("pools.{name}.{member}"),
-        };
-        broken.add(setting, reason);
-    };
+    let path = SettingPath::parse("pools").key(name);
     if let Err(reason) = check_name(name) {
-        wrong("", reason);
+        broken.add(path.clone(), reason);
     }
+    let mut wrong = |member: &str, reason: String| {
+        broken.add(path.member(member), reason);
+    };
     if pool.concurrency == 0 {
         wrong("concurrency", "must be at least 1".to_owned());
     }

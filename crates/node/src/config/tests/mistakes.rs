@@ -414,8 +414,13 @@ fn a_value_that_cannot_be_read_is_told_of_once() {
         assert!(!message.contains("2 errors"), "{message}");
     }
     // The name is a second mistake.
-    let message = in_file("[pools.'My Tools']\nbackend = 'demo'\nprefix = 7357\n").refusal();
-    assert!(message.contains("2 errors"), "{message}");
+    for name in ["My Tools", "a.b", "a.b.c"] {
+        let text = format!("[pools.'{name}']\nbackend = 'demo'\nprefix = 7357\n");
+        let message = in_file(&text).refusal();
+        assert!(message.contains("2 errors"), "{message}");
+        let place = format!(":1:8: pools.\"{name}\": a pool's name begins");
+        assert!(message.contains(&place), "{message}");
+    }
 }
 
 #[test]

@@ -79,8 +79,35 @@ fn rules_that_only_deny_are_worth_a_warning() {
         let rules = rule("deny") + &rule(other);
         assert!(warned(&rules).is_empty(), "{other}");
     }
-    let file = format!("[policy]\nfile = '/rules.toml'\n{}", rule("deny"));
-    assert!(warned(&file).is_empty(), "the file may allow something");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rules.toml");
+    let with_file = format!("[policy]\nfile = '{}'\n", file.display());
+    let and_rule = format!("{with_file}{}", rule("deny"));
+    assert!(
+        warned(&and_rule).is_empty(),
+        "nobody knows what the file allows"
+    );
+    let in_file =
+        |effect: &str| format!("[[rules]]\nname = 'b'\neffect = '{effect}'\ntools = ['b']\n");
+    for (text, both, alone) in [
+        (in_file("deny"), true, true),
+        (in_file("allow"), false, false),
+        ("rules = []".to_owned(), true, false),
+    ] {
+        std::fs::write(&file, &text).unwrap();
+        for (config, expected) in [(&and_rule, both), (&with_file, alone)] {
+            let said = warned(config);
+            assert_eq!(
+                said.len(),
+                usize::from(expected),
+                "{text} {config} {said:?}"
+            );
+            assert!(
+                said.iter().all(|said| said.contains("rules.toml) deny")),
+                "{said:?}"
+            );
+        }
+    }
     let worker = format!(
         "{}[node]\nroles = ['worker']\n[cluster]\njoin = ['a:1']\n",
         rule("deny")
