@@ -181,16 +181,6 @@ pub struct ConfigFile {
     pub output: Output,
 }
 
-/// How a result is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object, also for a failure.
-    Json,
-}
-
 impl Cli {
     /// Adds the examples of each command, for a program of this name.
     pub(crate) fn with_examples(program: &str) -> clap::Command {

@@ -11,7 +11,7 @@ pub enum Output {
     /// For people.
     #[default]
     Text,
-    /// One JSON object, also of a failure.
+    /// One JSON object, also for a failure.
     Json,
 }
 

@@ -43,11 +43,11 @@ pub(super) fn tokens(settings: &Settings, broken: &mut Broken) {
     for (at, token) in auth.tokens.iter().enumerate() {
         let setting = format!("auth.tokens[{at}]");
         if token.name.is_empty() {
-            broken.add(&setting, "a token needs a name");
+            broken.add(setting.as_str(), "a token needs a name");
         } else if Principal::new(token.name.as_str()).is_reserved() {
             let name = &token.name;
             broken.add(
-                &setting,
+                setting.as_str(),
                 format!("the name {name:?} is reserved for Shoal itself: use another"),
             );
         }
@@ -55,7 +55,7 @@ pub(super) fn tokens(settings: &Settings, broken: &mut Broken) {
         if let Some(earlier) = auth.tokens[..at].iter().find(same) {
             let (one, other) = (&earlier.name, &token.name);
             broken.add(
-                &setting,
+                setting.as_str(),
                 format!("{one:?} and {other:?} have the same token: each needs its own"),
             );
         }
@@ -78,14 +78,14 @@ pub(super) fn console(settings: &Settings, broken: &mut Broken) {
         let setting = format!("server.operators[{at}]");
         if operator.name.trim().is_empty() {
             broken.add(
-                &setting,
+                setting.as_str(),
                 "needs a name, which logs and the audit trail give",
             );
         }
         let same = |other: &Operator| other.sha256 == operator.sha256;
         if operators[..at].iter().any(same) {
             broken.add(
-                &setting,
+                setting.as_str(),
                 "has the token of one before: nobody could tell who does something",
             );
         }

@@ -326,7 +326,7 @@ fn pools_are_checked() {
             &long_name,
             ["pools.a.tools.rename", "128 characters"],
         ),
-        ("SHOAL_POOLS", "", ["pools.A b", "a-z"]),
+        ("SHOAL_POOLS", "", ["pools.\"A b\"", "a-z"]),
     ] {
         let operator = match value {
             "" => operator().file("[pools.'A b']\nbackend = 'demo'\n"),

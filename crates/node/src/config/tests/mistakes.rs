@@ -274,7 +274,7 @@ const IN_FILE: &[Mistake] = &[
     ),
     (
         "[pools.'My Tools']\nbackend = 'demo'\n",
-        &["pools.My Tools: ", "a-z"],
+        &["pools.\"My Tools\": ", "a-z"],
     ),
     (
         "[node]\nstore = 'localhost:6379'\n",
