@@ -1,15 +1,14 @@
-//! Pins the servers and the generator to cores. Must run before they start threads and processes, which
-//! inherit the affinity.
+//! Cores must be pinned before threads and processes start, because they inherit the affinity.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cores {
     pub(crate) server: usize,
     pub(crate) generator: usize,
-    /// The core of the programs beside the server, such as the collector.
+    /// For programs beside the server, such as the collector.
     pub(crate) collector: usize,
 }
 
-/// Chooses two cores that this process may use. `None` if it has only one core.
+/// Returns `None` if this process may use only one core.
 #[cfg(target_os = "linux")]
 pub(crate) fn pair() -> Option<Cores> {
     use nix::sched::{CpuSet, sched_getaffinity};

@@ -1,5 +1,3 @@
-//! The command line.
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

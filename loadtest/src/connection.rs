@@ -1,5 +1,4 @@
-//! One HTTP/1.1 connection for one exchange at a time. The caller polls the connection, so an answer costs
-//! one wake-up. Dropping it closes the socket at once.
+//! The caller polls the connection, so an answer costs one wake-up. Dropping the connection closes the socket at once.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -25,7 +24,7 @@ const NARROW_BYTES: u32 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goodbye {
     Finish,
-    /// Closes with RST, like a client that vanished. This also avoids `TIME_WAIT`.
+    /// Like a client that vanished. This also avoids `TIME_WAIT`.
     Reset,
 }
 
@@ -33,7 +32,7 @@ type Wire = Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>;
 
 pub(crate) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// The connection's task. `None` after the connection has ended, because hyper must not poll it again.
+    /// `None` after the connection has ended, because hyper must not poll it again.
     wire: Option<Wire>,
 }
 
@@ -42,8 +41,7 @@ impl Connection {
         Self::open_from(None, target, goodbye).await
     }
 
-    /// Connects like [`open`](Self::open), but from the address `source`, because one address has only about
-    /// 28,000 ports for one server.
+    /// One address has only about 28,000 ports for one server.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
         target: &Target,
@@ -66,7 +64,7 @@ impl Connection {
         Self::over(socket, goodbye).await
     }
 
-    /// Connects with the smallest receive buffer, so that a server soon notices an idle reader.
+    /// The smallest receive buffer lets a server soon notice an idle reader.
     pub(crate) async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         let socket = if target.address.is_ipv4() {
             TcpSocket::new_v4()
@@ -100,7 +98,7 @@ impl Connection {
         })
     }
 
-    /// Sends `request` and waits for the head of the answer. Any error closes the connection.
+    /// Waits for the head of the answer. Any error closes the connection.
     pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Reply, Failure> {
         drive(&mut self.wire, self.sender.ready())
             .await
@@ -126,7 +124,7 @@ impl Connection {
     }
 }
 
-/// An answer whose body is being read. A JSON body counts as one event without an ID.
+/// A JSON body counts as one event without an ID.
 pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     connection: Connection,
@@ -138,7 +136,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Returns the next event, or `None` at the end of the body. Cancellation safe.
+    /// Returns `None` at the end of the body. Cancellation safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Failure> {
         loop {
             if let Some(event) = self.parser.pop() {
@@ -174,8 +172,7 @@ impl Reply {
         }
     }
 
-    /// Returns the next bytes, including comments, for callers that wait for signs of life. Cancellation
-    /// safe.
+    /// Returns comments too, for callers that wait for signs of life. Cancellation safe.
     pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             match drive(&mut self.connection.wire, self.body.frame()).await {
@@ -194,7 +191,7 @@ impl Reply {
         self.streamed
     }
 
-    /// Returns the connection for further exchanges, if the body was read to its end.
+    /// Returns `None` unless the body was read to its end.
     pub(crate) fn into_connection(self) -> Option<Connection> {
         self.ended.then_some(self.connection)
     }

@@ -92,7 +92,7 @@ impl Look {
     }
 }
 
-/// Measures the costs, and returns them as TOML. Fails if an answer is wrong.
+/// Returns the costs as TOML. Fails if an answer is wrong.
 pub(crate) async fn run(
     cost: &Cost,
     cores: Option<Cores>,
@@ -214,7 +214,7 @@ fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
     }
 }
 
-/// Fits, for each role and for Redis' commands, the cost of a second and of each counted item.
+/// Fits the cost of a second and of each counted item.
 fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
     let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
     let fitted = |of: &dyn Fn(&Sample) -> f64| {

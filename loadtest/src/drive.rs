@@ -30,13 +30,11 @@ pub(crate) struct Plan {
     pub(crate) url: String,
     pub(crate) mode: Mode,
     pub(crate) authorization: Option<HeaderValue>,
-    /// Requires a server without legacy sessions.
     pub(crate) stateless: bool,
     pub(crate) sessions: usize,
     pub(crate) warmup: Duration,
     pub(crate) duration: Duration,
-    /// Extends the measurement for slow servers until this many calls are answered, by at most
-    /// [`LONGEST_WAIT`]. With 0, the times stay.
+    /// Extends the measurement for slow servers until this many calls are answered, by at most [`LONGEST_WAIT`].
     pub(crate) least_calls: u64,
     pub(crate) call: Call,
     pub(crate) pids: Vec<u32>,
@@ -48,10 +46,9 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     pub(crate) argument: String,
     pub(crate) text_bytes: usize,
-    /// Text that the tool puts before its answer.
     pub(crate) answer_prefix: String,
     pub(crate) progress: Option<Progress>,
-    /// Expects calls to become tasks, which needs the modern era and a slow tool.
+    /// Needs the modern era and a slow tool.
     pub(crate) as_task: bool,
 }
 
@@ -68,7 +65,7 @@ impl Call {
     }
 }
 
-/// Runs `plan` and calls `progress` every second. Counts failures in the report.
+/// Counts failures in the report.
 pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<RunReport> {
     let mut target = Target::resolve(&plan.url).await?;
     target.authorization.clone_from(&plan.authorization);
@@ -126,7 +123,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads the usage of the server's processes. `None` if the processes are unknown.
+    /// `None` if the processes are unknown.
     fn take(plan: &Plan) -> anyhow::Result<Option<Self>> {
         if plan.pids.is_empty() {
             return Ok(None);

@@ -1,5 +1,3 @@
-//! Kills a process of a cluster under load, and measures the effect on clients.
-
 mod crowd;
 mod edge;
 mod session;

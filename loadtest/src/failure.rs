@@ -1,5 +1,3 @@
-//! Tells why an exchange with the server under test failed.
-
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("transport: {0}")]

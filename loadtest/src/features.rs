@@ -1,5 +1,4 @@
-//! Measures the cost of features: calls without features, with each one, with all, and with the
-//! telemetry collector down. Each case of each round has its own process, and the cases take turns.
+//! Each case of each round has its own process, and the cases take turns.
 
 mod arguments;
 mod case;
@@ -130,8 +129,7 @@ async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Compa
     })
 }
 
-/// Returns the order of the cases in a round. Rounds start with different cases, because the first case runs
-/// on an idle machine.
+/// Rounds start with different cases, because the first case runs on an idle machine.
 fn order(round: usize, cases: usize) -> impl Iterator<Item = usize> {
     let first = round * cases / 2 + round / 2;
     (first..first + cases).map(move |turn| turn % cases)

@@ -1,15 +1,13 @@
-//! The limit of open files: each connection needs one.
+//! Each connection needs an open file.
 
 use std::io;
 
-/// Raises the limit for this process and its later children as far as possible; returns the new
-/// limit.
+/// Returns the limit for this process and its later children.
 #[cfg(unix)]
 pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    // Tries to raise the hard limit too, and then only the soft limit, because raising the hard one needs
-    // privileges.
+    // Tries the soft limit alone last, because raising the hard limit needs privileges.
     for (soft, hard) in [(wanted, wanted.max(hard)), (wanted.min(hard), hard)] {
         if setrlimit(Resource::RLIMIT_NOFILE, soft, hard).is_ok() {
             return Ok(soft);

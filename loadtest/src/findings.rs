@@ -1,5 +1,3 @@
-//! The findings of all clients of a scenario, by kind.
-
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,7 +10,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Counts a finding of kind `what`. Keeps the example of the first one.
+    /// Keeps the example of the first finding of a kind.
     pub(crate) fn add(&self, what: &str, example: impl std::fmt::Display) {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         match kinds.get_mut(what) {
@@ -23,7 +21,7 @@ impl Findings {
         }
     }
 
-    /// Counts a failed exchange as a finding. `what` is the operation that failed.
+    /// `what` is the operation that failed.
     pub(crate) fn failed(&self, what: &str, failure: &Failure) {
         let kind = match failure {
             Failure::Wrong(_) => "wrong answer",

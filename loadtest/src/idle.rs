@@ -1,4 +1,4 @@
-//! Crowds of idle streams: measures their memory, and verifies that all survive while others call.
+//! All idle streams must survive while others call.
 
 mod calls;
 pub(crate) mod crowd;
@@ -26,18 +26,18 @@ use result::{BareResult, Measured, Sample};
 use server::Server;
 use summary::Summary;
 
-/// Streams that come and go before measuring, so that the result excludes one-time allocations.
+/// Streams come and go before measuring, so that the result excludes one-time allocations.
 const WARM_UP: usize = 200;
 const WARM_UP_SETTLE: Duration = Duration::from_secs(2);
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
-/// How long after its start the server may refuse streams.
+/// The server may refuse streams for this long after its start.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const READY_EVERY: Duration = Duration::from_millis(500);
 const WARM_UP_CALLS: Duration = Duration::from_secs(2);
 const WARM_UP_RATE: u32 = 200;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 const SAY_EVERY: usize = 10;
-/// Open files that this process needs besides the callers' connections.
+/// Besides the callers' connections.
 const OTHER_FILES: u64 = 200;
 
 pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
@@ -179,7 +179,7 @@ async fn warm_up(
         if Instant::now() > deadline {
             return Err(error.context("streams fail before anything is measured"));
         }
-        // New processes need time to find each other, so this tries again after a pause.
+        // New processes need time to find each other.
         tokio::time::sleep(READY_EVERY).await;
     }
     if arguments.rate > 0 {

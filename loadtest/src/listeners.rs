@@ -1,5 +1,4 @@
-//! Many clients that listen to a resource that changes constantly. Each client must soon learn of the last
-//! change.
+//! Each of many listeners must soon learn of the last change of a constantly changing resource.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,12 +26,12 @@ use crate::target::Target;
 
 const COUNTER: &str = "demo://counter";
 
-/// Maximum time from the last change to its notification.
+/// From the last change to its notification.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Maximum growth of the edges after the first third of the changes, as a fraction.
+/// Growth of the edges after the first third of the changes, as a fraction.
 const GROWTH: f64 = 0.1;
 
 const OPENING: usize = 64;

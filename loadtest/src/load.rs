@@ -1,5 +1,3 @@
-//! Drives a server with any mix of calls, in an open or a closed loop, and verifies every answer.
-
 mod arguments;
 mod call;
 mod churn;
@@ -41,10 +39,10 @@ use crate::target::Target;
 
 const OPENING: usize = 128;
 
-/// How long the last calls may take beyond the call timeout.
+/// Added to the call timeout of the last calls.
 const GRACE: Duration = Duration::from_secs(90);
 
-/// Runs `options`, and calls `progress` every second. Later failures are part of the outcome.
+/// Later failures are part of the outcome.
 pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     options.check()?;
     let mut targets = Vec::with_capacity(options.urls.len());
@@ -52,7 +50,7 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
         targets.push(Target::resolve(url).await?);
     }
     let servers = Servers::of(&options.pids)?;
-    // Counts the stages before all sessions are open. Only the times of the stages depend on when that is.
+    // Only the times of the stages depend on when all sessions are open.
     let shape = options.shape();
     let stage_count = shape.stages(Instant::now()).all.len();
     let common = Arc::new(Common {

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command. Returns whether all checks succeeded.
+/// Returns whether all checks succeeded.
 fn execute(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Run(arguments) => run(arguments),
@@ -123,7 +123,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
     }
 }
 
-/// Prints and writes a scenario's outcome. Returns whether all checks succeeded.
+/// Returns whether all checks succeeded.
 fn conclude(outcome: &outcome::Outcome, json: Option<&std::path::Path>) -> anyhow::Result<bool> {
     say(outcome);
     if let Some(path) = json {
@@ -201,7 +201,7 @@ fn cost(arguments: cost::Cost) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Pins this thread to the generator's core, before the runtime's threads inherit its affinity.
+/// Call before the runtime's threads inherit the affinity.
 fn pinned() -> anyhow::Result<Option<affinity::Cores>> {
     let cores = affinity::pair();
     if let Some(cores) = cores {
@@ -237,7 +237,7 @@ fn resume(arguments: cli::Resume) -> anyhow::Result<bool> {
     Ok(report.is_clean())
 }
 
-/// Creates a runtime with this many threads. `None` means one thread per core.
+/// `None` means one thread per core.
 fn runtime(threads: Option<usize>) -> anyhow::Result<Runtime> {
     let runtime = match threads {
         Some(1) => Builder::new_current_thread().enable_all().build(),

@@ -1,5 +1,3 @@
-//! The client's half of MCP over Streamable HTTP, in both eras.
-
 pub(crate) mod answer;
 pub(crate) mod client;
 pub(crate) mod legacy;
@@ -16,7 +14,7 @@ use crate::target::Target;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// The `Accept` header, which both eras require of clients.
+/// Both eras require this of clients.
 const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -1,5 +1,3 @@
-//! Computes the nodes and the Redis load that a load requires, from measured costs (`model.toml`).
-
 pub(crate) mod costs;
 mod plan;
 
@@ -14,7 +12,6 @@ use clap::Args;
 use self::costs::Costs;
 use self::plan::{Load, Nodes, plan};
 
-/// The last measurement, with its time and place.
 const MEASURED: &str = include_str!("../model.toml");
 
 /// `loadtest model`.

@@ -1,12 +1,10 @@
-//! The result format of all scenarios, which `report` and `compare` read.
-
 use std::collections::BTreeMap;
 use std::fmt;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// The version of the format. Readers refuse other versions.
+/// Readers refuse other versions.
 pub(crate) const FORMAT: &str = "shoal-loadtest/1";
 
 const QUANTILES: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0];
@@ -18,7 +16,6 @@ pub(crate) struct Outcome {
     pub(crate) title: String,
     pub(crate) started_unix_s: u64,
     pub(crate) seconds: f64,
-    /// The command line options of the run.
     pub(crate) parameters: BTreeMap<String, String>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) latencies: Vec<Distribution>,
@@ -31,10 +28,10 @@ pub(crate) struct Outcome {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Figure {
-    /// The figure's unique name, for example `edge: resident memory a stream`.
+    /// Unique, for example `edge: resident memory a stream`.
     pub(crate) name: String,
     pub(crate) value: f64,
-    /// The figure's unit: `µs`, `KiB`, `1/s`. Empty for a plain number.
+    /// `µs`, `KiB`, `1/s`. Empty for a plain number.
     pub(crate) unit: String,
     pub(crate) better: Better,
 }
@@ -44,7 +41,7 @@ pub(crate) struct Figure {
 pub(crate) enum Better {
     Lower,
     Higher,
-    /// No direction is better, because the figure only describes the run.
+    /// The figure only describes the run.
     Neither,
 }
 
@@ -82,7 +79,7 @@ pub(crate) struct Series {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) at_s: f64,
-    /// The event, for example `session node killed`.
+    /// For example `session node killed`.
     pub(crate) what: String,
 }
 
@@ -95,9 +92,9 @@ pub(crate) struct Violation {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Verdict {
-    /// The requirement with the figure: `p99 of a pause 1.9 s: at most 2.3 s`.
+    /// With the figure: `p99 of a pause 1.9 s: at most 2.3 s`.
     pub(crate) what: String,
-    /// Whether the requirement was met. `None` if the run could not decide.
+    /// `None` if the run could not decide.
     pub(crate) held: Option<bool>,
 }
 
@@ -146,7 +143,7 @@ impl Outcome {
         });
     }
 
-    /// Returns whether there are no violations and no failed verdicts.
+    /// Whether there are no violations and no failed verdicts.
     pub(crate) fn is_correct(&self) -> bool {
         self.violations.is_empty()
     }

@@ -1,5 +1,3 @@
-//! Sends more calls than the workers can run. Measures the goodput, and how soon other calls are refused.
-
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,12 +19,12 @@ use crate::outcome::{Better, Distribution, Outcome, Verdict};
 use crate::servers::cluster::{Cluster, Shape};
 use crate::target::Target;
 
-/// Required goodput, as a fraction of the workers' capacity.
+/// Fraction of the workers' capacity.
 const GOODPUT: f64 = 0.9;
 
 const SHED_WITHIN: Duration = Duration::from_millis(50);
 
-/// The timeout of a call, longer than any call may wait.
+/// Longer than any call may wait.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The arguments of `loadtest overload`.
@@ -83,7 +81,7 @@ struct Tally {
     done: Vec<Duration>,
     refused: Vec<Duration>,
     without_retry_after: u64,
-    /// Answers that came within the measured time, whenever their calls came.
+    /// Counts answers in the measured time, whenever their calls came.
     answered_in_time: u64,
 }
 

@@ -1,5 +1,3 @@
-//! Large bodies: what a byte costs compared with the floor, and how much memory many bodies need at once.
-
 mod cost;
 mod crowd;
 
@@ -12,7 +10,7 @@ use clap::Args;
 use crate::cli::duration;
 use crate::outcome::{Better, Outcome, Verdict};
 
-/// Maximum cost of a byte, as a ratio to the floor's.
+/// Ratio to the floor's cost of a byte.
 const BAR: f64 = 1.5;
 
 const LARGE: usize = 1 << 20;
@@ -91,7 +89,7 @@ pub(crate) async fn run(options: &Payload, progress: impl Fn(&str)) -> anyhow::R
     Ok(outcome)
 }
 
-/// Adds the ratio of `case` to the outcome, with a verdict for large sizes.
+/// Large sizes get a verdict.
 fn judge(outcome: &mut Outcome, case: &str, size: usize, ratio: f64) {
     outcome.figure(
         format!("{case}, {size} B: CPU a byte over the floor's"),

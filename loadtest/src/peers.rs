@@ -1,5 +1,4 @@
-//! Other MCP servers with an `echo` tool, built on SDKs from package registries. This program
-//! embeds their sources from `loadtest/peers/`, installs their packages with the registry's client,
+//! This program embeds the peers' sources from `loadtest/peers/`, installs their packages with the registry's client,
 //! and starts them.
 
 mod install;
@@ -24,7 +23,7 @@ pub(crate) enum Registry {
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     registry: Registry,
-    /// The directory of the peer's files. Peers with the same files may share it.
+    /// Peers with the same files may share a directory.
     directory: &'static str,
     files: &'static [(&'static str, &'static str)],
     pub(crate) variants: &'static [Variant],
@@ -35,7 +34,7 @@ pub(crate) struct Variant {
     pub(crate) row: &'static str,
     pub(crate) mode: Mode,
     arguments: &'static [&'static str],
-    /// Whether the peer is a gateway, which gets the URL of the server behind it as its last argument.
+    /// A gateway gets the URL of the server behind it as its last argument.
     pub(crate) is_gateway: bool,
 }
 
@@ -70,7 +69,6 @@ impl Peer {
     }
 }
 
-/// Finds the peers of these names, or all peers for `all`.
 pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     for name in names {
         let is_known = name == "all" || PEERS.iter().any(|peer| peer.name == name);
@@ -88,7 +86,7 @@ pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     Ok(PEERS.iter().filter(is_named).collect())
 }
 
-/// Returns the default directory: next to this program, outside of the sources.
+/// Next to this program, outside of the sources.
 pub(crate) fn default_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.with_file_name("peers"))

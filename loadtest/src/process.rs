@@ -1,5 +1,3 @@
-//! CPU time and memory of the server's processes, from `/proc`.
-
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::Duration;
@@ -8,13 +6,13 @@ use anyhow::Context;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// CPU time, including that of reaped children, so that a child that ends between two readings counts.
+    /// Includes reaped children, so that a child that ends between two readings counts.
     pub(crate) cpu: Duration,
     pub(crate) rss_kib: u64,
     pub(crate) processes: usize,
 }
 
-/// Reads the usage of `roots` and of all their descendants.
+/// Includes all descendants of `roots`.
 pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
     let table = processes()?;
     let mut usage = Usage::default();
@@ -41,7 +39,7 @@ pub(crate) fn machine_cpu() -> anyhow::Result<Duration> {
     Ok(Duration::from_secs(ticks) / ticks_per_second())
 }
 
-/// Sums the busy ticks of a `/proc/stat` text: user, nice, system, irq and softirq.
+/// Sums the busy ticks: user, nice, system, irq and softirq.
 fn parse_machine(stat: &str) -> Option<u64> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?;
     let fields: Vec<u64> = fields
@@ -83,7 +81,7 @@ fn processes() -> anyhow::Result<HashMap<u32, Stat>> {
     Ok(table)
 }
 
-/// Parses `/proc/PID/stat`. The program's name may contain blanks and parentheses.
+/// The program's name may contain blanks and parentheses.
 fn parse_stat(line: &str) -> Option<Stat> {
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

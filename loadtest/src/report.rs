@@ -1,5 +1,3 @@
-//! The result of one closed-loop run, as JSON and as text.
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -19,20 +17,19 @@ pub(crate) struct RunReport {
     pub(crate) mode: Mode,
     pub(crate) sessions: usize,
     pub(crate) seconds: f64,
-    /// Calls answered in the measured time.
+    /// In the measured time.
     pub(crate) calls: u64,
     pub(crate) calls_per_s: f64,
-    /// The time from sending a request to the end of its answer.
+    /// From sending a request to the end of its answer.
     pub(crate) latency: Latency,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) redis: Option<RedisUsage>,
     pub(crate) server: Option<ServerUsage>,
-    /// Cores that other programs used, if the server's processes are known. If this is well above 0, the
-    /// figures are unreliable.
+    /// Cores that other programs used. If this is well above 0, the figures are unreliable.
     pub(crate) other_cores: Option<f64>,
-    /// Wrong answers, including those of the warm-up.
+    /// Includes the warm-up.
     pub(crate) wrong: u64,
-    /// Failed calls, including those of the warm-up.
+    /// Includes the warm-up.
     pub(crate) failed: u64,
     pub(crate) examples: Vec<String>,
 }
@@ -64,7 +61,7 @@ impl Latency {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ServerUsage {
     pub(crate) cpu_us_per_call: f64,
-    /// CPU time divided by wall time: 1.0 is one busy core.
+    /// 1.0 is one busy core.
     pub(crate) cores: f64,
     pub(crate) rss_kib: u64,
     pub(crate) processes: usize,
@@ -143,7 +140,7 @@ impl fmt::Display for RunReport {
     }
 }
 
-/// Warns that other work on the machine distorts the measurement, if it does.
+/// Warns if other work on the machine distorts the measurement.
 pub(crate) fn write_disturbance(
     out: &mut fmt::Formatter<'_>,
     other_cores: impl Iterator<Item = f64>,
@@ -177,7 +174,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 impl RunReport {
-    /// Creates a report with `cpu_us` per call, and 1 in every other field.
+    /// Every field but `cpu_us` is 1.
     pub(crate) fn made_up(cpu_us: f64) -> Self {
         Self {
             redis: None,

@@ -1,5 +1,3 @@
-//! Reads earlier results, shows them as an HTML page, and compares them.
-
 mod compare;
 mod html;
 mod number;

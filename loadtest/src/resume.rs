@@ -1,5 +1,3 @@
-//! Many clients that drop and resume their streams at random; the server must not lose a message.
-
 mod call;
 mod chance;
 pub(crate) mod check;
@@ -34,7 +32,7 @@ const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
 const SAMPLES_PER_LINE: usize = 5;
 
-/// How long after its job the last call may take, the sum of its timeouts.
+/// The sum of the last call's timeouts.
 const END_GRACE: Duration = Duration::from_secs(75);
 
 #[derive(Debug, Clone)]
@@ -42,7 +40,6 @@ pub(crate) struct Options {
     pub(crate) urls: Vec<String>,
     pub(crate) clients: usize,
     pub(crate) duration: Duration,
-    /// The seed of every random decision.
     pub(crate) seed: u64,
     pub(crate) max_steps: usize,
     pub(crate) max_interval: Duration,
@@ -65,7 +62,7 @@ impl Report {
     }
 }
 
-/// Runs all clients, with regular `progress`. Violations are part of the report.
+/// Violations are part of the report.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Report> {
     ensure!(options.max_steps > 0, "a call needs at least one step");
     let mut targets = Vec::new();
@@ -142,7 +139,7 @@ fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
     format!("{:>4} s: {snapshot}{memory}", elapsed.as_secs())
 }
 
-/// Checks that the server has the tool. Returns whether it has the counter too.
+/// Returns whether the server has the counter too.
 async fn probe(target: &Target) -> anyhow::Result<bool> {
     let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish)
         .await

@@ -1,5 +1,3 @@
-//! The servers that this tool contains or starts.
-
 pub(crate) mod cluster;
 pub(crate) mod collector;
 pub(crate) mod floor;
@@ -19,7 +17,7 @@ const PATH: &str = "/mcp";
 
 const LISTENING: &str = "listening on ";
 
-/// Serves `router` until the process ends. Prints the address first.
+/// Prints the address first.
 #[allow(
     clippy::print_stdout,
     reason = "whoever started the server reads its address from here"
@@ -38,8 +36,7 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .context("could not serve")
 }
 
-/// Serves `router` until the process ends. With `input`, also ends when standard input ends, which happens
-/// when the starter dies.
+/// With `input`, also ends when standard input ends, which happens when the starter dies.
 pub(crate) async fn serve_while(
     input: bool,
     serving: impl Future<Output = anyhow::Result<()>>,
@@ -48,7 +45,7 @@ pub(crate) async fn serve_while(
         return serving.await;
     }
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    // Runs on a thread of its own, because a read cannot be cancelled.
+    // A read cannot be cancelled, so it has its own thread.
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         drop(ended);

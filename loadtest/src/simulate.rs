@@ -1,5 +1,5 @@
-//! Simulates hot spots in one thread, with Shoal's own rules of placement and waiting. Times are
-//! simulated, and a seed determines the table.
+//! Simulations use Shoal's own rules of placement and waiting, in one thread. Times are simulated, and a seed
+//! determines the table.
 
 mod claims;
 mod lists;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Simulate) -> String {
     }
 }
 
-/// Returns the ratio of the largest count to the mean. 0 without counts.
+/// The largest count relative to the mean. 0 without counts.
 fn skew_of(counts: &[u64]) -> f64 {
     let sum: u64 = counts.iter().sum();
     let most = counts.iter().max().copied().unwrap_or_default();

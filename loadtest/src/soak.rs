@@ -1,5 +1,3 @@
-//! Long churn on a cluster: memory must not grow, and no state may remain.
-
 mod churn;
 mod samples;
 mod slope;
@@ -23,7 +21,7 @@ use crate::target::Target;
 use churn::{Churn, Counts};
 use samples::{Held, Samples};
 
-/// How long state may take to go, beyond the configured times.
+/// Beyond the configured times.
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The arguments of `loadtest soak`.
@@ -136,7 +134,7 @@ fn begin(options: &Soak, seed: u64) -> Outcome {
     outcome
 }
 
-/// Describes a cluster that keeps state only for a short time.
+/// The cluster keeps state only for a short time.
 fn shape(options: &Soak) -> Shape {
     let idle = format!("{}ms", options.idle.as_millis());
     Shape {

@@ -1,5 +1,5 @@
-//! Compares the floor, peers and Shoal in one table. Each case of each round has its own process
-//! and memory. The cases take turns, so that a slow minute affects all of them.
+//! Each case of each round has its own process and memory. The cases take turns, so that a slow minute affects all of
+//! them.
 
 mod bar;
 mod case;
@@ -25,7 +25,7 @@ use turn::Turn;
 
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// The Shoal binary. Without it, Shoal's rows are left out.
+    /// Without Shoal's binary, its rows are left out.
     pub(crate) shoal: Option<PathBuf>,
     pub(crate) sessions: usize,
     pub(crate) warmup: Duration,
@@ -52,7 +52,7 @@ impl Table {
     }
 }
 
-/// Measures all cases. Only a peer from a registry may fail to start.
+/// Only a peer from a registry may fail to start.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Table> {
     let outcome = Outcome::begin(
         "table",

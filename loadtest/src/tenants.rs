@@ -1,5 +1,4 @@
-//! Two tenants on one cluster: a hostile one takes one resource after the other, and a good one
-//! must not notice.
+//! A hostile tenant takes one resource after the other, and a good one must not notice.
 
 mod bound;
 mod good;
@@ -260,8 +259,7 @@ impl Scene {
         })
     }
 
-    /// Runs the good tenant beside the hostile one for a while. Also returns the servers' CPU time per
-    /// second.
+    /// Also returns the servers' CPU time per second.
     async fn phase(
         &self,
         options: &Tenants,

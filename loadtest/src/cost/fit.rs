@@ -1,6 +1,4 @@
-//! Fits coefficients by least squares.
-
-/// Returns the non-negative coefficients that explain `values` best. `None` if `rows` do not determine them.
+/// Returns the best non-negative coefficients. `None` if `rows` do not determine them.
 pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64>> {
     let width = rows.first()?.len();
     let mut free: Vec<usize> = (0..width).collect();

@@ -1,5 +1,3 @@
-//! Loads other than a closed loop of small calls.
-
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};

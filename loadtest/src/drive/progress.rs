@@ -1,5 +1,3 @@
-//! A call that reports its progress; verifies each report and the answer.
-
 use http::HeaderValue;
 use serde::Deserialize;
 
@@ -14,8 +12,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Makes a call and verifies that each progress report comes once and in order. `token` must be unique
-    /// for the client.
+    /// Each progress report must come once and in order. `token` must be unique for the client.
     pub(super) async fn call(
         &self,
         client: &mut Client,

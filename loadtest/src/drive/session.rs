@@ -1,5 +1,3 @@
-//! One session of a closed-loop run.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,7 +29,7 @@ pub(super) struct Session {
     calls: u64,
 }
 
-/// Opens all sessions of `plan`. Fails if one cannot be opened, because the numbers would not match the plan.
+/// Fails if a session cannot be opened, because the numbers would not match the plan.
 pub(super) async fn open_all(
     plan: &Plan,
     target: &Target,
@@ -133,7 +131,7 @@ impl Session {
 
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// Writes a text that is unique in this run, as far as `bytes` permits.
+/// The text is unique in this run, as far as `bytes` permits.
 pub(crate) fn text(session: usize, call: u64, bytes: usize) -> String {
     let mut text = format!("{call:x}.{session:x}.");
     text.truncate(bytes);

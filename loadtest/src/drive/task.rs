@@ -1,5 +1,4 @@
-//! A call that becomes a task of 2026-07-28 (extension `io.modelcontextprotocol/tasks`), polled
-//! until it is completed.
+//! A call that becomes a task of 2026-07-28 (extension `io.modelcontextprotocol/tasks`).
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,8 +11,7 @@ use crate::failure::Failure;
 use crate::mcp::answer::{check_text, quote};
 use crate::mcp::client::Client;
 
-/// The poll interval in milliseconds that servers ask for: several times the tool's 20 ms, so that one poll
-/// suffices.
+/// Several times the tool's 20 ms, so that one poll suffices.
 pub(crate) const POLL_INTERVAL_MS: u64 = 100;
 
 const ATTEMPTS: usize = 20;
@@ -43,8 +41,7 @@ struct Running {
     pause: Duration,
 }
 
-/// Calls the tool, and polls its task until it ends with the text `expected`. A slow server may
-/// answer directly instead of with a task; the call is then repeated.
+/// A slow server may answer directly instead of with a task; the call is then repeated.
 pub(super) async fn call(
     client: &mut Client,
     tool: &HeaderValue,
@@ -93,7 +90,7 @@ async fn begin(
     )))
 }
 
-/// Reads which task a call became. `None` if the call was answered with the expected text instead.
+/// `None` if the call was answered with the expected text instead.
 fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let kind: Kind<'_> = parse(result)?;
     match kind.result_type.as_ref() {
@@ -102,7 +99,7 @@ fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     }
 }
 
-/// Reads a task's status. Returns when to poll next, or `None` if the task has ended with the expected text.
+/// Returns when to poll next, or `None` if the task has ended with the expected text.
 fn ended(result: &str, id: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let task: Task<'_> = parse(result)?;
     match (task.status.as_str(), task.result) {

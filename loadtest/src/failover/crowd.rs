@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Returns {
     pub(super) moments: Vec<Instant>,
-    /// Attempts to reconnect that failed, or that lost the connection.
+    /// Attempts that failed, or that lost the connection.
     pub(super) broken: u64,
     pub(super) refused: u64,
 }
@@ -53,8 +53,7 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Opens `size` subscribed sessions with streams at `first`, and waits until each stream has an event ID.
-    /// When the streams break, they reconnect to `others`.
+    /// Waits until each stream at `first` has an event ID. When the streams break, they reconnect to `others`.
     pub(super) async fn open(
         size: usize,
         first: &Target,
@@ -108,7 +107,7 @@ impl Crowd {
         }
     }
 
-    /// Waits until the returned streams have reported a change. Returns how many have.
+    /// Returns how many streams have reported a change.
     pub(super) async fn until_told(&self, deadline: Instant) -> usize {
         loop {
             let told = self.shared.told.load(Ordering::Relaxed);

@@ -1,5 +1,3 @@
-//! Kills a session node with calls in flight, and measures how long each call pauses.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,7 +19,7 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// Maximum pause of a call. Clients need not wait until the lease of a dead process ends.
+/// Clients need not wait until the lease of a dead process ends.
 const PAUSE: Duration = Duration::from_millis(300);
 
 const OPENING: usize = 50;
@@ -143,7 +141,7 @@ async fn open(count: usize, targets: &Arc<[Target]>) -> anyhow::Result<Vec<Clien
     opened.context("could not open a session")
 }
 
-/// Starts one call for each client, spread over one interval.
+/// Spreads the starts over one interval.
 fn start(
     clients: Vec<Client>,
     job: Job,
@@ -195,8 +193,7 @@ impl Seen<'_> {
             .filter_map(|one| self.wait(one))
             .collect();
         waits.sort();
-        // The calls of the killed node waited longest. Its share of the sessions tells how many calls these
-        // are.
+        // The calls of the killed node waited longest. Its share of the sessions tells how many they are.
         let share = self.held as f64 / (options.calls + options.steady).max(1) as f64;
         let hit = ((waits.len() as f64 * share).round() as usize).min(waits.len());
         let hit = histogram(waits.iter().rev().take(hit).copied());
@@ -242,8 +239,7 @@ impl Seen<'_> {
         });
     }
 
-    /// Measures the time from the kill, or from the message's due time if later, to a call's next message.
-    /// `None` if the call was not in flight.
+    /// Counts from the kill, or from the message's due time if later. `None` if the call was not in flight.
     fn wait(&self, journey: &Journey) -> Option<Duration> {
         let (before, after) = journey
             .messages

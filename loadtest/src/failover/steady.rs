@@ -23,8 +23,7 @@ const COUNTS: u64 = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
-    /// When the call was due. Latency counts from here, because a stalled server would otherwise get fewer
-    /// calls and look better.
+    /// Latency counts from here, because a stalled server would otherwise get fewer calls and look better.
     pub(super) due: Instant,
     pub(super) answered: Instant,
 }
@@ -42,7 +41,7 @@ pub(super) struct Steady {
 }
 
 impl Steady {
-    /// Opens `count` clients over `targets` with `rate` calls per second in total.
+    /// All clients together make `rate` calls per second.
     pub(super) async fn start(
         count: usize,
         rate: f64,
@@ -121,8 +120,7 @@ impl Caller {
         all
     }
 
-    /// Makes one call. Repeats the call if the server refuses it, because the server has then not executed
-    /// it.
+    /// Repeats a refused call, because the server has not executed it.
     async fn call(&mut self, made: u64) -> Result<(), Failure> {
         loop {
             let answered = if made.is_multiple_of(COUNTS) {

@@ -1,5 +1,3 @@
-//! Distributions of durations, and counts of moments over time.
-
 use std::time::Duration;
 
 use hdrhistogram::Histogram;

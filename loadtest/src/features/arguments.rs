@@ -1,5 +1,3 @@
-//! The command lines of `loadtest features` and `loadtest telemetry`.
-
 use anyhow::ensure;
 use clap::Args;
 

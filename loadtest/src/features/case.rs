@@ -1,5 +1,3 @@
-//! A case: the features that are on while calls are measured.
-
 use serde::Serialize;
 
 use super::credentials::Credentials;
@@ -20,12 +18,11 @@ pub(super) enum Deployment {
 pub(super) enum Part {
     /// No features. All ratios refer to this case.
     Off,
-    /// Usual telemetry. Its CPU time is compared with [`Part::Off`].
+    /// CPU time is compared with [`Part::Off`].
     Sampled,
-    /// All security features. Their CPU time is compared with [`Part::Off`].
+    /// CPU time is compared with [`Part::Off`].
     Secured,
-    /// Telemetry with a collector that is down. Its latency and throughput are compared with
-    /// [`Part::Sampled`].
+    /// The collector is down. Latency and throughput are compared with [`Part::Sampled`].
     Outage,
     Shown,
 }
@@ -33,14 +30,13 @@ pub(super) enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Authentication {
     Off,
-    /// Authentication with this many tokens, of which clients use one.
+    /// Clients use one of this many tokens.
     Tokens(usize),
     Jwt,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Traces {
-    /// The fraction of traces that the server records.
     pub(super) ratio: f64,
     pub(super) collector: Conduct,
 }
@@ -66,8 +62,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Returns all settings of the server, including those that stop the caller's OpenTelemetry variables
-    /// from having an effect.
+    /// The settings also stop the caller's OpenTelemetry variables from having an effect.
     pub(super) fn environment(
         &self,
         endpoint: Option<&str>,

@@ -1,5 +1,3 @@
-//! The cases of both commands, in order.
-
 use super::case::{Authentication, Case, Deployment, Features, Part, Traces};
 use crate::mcp::Mode;
 use crate::servers::collector::Conduct;

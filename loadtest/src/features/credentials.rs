@@ -1,5 +1,3 @@
-//! The credentials of a case's clients, and the matching settings.
-
 use http::HeaderValue;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -8,14 +6,13 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};
 use super::case::Authentication;
 use crate::servers::spawned::Environment;
 
-/// The audience of access tokens.
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 
 pub(super) const TENANT: &str = "loadtest";
 
 const LIFETIME: u64 = 86_400;
 
-/// The token of every request. Dropping it stops the token's authorization server.
+/// Dropping the credentials stops the token's authorization server.
 pub(super) struct Credentials {
     token: String,
     settings: Environment,

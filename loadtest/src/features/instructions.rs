@@ -22,12 +22,12 @@ use crate::servers::collector::Collector;
 use crate::servers::spawned::Spawned;
 use crate::target::Target;
 
-/// Calls before the count begins, so that it excludes one-time work.
+/// Excludes one-time work from the count.
 const WARM_UP: u64 = 300;
 
 const CALLS: u64 = 1000;
 
-/// How long to wait until the server has sent its last spans.
+/// The server sends its last spans meanwhile.
 const EXPORT: Duration = Duration::from_secs(5);
 
 const TEXT_BYTES: usize = 32;
@@ -45,7 +45,7 @@ struct Counted {
     #[serde(skip)]
     part: Part,
     instructions_per_call: u64,
-    /// Instructions in addition to those of the case without features.
+    /// In addition to the case without features.
     more: Option<i64>,
     times_off: Option<f64>,
 }
@@ -127,7 +127,7 @@ fn counted(profile: &str) -> Option<u64> {
     total?.trim().parse().ok().filter(|total| *total > 0)
 }
 
-/// Makes callgrind reset or dump its counters of process `pid`.
+/// `command` resets or dumps callgrind's counters.
 async fn control(command: &str, pid: u32) -> anyhow::Result<()> {
     let mut control = Command::new("callgrind_control");
     control

@@ -16,11 +16,10 @@ use crate::target::Target;
 
 const WRONG_ARGUMENTS: &str = r#""name":"echo","arguments":{"text":7}"#;
 
-/// The text with which Shoal refuses wrong arguments. Without validation, the tool refuses them in other
-/// words.
+/// Without validation, the tool refuses wrong arguments in other words.
 const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
 
-/// Checks the server at `url`; `admin` is the admin port of a single process.
+/// `admin` is the admin port of a single process.
 pub(super) async fn of(
     case: &Case,
     url: &str,

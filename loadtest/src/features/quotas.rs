@@ -1,5 +1,3 @@
-//! The quotas of a case.
-
 use std::io::Write;
 
 use tempfile::NamedTempFile;
@@ -7,7 +5,7 @@ use tempfile::NamedTempFile;
 /// A tool that may be called once per hour.
 pub(super) const RARE: &str = "echo_once";
 
-/// Quotas that are high enough for the measured calls.
+/// High enough for the measured calls.
 const QUOTAS: &str = r#"
 [[quotas]]
 name = "addresses"
@@ -32,7 +30,7 @@ per = "all"
 rate = "100000/s"
 "#;
 
-/// The configuration file, because environment variables cannot express quotas.
+/// Environment variables cannot express quotas.
 pub(super) struct Quotas(NamedTempFile);
 
 impl Quotas {

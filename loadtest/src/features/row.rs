@@ -1,5 +1,3 @@
-//! Combines the rounds of a case into a row.
-
 use std::fmt;
 
 use serde::Serialize;
@@ -17,9 +15,9 @@ pub(super) struct Row {
     #[serde(skip)]
     pub(super) part: Part,
     pub(super) cpu_us_per_call: Measured,
-    /// CPU time as a ratio to the reference row of the same round, so that a slow minute affects both.
+    /// Ratio to the reference row of the same round, so that a slow minute affects both.
     pub(super) times_off: Option<Measured>,
-    /// Median difference in µs to the reference row of the same round.
+    /// Median difference to the reference row of the same round.
     pub(super) more_us: Option<f64>,
     pub(super) p50_us: Measured,
     pub(super) p99_us: Measured,
@@ -54,7 +52,7 @@ impl Measured {
 }
 
 impl Row {
-    /// Returns whether two rows differ only in their features.
+    /// Whether two rows differ only in their features.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         (self.mode, self.deployment) == (other.mode, other.deployment)
     }
@@ -112,7 +110,7 @@ pub(super) fn rows(cases: &[Case], turns: &[Vec<Turn>]) -> Vec<Row> {
     rows
 }
 
-/// Writes the rows. `±` is the spread of the figure before it.
+/// `±` is the spread of the figure before it.
 pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
     writeln!(
         out,

@@ -1,5 +1,3 @@
-//! The rules of a case with policy.
-
 use super::credentials::TENANT;
 
 /// A demo tool that the rules hide.
@@ -15,8 +13,7 @@ const OTHERS: [&str; 7] = [
     "write_log",
 ];
 
-/// Writes ten rules, a realistic number. The call is allowed by a condition on the claims or, without
-/// `claims`, on the tool.
+/// Ten rules are a realistic number. A condition on the claims or, without `claims`, on the tool allows the call.
 pub(super) fn rules(claims: bool) -> String {
     let condition = if claims {
         format!("has(claims.tenant) && claims.tenant == '{TENANT}'")

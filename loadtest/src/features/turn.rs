@@ -1,5 +1,3 @@
-//! One case's turn: a new server, its collector, and the calls.
-
 use std::convert::Infallible;
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +16,7 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// How often Prometheus' page is read: more often than usual, so that short rounds include a reading.
+/// More often than usual, so that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -30,11 +28,11 @@ pub(super) struct Turn {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spans {
     pub(super) received: u64,
-    /// Spans that the server lost. Known only for one process with metrics.
+    /// Known only for one process with metrics.
     pub(super) lost: Option<u64>,
 }
 
-/// Measures `case` once. Fails if its features do not work, for example if spans are missing.
+/// Fails if the features of `case` do not work, for example if spans are missing.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,
@@ -134,8 +132,8 @@ impl Running {
     }
 }
 
-/// Keeps the generator's thread awake. In a virtual machine, waking a thread costs the server more
-/// than the rest of an answer, and a slow server would have to do it more often.
+/// In a virtual machine, waking the generator's thread costs the server more than the rest of an answer, and a slow
+/// server would wake it more often.
 async fn stay_awake() -> Infallible {
     loop {
         tokio::task::yield_now().await;

@@ -1,5 +1,3 @@
-//! Compares the rows with the promised limits.
-
 use std::fmt;
 
 use serde::Serialize;
@@ -7,13 +5,13 @@ use serde::Serialize;
 use super::case::Part;
 use super::row::{Measured, Row, percent};
 
-/// Maximum CPU time with telemetry or security, as a ratio to the CPU time without.
+/// CPU time with telemetry or security, as a ratio to the CPU time without.
 const MOST_TIMES_OFF: f64 = 1.15;
 
 /// Significance level of the sign test.
 const MOST_CHANCE: f64 = 0.05;
 
-/// Maximum spread. With a greater spread, rounds cannot show that nothing changed.
+/// With a greater spread, rounds cannot show that nothing changed.
 const MOST_NOISE: f64 = 0.25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,7 +47,7 @@ enum Finding {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Change {
     times_healthy: f64,
-    /// The greater spread of the two cases.
+    /// The greater of the two cases.
     noise: f64,
 }
 
@@ -73,8 +71,7 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-/// Judges a ratio of CPU time. Undecided if rounds lie on both sides of the limit, unless a sign test is
-/// significant.
+/// Undecided if rounds lie on both sides of the limit, unless a sign test is significant.
 fn cost(times_off: &Measured) -> (Finding, Verdict) {
     let rounds = || times_off.rounds.iter().copied();
     let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();
@@ -94,7 +91,7 @@ fn cost(times_off: &Measured) -> (Finding, Verdict) {
     (finding, verdict)
 }
 
-/// Computes the probability of a split of rounds that is this uneven or more.
+/// The probability of a split of rounds that is this uneven or more.
 fn by_chance(many: usize, few: usize) -> f64 {
     let rounds = many + few;
     // Counts ways to choose `chosen` of all rounds (binomial coefficients), starting with none.

@@ -1,5 +1,3 @@
-//! Echo calls at a fixed rate, in an open loop.
-
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -36,7 +34,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Opens `callers` sessions over `urls`. Together they make `rate` calls per second.
+    /// All callers together make `rate` calls per second.
     pub(super) async fn start(
         urls: &[String],
         mode: Mode,
@@ -98,8 +96,7 @@ struct Caller {
 }
 
 impl Caller {
-    /// Makes a call every `every`, from `first` on. Latency counts from the due time, because a slow answer
-    /// delays later calls.
+    /// Latency counts from the due time, because a slow answer delays later calls.
     async fn run(mut self, first: Instant, every: Duration, mut stopped: watch::Receiver<bool>) {
         let mut due = first;
         for call in 0_u64.. {
@@ -109,8 +106,7 @@ impl Caller {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = sleep_until(due) => {}
             }
-            // A call that waited for its timer begins now, because timers are up to a millisecond late, which
-            // is not the server's fault.
+            // Timers are up to a millisecond late, which is not the server's fault.
             let began = if waited { Instant::now() } else { due };
             let outcome = timeout(CALL_TIMEOUT, self.call(call)).await;
             let outcome = outcome

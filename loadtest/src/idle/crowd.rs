@@ -1,5 +1,4 @@
-//! One process of the crowd: holds its share of the streams until standard input ends, and reports
-//! in lines of JSON.
+//! One process of the crowd holds its streams until standard input ends, and reports in lines of JSON.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -18,10 +17,10 @@ use crate::failure::Failure;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// Maximum streams that are opening at the same time. More would overflow a server's accept queue.
+/// More streams would overflow a server's accept queue.
 const OPENING: usize = 48;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// How late a sign of life may be before it counts as late.
+/// Tolerance for signs of life.
 const LATE: Duration = Duration::from_secs(1);
 const SAY_EVERY: Duration = Duration::from_millis(250);
 pub(super) const OTHER_FILES: u64 = 100;
@@ -54,7 +53,7 @@ async fn hold(arguments: &cli::IdleCrowd) -> anyhow::Result<()> {
         members.spawn(member.live(Arc::clone(&gate), stopped.clone()));
     }
     drop(stopped);
-    // Runs on a thread of its own, which ends with the process or with standard input.
+    // The thread ends with the process or with standard input.
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = stop.send(true);
@@ -117,7 +116,7 @@ impl Member {
         summary
     }
 
-    /// Opens one stream. Returns `None` for a bare session, which needs no connection.
+    /// Returns `None` for a bare session, which needs no connection.
     async fn start(&self) -> Result<Option<Reply>, Failure> {
         let source = source::address(self.number, self.target.address.ip());
         // Resetting avoids one TIME_WAIT per stream.

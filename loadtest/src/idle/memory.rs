@@ -1,5 +1,3 @@
-//! Memory of the server's processes and of its Redis.
-
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,7 +12,7 @@ const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedProcess {
-    /// The process's name. Names of processes that share streams differ only in a trailing number.
+    /// Names of processes that share streams differ only in a trailing number.
     pub(crate) name: String,
     pub(crate) pid: u32,
 }

@@ -1,5 +1,3 @@
-//! Starts and controls the processes of the crowd.
-
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +11,7 @@ use super::crowd::OTHER_FILES;
 use super::summary::{Said, Summary};
 use crate::mcp::Mode;
 
-/// Maximum streams of one process, which the limit of open files bounds too.
+/// The limit of open files bounds the streams of one process too.
 pub(super) const SHARE: usize = 10_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Maximum time without progress while streams open.
@@ -30,7 +28,7 @@ pub(super) struct Wanted {
     pub(super) keep_alive: Duration,
 }
 
-/// An open crowd; dropping it closes all streams.
+/// Dropping the crowd closes all streams.
 pub(super) struct Crowd {
     shares: Vec<Share>,
 }

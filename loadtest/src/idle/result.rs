@@ -1,5 +1,3 @@
-//! The figures of a run, and their comparison with the targets.
-
 use super::calls::Counted;
 use super::memory::Reading;
 use super::server::Server;

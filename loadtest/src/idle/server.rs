@@ -1,5 +1,3 @@
-//! The measured servers: named ones, or ones that this tool starts.
-
 use std::path::Path;
 
 use super::memory::{NamedProcess, Reading};
@@ -38,7 +36,7 @@ impl Server {
         }
     }
 
-    /// Starts bare axum, in as many processes as `streams` need.
+    /// Starts bare axum in as many processes as `streams` need.
     pub(super) fn floor(streams: usize) -> anyhow::Result<Self> {
         let started = (0..streams.div_ceil(SHARE).max(1))
             .map(|_| Spawned::own(&["serve-floor"], None))

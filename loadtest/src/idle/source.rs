@@ -1,12 +1,10 @@
-//! Source addresses for many connections: one address has only about 28,000 ports for connections
-//! to one server.
+//! One address has only about 28,000 ports for connections to one server.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 const PER_ADDRESS: usize = 4_000;
 
-/// Returns the source address of connection `number`. `None` if there is no choice, because IPv6 has one
-/// loopback address. The first address is left for the calls.
+/// `None` if there is no choice, because IPv6 has one loopback address. The first address is left for the calls.
 pub(super) fn address(number: usize, server: IpAddr) -> Option<IpAddr> {
     if !server.is_ipv4() {
         return None;

@@ -1,5 +1,3 @@
-//! The report of a crowd process.
-
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -32,18 +30,18 @@ impl Said {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Summary {
     pub(super) refused: u64,
-    /// Streams that ended before this tool released them.
+    /// Ended before this tool released them.
     pub(super) dropped: u64,
-    /// Signs of life: keep-alives and other data.
+    /// Keep-alives and other data.
     pub(super) signs: u64,
-    /// Signs of life that came after they were due and the tolerance was over.
+    /// Came after they were due and the tolerance was over.
     pub(super) late: u64,
     /// Keep-alives missing when the next one was due.
     pub(super) missed: u64,
     pub(super) example: Option<String>,
-    /// Opening times in milliseconds, with their counts.
+    /// Opening times with their counts.
     pub(super) opening_ms: Vec<(u64, u64)>,
-    /// Milliseconds between signs of life, with their counts.
+    /// Times between signs of life, with their counts.
     pub(super) between_ms: Vec<(u64, u64)>,
 }
 
@@ -96,8 +94,7 @@ impl Summary {
     }
 }
 
-/// Creates a histogram of nanoseconds with fixed bounds. It records too large values as the maximum, which a
-/// growing histogram cannot do.
+/// Fixed bounds make the histogram record too large values as the maximum.
 pub(super) fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid")
 }

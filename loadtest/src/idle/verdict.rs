@@ -1,5 +1,3 @@
-//! The limits of an idle stream and an idle session.
-
 use std::time::Duration;
 
 use super::result::Measured;
@@ -7,14 +5,14 @@ use super::server::Server;
 use crate::cli;
 use crate::outcome::{Outcome, Verdict};
 
-/// Memory of an idle stream in bare axum with hyper's default buffers.
+/// Bare axum with hyper's default buffers.
 const EDGE_KIB: f64 = 18.6;
 const EDGE_AIM_KIB: f64 = 12.0;
 const SESSION_KIB: f64 = 1.5;
 const REDIS_KIB: f64 = 1.0;
-/// Resident memory up to which a stream counts as costing nothing.
+/// Up to this much, a stream counts as costing nothing.
 const NOTHING_KIB: f64 = 0.1;
-/// Minimum streams for a verdict. With fewer, the allocator's pages dominate.
+/// With fewer streams, the allocator's pages dominate.
 const ENOUGH: usize = 2_000;
 const CROWD: usize = 20_000;
 const CROWD_HOLD: Duration = Duration::from_secs(300);

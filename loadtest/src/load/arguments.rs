@@ -1,5 +1,3 @@
-//! The command line of `load`.
-
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +11,7 @@ use super::stage::Shape;
 use crate::cli::duration;
 use crate::mcp::Mode;
 
-/// Maximum sessions. Each session needs a file, and listeners and churn need more.
+/// Each session needs a file, and listeners and churn need more.
 const MOST_SESSIONS: f64 = 15_000.0;
 
 /// Options of `load`.
@@ -142,7 +140,6 @@ impl Load {
         }
     }
 
-    /// Returns the kinds of calls that are made in addition to the mix.
     pub(super) fn more_kinds(&self) -> Vec<Kind> {
         let churn = self.churn.map(|_| Kind::Echo);
         let slow = (self.slow_readers > 0).then_some(Kind::Progress(1));

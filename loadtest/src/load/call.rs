@@ -1,5 +1,3 @@
-//! One call of each kind, with full verification of the answer.
-
 mod ask;
 mod progress;
 mod task;
@@ -25,7 +23,7 @@ pub(crate) struct Echo {
 
 pub(super) struct Caller {
     pub(super) client: Client,
-    /// The session's number, unique in the run.
+    /// Unique in the run.
     number: usize,
     calls: u64,
     counted: u64,
@@ -41,8 +39,7 @@ impl Caller {
         }
     }
 
-    /// Makes a call. After an error, the session's state may be outdated, so it must not be used
-    /// again.
+    /// After an error, the session's state may be outdated, so do not use the session again.
     pub(super) async fn call(&mut self, kind: Kind, echo: &Echo) -> Result<(), Failure> {
         self.calls += 1;
         match kind {

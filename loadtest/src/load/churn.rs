@@ -1,5 +1,3 @@
-//! Sessions that open, make a few calls and end, at a fixed rate.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -11,7 +9,7 @@ use super::stage::Stages;
 use super::tally::record;
 use crate::failure::Failure;
 
-/// Maximum sessions at the same time. Further sessions wait and count as behind schedule.
+/// Further sessions wait and count as behind schedule.
 pub(super) const WORKERS: usize = 128;
 
 pub(super) struct Churn {

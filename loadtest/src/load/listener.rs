@@ -1,5 +1,3 @@
-//! Streams held open for the whole run: standalone streams, or `subscriptions/listen`.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

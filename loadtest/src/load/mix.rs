@@ -1,5 +1,3 @@
-//! The kinds of calls and their weights.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,11 +12,11 @@ pub(crate) enum Kind {
     Echo,
     /// Echoes a text of this many bytes.
     Payload(usize),
-    /// Calls `long_job`: this many progress notifications, once and in order, then the result.
+    /// Calls `long_job`: progress notifications, then the result.
     Progress(usize),
     /// Calls `book_table`: the server asks, and the result must contain the answer.
     Elicitation,
-    /// Calls the echo as a task of 2025-11-25: created, polled until it is done, its result fetched.
+    /// Calls the echo as a task of 2025-11-25.
     Task,
     /// Calls `echo_once`, which must not be repeated, so the server journals it.
     Journaled,
@@ -72,7 +70,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Kinds with their weights: `echo=80,payload:64KiB=10,progress:10=5`.
+/// Weights, such as `echo=80,payload:64KiB=10,progress:10=5`.
 #[derive(Debug, Clone)]
 pub(crate) struct Mix(Vec<(Kind, u32)>);
 

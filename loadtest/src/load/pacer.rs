@@ -1,5 +1,5 @@
-//! The schedule of the open loop. The next free session takes the oldest due call. While all sessions are
-//! busy, calls wait, and their latency counts from the due time.
+//! The next free session takes the oldest due call. While all sessions are busy, calls wait, and their latency counts
+//! from the due time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::stage::Stages;
 
-/// The pacer's interval, finer than the runtime's timers.
+/// Finer than the runtime's timers.
 const TICK: Duration = Duration::from_micros(100);
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// Starts the pacer's thread. `rate` gives each stage's calls per second.
+    /// `rate` gives each stage's calls per second.
     pub(super) fn start(stages: &Stages, rate: impl Fn(usize) -> f64) -> Arc<Self> {
         let pacer = Arc::new(Self {
             schedule: Schedule::new(stages, rate),
@@ -68,8 +68,7 @@ impl Pacer {
         pacer
     }
 
-    /// Waits for a due call and returns its due time. Returns `None` at the end, when calls that still wait
-    /// stay unsent. Cancellation safe.
+    /// Returns the call's due time, or `None` at the end, when waiting calls stay unsent. Cancellation safe.
     pub(super) async fn next(&self) -> Option<Instant> {
         self.permits.acquire().await.ok()?.forget();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Checks the server before the run, so that an impossible run fails at once with a reason.
+//! An impossible run fails at once with a reason.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -22,7 +22,6 @@ struct Capabilities {
     tasks: Option<serde_json::Value>,
 }
 
-/// Checks that the server has the tools of the mix and of `more`.
 pub(super) async fn check(common: &Common, more: &[Kind]) -> anyhow::Result<()> {
     for kind in common.mix.kinds() {
         if let Some(why) = kind.impossible_in(common.mode) {

@@ -1,5 +1,3 @@
-//! A number that is constant, or changes in steps over the run.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,7 +17,7 @@ impl Ramp {
         self.from.max(self.to)
     }
 
-    /// Returns the number in step `step`: the start value in the first step, the end value in the last.
+    /// The first step has the start value, the last step the end value.
     pub(crate) fn at(self, step: usize, steps: usize) -> f64 {
         if steps < 2 {
             return self.from;

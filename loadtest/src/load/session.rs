@@ -1,5 +1,3 @@
-//! A session of the run.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,10 +54,10 @@ impl Common {
 pub(super) struct Session {
     pub(super) number: usize,
     pub(super) common: Arc<Common>,
-    /// The session's client. `None` before the session joins, and after a failure until the next call.
+    /// `None` before the session joins, and after a failure until the next call.
     pub(super) caller: Option<Caller>,
     pub(super) stages: Arc<Stages>,
-    /// The schedule of calls. `None` in a closed loop.
+    /// `None` in a closed loop.
     pub(super) pacer: Option<Arc<Pacer>>,
 }
 
@@ -94,7 +92,7 @@ impl Session {
         }
     }
 
-    /// Waits until the session may call. Returns the call's due time, or `None` at the end of the run.
+    /// Returns the call's due time, or `None` at the end of the run.
     async fn turn(&self) -> Option<Instant> {
         let now = Instant::now();
         let joins = self.stages.joins(self.number, now)?;

@@ -1,5 +1,3 @@
-//! Turns counts and readings into the outcome.
-
 mod latencies;
 
 use super::Load;

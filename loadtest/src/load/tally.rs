@@ -1,5 +1,3 @@
-//! The counts and measurements of all sessions of a run.
-
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +9,7 @@ use crate::outcome::Violation;
 
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// The delay from which a call counts as sent late. Shorter delays come from the system's timers.
+/// Shorter delays come from the system's timers.
 pub(super) const LATE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -50,21 +48,21 @@ impl Timing {
 #[derive(Debug)]
 pub(super) struct Counts {
     pub(super) kinds: Vec<Timing>,
-    /// Times by stage, of which the first is the warm-up.
+    /// The first stage is the warm-up.
     pub(super) stages: Vec<Timing>,
-    /// Times from when calls were due until they were sent, after the warm-up.
+    /// From due until sent, after the warm-up.
     pub(super) lag: Histogram<u64>,
-    /// Times from when calls were due until they were answered, in the current window.
+    /// From due until answered, in the current window.
     window: Histogram<u64>,
-    /// Times to open a session during the run, including `initialize`.
+    /// Includes `initialize`.
     pub(super) opened: Histogram<u64>,
     pub(super) calls: u64,
     pub(super) in_flight: u64,
-    /// Calls that were sent late although most sessions were free.
+    /// Sent late although most sessions were free.
     pub(super) late: u64,
     pub(super) refused: u64,
     pub(super) churned: u64,
-    /// Violations by kind: their number and the first example.
+    /// Number and first example of each kind.
     faults: BTreeMap<String, (u64, String)>,
     pub(super) events: BTreeMap<&'static str, u64>,
 }
@@ -93,7 +91,6 @@ impl Tally {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a call that was sent this long after it was due.
     pub(super) fn sent(&self, waited: Duration, sessions: usize) {
         let mut counts = self.counts();
         // With so many free sessions, the call is late only because the generator lacks CPU time.
@@ -104,7 +101,7 @@ impl Tally {
         counts.in_flight += 1;
     }
 
-    /// Records the end of a call. Its latency counts unless the call `failed`.
+    /// Latency counts unless the call `failed`.
     pub(super) fn ended(&self, kind: usize, stage: usize, times: Times, failed: bool) {
         let mut counts = self.counts();
         counts.in_flight = counts.in_flight.saturating_sub(1);
@@ -126,7 +123,7 @@ impl Tally {
         }
     }
 
-    /// Records a call that stayed unsent for at least `waited`.
+    /// The call was late by at least `waited`.
     pub(super) fn unsent(&self, stage: usize, waited: Duration) {
         let mut counts = self.counts();
         record(&mut counts.stages[stage].from_due, waited);
@@ -135,7 +132,7 @@ impl Tally {
         }
     }
 
-    /// Records a failure. Returns whether it was only a temporary refusal.
+    /// Returns whether the failure was only a temporary refusal.
     pub(super) fn failed(&self, what: &str, failure: &Failure) -> bool {
         let kind = match failure {
             Failure::Status {

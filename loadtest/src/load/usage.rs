@@ -1,5 +1,3 @@
-//! Resource usage of the server's processes, each and together.
-
 use std::time::Duration;
 
 use anyhow::Context;
@@ -13,7 +11,7 @@ pub(super) struct Servers(Vec<u32>);
 pub(super) struct Usage {
     pub(super) cpu: Duration,
     pub(super) others: Duration,
-    /// Resident memory, one entry for each process with its descendants.
+    /// One entry for each process with its descendants.
     pub(super) rss_kib: Vec<u64>,
 }
 
@@ -35,7 +33,7 @@ impl Servers {
         &self.0
     }
 
-    /// Reads the current usage. `None` if a process is unknown or has ended.
+    /// `None` if a process is unknown or has ended.
     pub(super) fn read(&self) -> Option<Usage> {
         if self.0.is_empty() {
             return None;

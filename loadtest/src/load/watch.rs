@@ -1,5 +1,3 @@
-//! Samples the run once a second: a line of progress, and a point in each series.
-
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep_until;
@@ -12,7 +10,7 @@ use crate::outcome::Series;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Minimum length of a sample that is kept, in seconds.
+/// Shorter samples are dropped.
 const LEAST_S: f64 = 0.05;
 
 const SERIES: [(&str, &str); 6] = [
@@ -34,7 +32,7 @@ pub(super) struct Watch<'a, P> {
 
 pub(super) struct Seen {
     pub(super) series: Vec<Series>,
-    /// Readings of the usage at the end of the warm-up and at the end of the run.
+    /// At the end of the warm-up and at the end of the run.
     pub(super) measured: (Reading, Reading),
 }
 
@@ -42,7 +40,7 @@ pub(super) struct Seen {
 pub(super) struct Reading {
     pub(super) at: Instant,
     pub(super) calls: u64,
-    /// The usage of the processes. `None` if a process is unknown or has ended.
+    /// `None` if a process is unknown or has ended.
     pub(super) usage: Option<Usage>,
 }
 

@@ -1,5 +1,3 @@
-//! Parses JSON-RPC messages of the server and verifies answers.
-
 use std::borrow::Cow;
 
 use serde::Deserialize;
@@ -11,10 +9,10 @@ const QUOTE_CHARS: usize = 240;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message<'a> {
-    /// The id, in responses and in requests of the server.
+    /// In responses and in requests of the server.
     #[serde(borrow, default)]
     pub(crate) id: Option<&'a RawValue>,
-    /// The method, in requests and notifications.
+    /// In requests and notifications.
     #[serde(borrow, default)]
     pub(crate) method: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -35,7 +33,7 @@ impl<'a> Message<'a> {
         self.method.is_none()
     }
 
-    /// Returns the result of the response to `id`. Fails on an error or another response.
+    /// Fails on an error or another response.
     pub(crate) fn result_of(&self, id: u64) -> Result<&'a str, Failure> {
         let answered = self.id.map_or("no id", RawValue::get);
         if answered.parse() != Ok(id) {
@@ -68,7 +66,7 @@ struct Content<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// Requires that a tool result is complete and successful, and has `expected` as its only text block.
+/// `expected` must be the only text block of a complete and successful result.
 pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     if text_of(result)? == expected {
         return Ok(());
@@ -80,8 +78,7 @@ pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Returns the text of a tool result. Requires that the result is complete and successful, and has exactly
-/// one text block.
+/// The result must be complete and successful, and have exactly one text block.
 pub(crate) fn text_of(result: &str) -> Result<Cow<'_, str>, Failure> {
     let wrong = |what: &str| Failure::Wrong(format!("{what}: {}", quote(result)));
     let parsed: ToolResult<'_> =

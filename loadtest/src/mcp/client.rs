@@ -1,4 +1,4 @@
-//! One client on one keep-alive connection: opens a session, then makes requests one by one.
+//! A client makes its requests one by one on one keep-alive connection.
 
 use std::net::IpAddr;
 
@@ -15,11 +15,11 @@ const LISTEN_TO: &str = r#""notifications":{"toolsListChanged":true}"#;
 
 pub(crate) struct Client {
     target: Target,
-    /// The legacy session. `None` for a modern client.
+    /// `None` for a modern client.
     session: Option<legacy::Session>,
-    /// The connection for exchanges. `None` after an exchange failed or was abandoned.
+    /// `None` after an exchange failed or was abandoned.
     connection: Option<Connection>,
-    /// A second connection, which sends answers while an exchange is open. Opened on demand.
+    /// Opened on demand, to send answers while an exchange is open.
     side: Option<Connection>,
     goodbye: Goodbye,
     capabilities: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects a client without capabilities. In the legacy era, initialises the session.
+    /// Connects without capabilities. In the legacy era, initialises the session.
     pub(crate) async fn open(
         target: &Target,
         mode: Mode,
@@ -37,7 +37,7 @@ impl Client {
         Self::open_with(None, target, mode, goodbye, "{}").await
     }
 
-    /// Connects like [`Client::open`], with `capabilities`, a JSON object.
+    /// `capabilities` is a JSON object.
     pub(crate) async fn open_able(
         target: &Target,
         mode: Mode,
@@ -47,7 +47,6 @@ impl Client {
         Self::open_with(None, target, mode, goodbye, capabilities).await
     }
 
-    /// Connects like [`Client::open`], from the client address `source`.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
         target: &Target,
@@ -84,7 +83,7 @@ impl Client {
         self.session.as_ref()
     }
 
-    /// Switches to a connection with a small receive buffer.
+    /// The new connection has a small receive buffer.
     pub(crate) async fn narrow(&mut self) -> Result<(), Failure> {
         let connection = Connection::open_narrow(&self.target, self.goodbye).await?;
         self.connection = Some(connection);
@@ -96,8 +95,7 @@ impl Client {
         self.next_id
     }
 
-    /// Sends a request. The caller of this function reads the answer. `params` is the inside of a JSON
-    /// object.
+    /// The caller reads the answer. `params` is the inside of a JSON object.
     pub(crate) async fn start(
         &mut self,
         id: u64,
@@ -108,7 +106,7 @@ impl Client {
         self.start_with(id, method, name, params, "").await
     }
 
-    /// Sends a request like [`Client::start`], with `meta`, the inside of a JSON object, in `_meta`.
+    /// `meta` is the inside of a JSON object.
     pub(crate) async fn start_with(
         &mut self,
         id: u64,
@@ -131,7 +129,7 @@ impl Client {
         self.connect().await?.send(request).await
     }
 
-    /// Makes a request and passes its one response to `check`.
+    /// Passes the one response to `check`.
     pub(crate) async fn request<T>(
         &mut self,
         method: &'static str,
@@ -143,7 +141,7 @@ impl Client {
             .await
     }
 
-    /// Makes a request like [`request`](Self::request), but passes messages before the response to `watch`.
+    /// Passes messages before the response to `watch`.
     pub(crate) async fn request_watched<T>(
         &mut self,
         method: &'static str,
@@ -174,8 +172,7 @@ impl Client {
         .await
     }
 
-    /// Opens the stream for the server's own messages: the standalone stream, or
-    /// `subscriptions/listen` without resources.
+    /// Opens the standalone stream, or `subscriptions/listen` without resources.
     pub(crate) async fn listen(mut self) -> Result<Reply, Failure> {
         match self.session.as_ref().map(|session| session.listen(None)) {
             Some(request) => self.connect().await?.send(request).await,
@@ -191,7 +188,7 @@ impl Client {
         self.connection = reply.into_connection();
     }
 
-    /// Answers a legacy server's request while its exchange stays open. Both arguments are JSON.
+    /// Answers a legacy server while its exchange stays open. Both arguments are JSON.
     pub(crate) async fn answer(&mut self, id: &str, result: &str) -> Result<(), Failure> {
         let session = self.session.as_ref();
         let session = session.expect("only a legacy server sends requests");

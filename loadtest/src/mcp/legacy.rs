@@ -13,7 +13,7 @@ pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// A session. A server without sessions sends no ID, and then the client omits the ID too.
+/// A server without sessions sends no ID, and then the client omits the ID too.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     target: Target,
@@ -45,7 +45,7 @@ impl Session {
         post(&self.target, self.headers(), message)
     }
 
-    /// Requests the standalone stream, or the rest of a stream after `last_event_id`.
+    /// Without `last_event_id`, requests the standalone stream.
     pub(crate) fn listen(&self, last_event_id: Option<&HeaderValue>) -> Request<Full<Bytes>> {
         let mut request = self.without_body(Method::GET);
         if let Some(id) = last_event_id {

@@ -1,6 +1,5 @@
-//! An incremental parser of `text/event-stream` bodies by the WHATWG grammar. In addition, it
-//! reports blocks with only an `id` or a `retry`: MCP primes streams with them, and clients resume
-//! from their IDs.
+//! Parses `text/event-stream` by the WHATWG grammar, but also reports blocks with only an `id` or a `retry`: MCP primes
+//! streams with them, and clients resume from their IDs.
 
 use std::collections::VecDeque;
 
@@ -10,19 +9,18 @@ use memchr::memchr2;
 pub(crate) struct Event {
     pub(crate) id: Option<String>,
     pub(crate) name: Option<String>,
-    /// The `data` lines, joined by line feeds; empty for a priming event.
+    /// Lines joined by line feeds; empty for a priming event.
     pub(crate) data: String,
     pub(crate) retry_ms: Option<u64>,
 }
 
-/// Turns chunks of a body, cut anywhere, into [`Event`]s.
+/// Accepts a body in chunks that are cut anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
-    /// A line whose end has not arrived yet.
     partial: Vec<u8>,
     block: Block,
     ready: VecDeque<Event>,
-    /// Whether the last chunk ended in CR, so that an LF at the start of the next chunk belongs to that CR.
+    /// An LF after a chunk that ended in CR belongs to that CR.
     swallow_line_feed: bool,
     past_first_line: bool,
 }

@@ -34,7 +34,7 @@ pub(crate) async fn call(
         .await
 }
 
-/// Calls the echo tool, which must return `text`. `text` must not need JSON escapes.
+/// `text` must not need JSON escapes.
 pub(crate) async fn echo(
     client: &mut Client,
     tool: &'static str,
@@ -57,15 +57,14 @@ impl Job {
 
 #[derive(Debug, Default)]
 pub(crate) struct Journey {
-    /// When each message of the call came. The last one is the answer.
+    /// The last message is the answer.
     pub(crate) messages: Vec<Instant>,
     pub(crate) resumes: usize,
-    /// Attempts to resume that the server refused with 429 or 503.
+    /// Refused with 429 or 503.
     pub(crate) refusals: usize,
 }
 
-/// Calls `long_job` and reads until its answer. Resumes broken streams, at each of `targets` in turn. Reports
-/// faults to `findings`.
+/// Resumes broken streams, at each of `targets` in turn. Reports faults to `findings`.
 pub(crate) async fn long_job(
     client: &mut Client,
     job: Job,
@@ -107,8 +106,7 @@ struct Call {
 }
 
 impl Call {
-    /// Reads until the stream with the answer ends, over resumed streams if needed. Returns the first stream
-    /// if it did not break.
+    /// Reads to the answer, over resumed streams if needed. Returns the first stream if it did not break.
     async fn see_through(
         &mut self,
         mut reply: Reply,
@@ -131,7 +129,7 @@ impl Call {
         }
     }
 
-    /// Reads a stream to its end. Returns whether the stream ended in order.
+    /// Returns whether the stream ended in order.
     async fn read(&mut self, reply: &mut Reply) -> bool {
         loop {
             match timeout_at(self.deadline, reply.next()).await {
@@ -153,7 +151,7 @@ impl Call {
         self.last_id = event.id.or(self.last_id.take());
     }
 
-    /// Resumes the stream. If that fails, reports a finding and returns `None`.
+    /// If resuming fails, reports a finding and returns `None`.
     async fn resume(&mut self, session: &legacy::Session, targets: &[Target]) -> Option<Reply> {
         let last_id = self.last_id.as_deref().unwrap_or_default();
         let last_id = HeaderValue::from_str(last_id).ok();
@@ -190,8 +188,7 @@ impl Call {
     }
 }
 
-/// Opens a stream on a connection of its own. Dropping the stream resets the connection, because many orderly
-/// closes would use up the ports.
+/// Dropping the stream resets its own connection, because many orderly closes would use up the ports.
 pub(crate) async fn listen(
     session: &legacy::Session,
     target: &Target,

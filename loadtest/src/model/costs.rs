@@ -1,5 +1,3 @@
-//! The costs measured by `loadtest cost`.
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -12,18 +10,18 @@ pub(crate) const ROLES: [&str; 4] = ["redis", "session", "edge", "worker"];
 pub(crate) enum Counted {
     Legacy,
     Modern,
-    /// A call of a legacy session that is journaled, without its events.
+    /// Without its events.
     Journaled,
-    /// An event of a journaled call before its answer.
+    /// Before the answer of a journaled call.
     Event,
-    /// The opening of a session, including its connection.
+    /// Includes the connection.
     Open,
-    /// The opening of a stream, including its connection.
+    /// Includes the connection.
     Stream,
     KeepAlive,
 }
 
-/// All counted items, in the order of the fitted coefficients.
+/// In the order of the fitted coefficients.
 pub(crate) const COUNTED: [Counted; 7] = [
     Counted::Legacy,
     Counted::Modern,
@@ -34,7 +32,7 @@ pub(crate) const COUNTED: [Counted; 7] = [
     Counted::KeepAlive,
 ];
 
-/// Costs of each item, in µs of CPU time or in commands of Redis.
+/// In µs of CPU time or in commands of Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Each {
@@ -66,13 +64,13 @@ pub(crate) struct Costs {
     #[serde(default)]
     pub(crate) provenance: String,
     pub(crate) cpu_us: BTreeMap<String, Each>,
-    /// Commands of Redis, including those in scripts.
+    /// Includes commands in scripts.
     pub(crate) redis_commands: Each,
     pub(crate) memory_kib: Memory,
 }
 
 impl Each {
-    /// Builds costs from fitted coefficients: that of a second, then those of [`COUNTED`].
+    /// The coefficient of a second comes first, then those of [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
         let of = |what| {
             let at = COUNTED.iter().position(|counted| *counted == what);
@@ -95,7 +93,7 @@ impl Each {
 }
 
 impl Costs {
-    /// Builds costs from fitted coefficients: those of [`ROLES`] in order, then those of Redis' commands.
+    /// Coefficients of [`ROLES`] in order, then those of Redis' commands.
     pub(crate) fn of_fit(roles: &[Vec<f64>], commands: &[f64], memory_kib: Memory) -> Self {
         let each = ROLES.iter().zip(roles);
         Self {
@@ -130,7 +128,7 @@ impl Costs {
     }
 }
 
-/// Computes memory from idle processes and the growth by sessions and streams.
+/// Compares idle processes with their growth by sessions and streams.
 pub(crate) fn memory(held: &[f64], sessions: &[f64], streams: &[f64], crowd: f64) -> Memory {
     let each = |grown: f64| (grown.max(0.0) / crowd * 100.0).round() / 100.0;
     let of = |at: usize| Held {

@@ -1,5 +1,3 @@
-//! Computes nodes from a load.
-
 use shoal_cluster::rehearsal::look_every;
 
 use super::costs::{Costs, Each};
@@ -71,7 +69,7 @@ pub(crate) struct Plan {
     pub(crate) edges: Nodes,
     pub(crate) session_nodes: Nodes,
     pub(crate) workers: Nodes,
-    /// Shards of Redis, each with one thread.
+    /// Each shard has one thread.
     pub(crate) shards: Nodes,
     pub(crate) redis_commands: f64,
     pub(crate) mesh: Mesh,
@@ -118,7 +116,7 @@ impl Load {
 }
 
 impl Each {
-    /// Multiplies counts by costs and sums them, without the cost of the second itself.
+    /// Omits the cost of the second itself.
     fn times(&self, cost: &Self) -> f64 {
         self.legacy * cost.legacy
             + self.modern * cost.modern

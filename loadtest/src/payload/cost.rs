@@ -1,5 +1,3 @@
-//! The CPU time of a byte, in each case.
-
 use std::path::Path;
 
 use anyhow::Context;
@@ -13,7 +11,7 @@ use crate::report::median;
 use crate::servers::cluster::Cluster;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// The measured cases. The first is the reference of the others.
+/// The first case is the reference of the others.
 const CASES: [(&str, Mode); 5] = [
     ("floor", Mode::Legacy),
     ("shoal legacy", Mode::Legacy),

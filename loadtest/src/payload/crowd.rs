@@ -1,4 +1,4 @@
-//! The memory of many large bodies at once, which must not grow with the clients.
+//! Memory for large bodies must not grow with the clients.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
-/// Maximum ratio of the largest crowd's peak to the peak of half as many clients.
+/// The largest crowd's peak to the peak of half as many clients.
 const BOUNDED: f64 = 1.5;
 
 pub(super) struct Plan<'a> {
@@ -80,7 +80,7 @@ impl Plan<'_> {
     }
 }
 
-/// Makes all `clients` call at once, several times. Returns the number of refusals.
+/// Makes all clients call at once, several times. Returns the number of refusals.
 async fn storm(
     target: &Target,
     clients: usize,

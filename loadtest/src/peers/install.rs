@@ -1,5 +1,3 @@
-//! Installs a peer with the client of its registry.
-
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -11,10 +9,10 @@ use super::{Peer, Registry};
 const STEP_TIMEOUT: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The file that marks a complete installation. It contains the peer's files.
+/// Marks a complete installation. Contains the peer's files.
 const STAMP: &str = "installed";
 
-/// Installs `peer` unless it is installed. Blocks.
+/// Blocks.
 pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Result<(), String> {
     let home = peer.home(peers);
     // Covers all files, because a changed source needs a new build.
@@ -32,7 +30,7 @@ pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Res
         .map_err(|cause| format!("could not write to {}: {cause}", home.display()))
 }
 
-/// Writes the peer's files to an empty directory, because leftovers may not match the files.
+/// Empties the directory, because leftovers may not match the files.
 fn write_files(peer: &Peer, home: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(home) {
         Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause),

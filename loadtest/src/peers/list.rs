@@ -1,5 +1,3 @@
-//! The list of peers.
-
 use super::{Peer, Registry, Variant};
 use crate::mcp::Mode;
 

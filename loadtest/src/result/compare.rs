@@ -1,12 +1,10 @@
-//! Compares results: each figure and latency relative to the first result.
-
 use std::fmt;
 
 use super::number::{quantile, short, time_us};
 use super::read::Named;
 use crate::outcome::{Better, Figure, Outcome};
 
-/// Relative difference below which two values count as the same.
+/// Below this relative difference, two values count as the same.
 const SAME: f64 = 0.02;
 
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
@@ -15,7 +13,7 @@ const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 pub(crate) struct Comparison {
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Row>,
-    /// Parameters that differ: the name, and the value in each result.
+    /// The name, and the value in each result.
     pub(super) differing: Vec<(String, Vec<String>)>,
     violations: Vec<usize>,
 }
@@ -23,7 +21,7 @@ pub(crate) struct Comparison {
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// The value in each result. `None` if a result lacks it.
+    /// `None` if a result lacks the value.
     pub(super) values: Vec<Option<String>>,
     pub(super) against_first: Vec<Option<Against>>,
 }
@@ -39,7 +37,6 @@ pub(super) enum Judgement {
     Better,
     Worse,
     Same,
-    /// No direction is better.
     None,
 }
 

@@ -1,5 +1,3 @@
-//! Pieces of HTML.
-
 use std::fmt::Write;
 
 pub(super) fn escape(text: &str) -> String {
@@ -17,7 +15,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Writes a table. The first column names the rows, and the others are numbers.
+/// The first column names the rows, and the others are numbers.
 pub(super) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
     let caption = escape(caption);
     let mut html = format!(

@@ -1,6 +1,4 @@
-//! Formats numbers for people.
-
-/// Formats a number with about three significant digits and separated thousands.
+/// Three significant digits and separated thousands.
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -36,7 +34,7 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// Returns the name of a quantile: `p99.9`, `max`.
+/// Such as `p99.9` or `max`.
 pub(super) fn quantile(at: f64) -> String {
     match at {
         0.0 => "min".to_owned(),

@@ -1,5 +1,3 @@
-//! The pages of results and of a comparison.
-
 mod plots;
 
 use std::fmt::Write;

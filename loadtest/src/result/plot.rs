@@ -1,4 +1,4 @@
-//! Line plots as SVG, each with a table of its values for readers who cannot see it.
+//! Each line plot has a table of its values for readers who cannot see it.
 
 use std::fmt::Write;
 
@@ -14,10 +14,10 @@ const BELOW: f64 = 40.0;
 const ABOVE: f64 = 18.0;
 const RIGHT: f64 = 16.0;
 
-/// The number of different line styles. Further lines reuse them.
+/// Further lines reuse the styles.
 pub(super) const KINDS: usize = 6;
 
-/// Maximum points of a line whose points are marked.
+/// Lines with at most this many points have marks.
 const FEW: usize = 40;
 
 pub(super) struct Line {

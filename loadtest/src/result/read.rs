@@ -1,5 +1,3 @@
-//! Reads result files and rejects others.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +9,7 @@ use crate::outcome::{FORMAT, Outcome};
 
 #[derive(Debug, Clone)]
 pub(super) struct Named {
-    /// The file's name, with its folder if the name is not unique.
+    /// With its folder if the name is not unique.
     pub(super) name: String,
     pub(super) outcome: Outcome,
 }

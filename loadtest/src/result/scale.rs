@@ -1,11 +1,9 @@
-//! Scales of plots: positions of values, and ticks.
-
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
     Linear(f64, f64),
-    /// A logarithmic scale between two values above 0.
+    /// Both values must be above 0.
     Log(f64, f64),
-    /// A scale for quantiles from 0 to 1, on which each nine has the same width.
+    /// For quantiles from 0 to 1. Each nine has the same width.
     Tail,
 }
 
@@ -13,7 +11,7 @@ pub(super) enum Scale {
 const LAST_NINE: f64 = 4.6;
 
 impl Scale {
-    /// Creates a linear scale from 0 to a round number above all of `values`.
+    /// From 0 to a round number above all of `values`.
     pub(super) fn linear(values: impl Iterator<Item = f64>) -> Self {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         if most <= 0.0 {
@@ -50,7 +48,7 @@ impl Scale {
         Self::Log(least, if most > least { most } else { least * 10.0 })
     }
 
-    /// Returns the position of a value, from 0 at the beginning to 1 at the end, clamped.
+    /// Returns 0 at the beginning to 1 at the end, clamped.
     pub(super) fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear(from, to) => (value - from) / (to - from),
@@ -71,7 +69,7 @@ impl Scale {
                     .collect()
             }
             Self::Log(from, to) => {
-                // If there are few decades, there is room for more ticks than one for each decade.
+                // Few decades leave room for more ticks than one for each.
                 let digits: &[f64] = if to / from < 2e3 {
                     &[1.0, 2.0, 5.0]
                 } else {

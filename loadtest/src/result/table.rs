@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::outcome::{Better, Outcome, Violation};
 
-/// The columns of the table: each one's member, label, unit and better direction.
+/// Member, label, unit and better direction.
 const COLUMNS: [(&str, &str, &str, Better); 6] = [
     (
         "times_floor",

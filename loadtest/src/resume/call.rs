@@ -1,5 +1,3 @@
-//! One call whose stream is dropped and resumed until the answer arrives.
-
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -17,13 +15,13 @@ use crate::mcp::sse::Event;
 
 const CALL_GRACE: Duration = Duration::from_secs(30);
 
-/// How long to read on after the response, to detect superfluous messages.
+/// Detects superfluous messages after the response.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Time after the job by which a call has certainly ended.
 const PAST_THE_END: Duration = Duration::from_millis(500);
 
-/// The pause after the server ended the stream early, if the server names none.
+/// Used if the server ended the stream early and names no pause.
 const SERVER_END_PAUSE: Duration = Duration::from_millis(50);
 
 enum Ended {
@@ -44,7 +42,7 @@ pub(super) struct Call<'a> {
     began: Instant,
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// IDs and digests of events, to compare with a replay.
+    /// To compare with a replay.
     record: Vec<(String, u64)>,
 }
 
@@ -134,7 +132,7 @@ impl<'a> Call<'a> {
         self.began + self.job.length() + CALL_GRACE
     }
 
-    /// Reads until the answer, over resumed streams if needed. Returns the first stream if it did not break.
+    /// Reads to the answer, over resumed streams if needed. Returns the first stream if it did not break.
     async fn see_through(&mut self, mut reply: Reply) -> Option<Reply> {
         let mut resumes = 0;
         loop {
@@ -157,7 +155,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads one connection until it ends. Does not drop it before the first ID, which is needed to resume.
+    /// Does not drop the connection before the first ID, which is needed to resume.
     async fn read(&mut self, reply: &mut Reply, cut: Cut) -> Ended {
         let opened = Instant::now();
         let mut events = 0;
@@ -212,7 +210,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Drops the connection, either at once or after a while without reading.
+    /// Drops the connection at once, or after a while without reading.
     fn leave(&mut self, reply: Reply) {
         let half_open = self.chance.half_open();
         self.session.tally.count(|counts| {
@@ -237,7 +235,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Resumes the stream. If that is impossible, reports a finding and returns `None`.
+    /// If resuming is impossible, reports a finding and returns `None`.
     async fn resume(&mut self) -> Option<Reply> {
         let Some(last_id) = self.last_id.clone() else {
             self.check.find(

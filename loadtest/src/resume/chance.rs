@@ -1,5 +1,4 @@
-//! The random decisions of a client. The seed determines them, but the network determines where in
-//! the stream they apply.
+//! The seed determines the decisions, but the network determines where in the stream they apply.
 
 use std::time::Duration;
 
@@ -8,13 +7,13 @@ use rand::{Rng, SeedableRng};
 
 use crate::connection::Goodbye;
 
-/// Maximum resumes of a call. Afterwards, the client stays until the end.
+/// Afterwards, the client stays until the end.
 const MOST_RESUMES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) steps: usize,
-    /// The time before each notification.
+    /// Before each notification.
     pub(crate) interval: Duration,
 }
 
@@ -44,7 +43,7 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// Creates the decisions of a client. `longest` limits its jobs.
+    /// `longest` limits the client's jobs.
     pub(crate) fn new(seed: u64, client: usize, longest: Job) -> Self {
         // `seed_from_u64` mixes neighbouring seeds into unrelated sequences.
         let dice = StdRng::seed_from_u64(seed.wrapping_mul(1 << 20).wrapping_add(client as u64));
@@ -66,7 +65,7 @@ impl Chance {
         }
     }
 
-    /// Decides how many calls a session makes. Some sessions last for the whole run.
+    /// Some sessions last for the whole run.
     pub(crate) fn session_calls(&mut self) -> usize {
         if self.dice.random_bool(0.5) {
             usize::MAX
@@ -99,8 +98,7 @@ impl Chance {
         }
     }
 
-    /// Decides whether, and how long, a dropped connection stays open and unread, like a silently failed
-    /// path.
+    /// Some dropped connections stay open and unread, like a silently failed path.
     pub(crate) fn half_open(&mut self) -> Option<Duration> {
         let half_open = self.dice.random_bool(0.2);
         half_open.then(|| self.up_to(Duration::from_millis(1500)))

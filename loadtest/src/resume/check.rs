@@ -1,5 +1,4 @@
-//! Verifies one call's messages: every progress notification once and in order, then exactly one
-//! response.
+//! Every progress notification must come once and in order, then exactly one response.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -14,7 +13,7 @@ use crate::mcp::answer::{Message, check_text, quote};
 pub(crate) struct CallCheck {
     request_id: u64,
     token: String,
-    /// The expected text of the result. `None` if it is not known beforehand.
+    /// `None` if the text is not known beforehand.
     text: Option<String>,
     reported: Vec<bool>,
     highest: usize,
@@ -30,7 +29,6 @@ struct Progress {
 }
 
 impl CallCheck {
-    /// Creates a check that expects `steps` progress notifications, then the response.
     pub(crate) fn new(request_id: u64, token: String, steps: usize, text: Option<String>) -> Self {
         Self {
             request_id,
@@ -73,7 +71,7 @@ impl CallCheck {
         self.findings.push(Finding::new(violation, detail));
     }
 
-    /// Ends the check. Reports missing messages as lost.
+    /// Reports missing messages as lost.
     pub(crate) fn finish(mut self) -> Vec<Finding> {
         let steps = self.reported.len();
         let missing: Vec<usize> = (1..=steps)
@@ -129,15 +127,14 @@ impl CallCheck {
     }
 }
 
-/// The event IDs seen on all streams of a session.
 #[derive(Debug, Default)]
 pub(crate) struct SeenIds {
-    /// Hashes of the IDs, which save memory. Collisions within a session are negligible.
+    /// Hashes save memory. Collisions within a session are negligible.
     hashes: HashSet<u64>,
 }
 
 impl SeenIds {
-    /// Records `id`. Returns `false` if it was seen before.
+    /// Returns `false` if `id` was seen before.
     pub(crate) fn insert(&mut self, id: &str) -> bool {
         self.hashes.insert(digest(id))
     }

@@ -1,5 +1,3 @@
-//! The life of one client: session after session, call after call.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +22,12 @@ pub(super) struct Life {
     pub(super) targets: Arc<[Target]>,
     pub(super) tally: Arc<Tally>,
     pub(super) chance: Chance,
-    /// When the run ends. No call begins afterwards.
+    /// No call begins afterwards.
     pub(super) until: Instant,
     pub(super) has_counter: bool,
 }
 
-/// Reports a client that the end of the run cuts off.
+/// The end of the run cuts this client off.
 pub(super) struct Unfinished {
     number: usize,
     tally: Arc<Tally>,

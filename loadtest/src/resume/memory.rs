@@ -1,5 +1,3 @@
-//! Samples of the server's memory, and whether it stays flat.
-
 use std::fmt;
 
 use serde::Serialize;
@@ -8,11 +6,11 @@ use crate::report::median;
 
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
-    /// Samples: seconds since the start, and KiB.
+    /// Seconds since the start, and KiB.
     points: Vec<(f64, f64)>,
 }
 
-/// A summary of the samples. Servers warm up, so it also has a slope without the first third.
+/// Servers warm up, so the settled slope omits the first third.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Memory {
     pub(crate) samples: usize,
@@ -20,7 +18,6 @@ pub(crate) struct Memory {
     pub(crate) middle_third_kib: f64,
     pub(crate) last_third_kib: f64,
     pub(crate) peak_kib: f64,
-    /// The slope over the whole run, in KiB per minute.
     pub(crate) slope_kib_per_min: f64,
     pub(crate) settled_slope_kib_per_min: f64,
 }
@@ -55,7 +52,7 @@ impl Samples {
     }
 }
 
-/// Computes the least-squares slope of the points. 0 if they do not determine it.
+/// Least squares. Returns 0 if the points do not determine the slope.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;

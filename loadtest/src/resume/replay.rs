@@ -1,4 +1,4 @@
-//! Requests a finished stream again, which must be unchanged.
+//! A finished stream must be unchanged when a client requests it again.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::connection::Reply;
 
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Requests the rest of a finished stream after a random event, and compares it with `record`.
+/// Starts after a random event, and compares with `record`.
 pub(super) async fn replay(
     session: &Session,
     chance: &mut Chance,
@@ -48,7 +48,7 @@ pub(super) async fn replay(
     }
 }
 
-/// Returns the next event with data. `None` if no such event comes in time.
+/// Skips events without data. `None` if no other event comes in time.
 async fn next(reply: &mut Reply, deadline: Instant) -> Option<(String, u64)> {
     loop {
         let event = timeout_at(deadline, reply.next()).await.ok()?.ok()??;

@@ -1,5 +1,3 @@
-//! The state that all streams of one session share: the IDs seen, and the endpoints.
-
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,7 +21,7 @@ const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(5);
 pub(super) struct Session {
     pub(super) client: usize,
     pub(super) wire: legacy::Session,
-    /// The server's endpoints, each of which must know the session.
+    /// Each endpoint must know the session.
     pub(super) targets: Arc<[Target]>,
     pub(super) tally: Arc<Tally>,
     ids: Arc<Mutex<SeenIds>>,
@@ -45,7 +43,7 @@ impl Session {
         }
     }
 
-    /// Records the ID of an event. Returns `false` if the ID was seen before in this session.
+    /// Returns `false` if the ID was seen before in this session.
     pub(super) fn note(&self, event: &Event) -> bool {
         self.tally.count(|counts| counts.events += 1);
         let Some(id) = &event.id else {
@@ -55,7 +53,7 @@ impl Session {
         ids.insert(id)
     }
 
-    /// Opens a stream; retries until `deadline` while the server is away or busy.
+    /// Retries until `deadline` while the server is away or busy.
     pub(super) async fn listen(
         &self,
         last_event_id: Option<&str>,

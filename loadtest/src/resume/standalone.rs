@@ -1,5 +1,4 @@
-//! A session's standalone stream, dropped and resumed while its resource changes. Conflation may
-//! skip updates, but an event must not come twice.
+//! Conflation may skip updates of the changing resource, but an event must not come twice.
 
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! The counts and findings of all clients of a resume run.
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,22 +13,22 @@ pub(crate) struct Counts {
     pub(crate) sessions: u64,
     pub(crate) calls: u64,
     pub(crate) answered: u64,
-    /// Connections that a client dropped within a stream.
+    /// Dropped by a client within a stream.
     pub(crate) drops: u64,
-    /// Dropped connections left open and unread while the stream was resumed elsewhere.
+    /// Left open and unread while the stream was resumed elsewhere.
     pub(crate) half_open: u64,
     pub(crate) server_ends: u64,
     pub(crate) resumes: u64,
-    /// Streams resumed after the call's end.
+    /// After the call's end.
     pub(crate) late_resumes: u64,
     pub(crate) replays: u64,
-    /// Requests repeated because the server was away or busy.
+    /// The server was away or busy.
     pub(crate) retries: u64,
     pub(crate) events: u64,
     pub(crate) listens: u64,
     pub(crate) updates: u64,
     pub(crate) increments: u64,
-    /// Sessions that clients gave up, because the server was away or refused.
+    /// The server was away or refused.
     pub(crate) broken_sessions: u64,
 }
 

@@ -1,14 +1,10 @@
-//! The promises to a resuming client that a server can break.
-
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Violation {
-    /// A progress notification is missing.
     Lost,
     Duplicated,
-    /// A message came before an earlier one.
     OutOfOrder,
     MissingAnswer,
     ExtraAnswer,
@@ -17,9 +13,9 @@ pub(crate) enum Violation {
     RepeatedId,
     /// A message came on the wrong stream.
     Stray,
-    /// A resume was refused although its history must still exist.
+    /// The history must still exist.
     RefusedResume,
-    /// A finished stream differed when it was requested again.
+    /// A finished stream differed.
     WrongReplay,
 }
 

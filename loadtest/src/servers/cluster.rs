@@ -23,11 +23,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub(crate) struct Shape {
     pub(crate) edges: usize,
     pub(crate) sessions: usize,
-    /// Number of processes that are both edge and session node.
+    /// Processes that are both edge and session node.
     pub(crate) combined: usize,
     pub(crate) workers: usize,
     pub(crate) environment: Environment,
-    /// The directory of the logs. Without it, the logs are lost.
+    /// Without a directory, the logs are lost.
     pub(crate) logs: Option<PathBuf>,
 }
 
@@ -55,14 +55,14 @@ impl Shape {
 
 pub(crate) struct Cluster {
     pub(crate) url: String,
-    /// The processes: session nodes, then edges, then workers.
+    /// Session nodes, then edges, then workers.
     pub(crate) members: Vec<Member>,
     pub(crate) redis: Redis,
     redis_process: Child,
 }
 
 impl Cluster {
-    /// Starts one process of each role on loopback, pinned to `core`.
+    /// Starts one process of each role, pinned to `core`.
     pub(crate) fn start(
         shoal: &Path,
         core: Option<usize>,
@@ -71,8 +71,7 @@ impl Cluster {
         Self::start_as(shoal, core, &Shape::smallest(environment))
     }
 
-    /// Starts a cluster, and waits until every process knows the others, because earlier sessions would all
-    /// go to the first nodes. Blocks.
+    /// Waits until every process knows the others, because earlier sessions would all go to the first nodes. Blocks.
     pub(crate) fn start_as(
         shoal: &Path,
         core: Option<usize>,
@@ -159,7 +158,7 @@ impl Cluster {
         self.members.iter_mut().find(|one| one.role == role)
     }
 
-    /// Returns the process ids of the members, and of Redis as the last.
+    /// Redis is the last.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let members = self.members.iter().map(Member::pid);
         members.chain([self.redis_process.id()]).collect()

@@ -1,5 +1,3 @@
-//! A collector of a server's spans that answers, or that is down.
-
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,23 +22,23 @@ use crate::affinity;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conduct {
     Answers,
-    /// The collector refuses connections, like a dead process.
+    /// Like a dead process.
     Refuses,
     Hangs,
 }
 
-/// A collector on a thread of this process, so that its CPU time is not the server's.
+/// The collector's thread belongs to this process, so that its CPU time is not the server's.
 pub(crate) struct Collector {
-    /// The value of `telemetry.endpoint`.
+    /// For `telemetry.endpoint`.
     pub(crate) endpoint: String,
     spans: Arc<AtomicU64>,
     running: Running,
 }
 
 enum Running {
-    /// Holds the port without listening on it.
+    /// Holds the port without listening.
     Refusing { _taken: TcpSocket },
-    /// Serves on a thread, which ends when the sender is dropped.
+    /// The thread ends when the sender is dropped.
     Thread {
         stop: Option<oneshot::Sender<()>>,
         thread: Option<JoinHandle<()>>,

@@ -1,5 +1,3 @@
-//! Requests to admin ports.
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;

@@ -16,9 +16,9 @@ use serde::Deserialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Keeps legacy sessions. Otherwise every request stands alone.
+    /// Otherwise every request stands alone.
     pub(crate) stateful: bool,
-    /// Answers with JSON where possible. Needs `stateful` to be off.
+    /// Needs `stateful` to be off.
     pub(crate) json: bool,
 }
 

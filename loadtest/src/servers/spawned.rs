@@ -1,5 +1,3 @@
-//! A server process that lives as long as its value.
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,10 +11,10 @@ use crate::affinity;
 
 pub(super) const ADMIN: &str = "shoal: admin on http://";
 
-/// How long a server may take to start. Interpreters load their packages first, and the machine may be busy.
+/// Interpreters load their packages first, and the machine may be busy.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Variables of a server, in addition to those of this process.
+/// In addition to the variables of this process.
 pub(crate) type Environment = Vec<(&'static str, String)>;
 
 pub(crate) struct Spawned {
@@ -26,8 +24,7 @@ pub(crate) struct Spawned {
 }
 
 impl Spawned {
-    /// Starts a server that this program contains. The server ends with this process, even if this process is
-    /// killed.
+    /// The server ends with this process, even if this process is killed.
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
@@ -51,7 +48,7 @@ impl Spawned {
         };
         let output = server.child.stdout.take().context("no output to read")?;
         let (sender, first) = mpsc::channel();
-        // Runs on a thread of its own, because a read cannot be cancelled.
+        // A read cannot be cancelled, so it has its own thread.
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(output).read_line(&mut line);
@@ -68,7 +65,6 @@ impl Spawned {
         Ok(server)
     }
 
-    /// Starts Shoal with its demo tools on free ports.
     pub(crate) fn shoal(
         program: &Path,
         core: Option<usize>,
@@ -77,7 +73,7 @@ impl Spawned {
         Self::shoal_by(Command::new(program), core, environment)
     }
 
-    /// Starts Shoal by `command`, for example a profiler, which lacks only Shoal's arguments.
+    /// `command` lacks only Shoal's arguments. It may be a profiler.
     pub(crate) fn shoal_by(
         mut command: Command,
         core: Option<usize>,
@@ -127,7 +123,7 @@ pub(super) fn announced(shoal: &mut Child, last: &str) -> anyhow::Result<Vec<Str
     Ok(lines)
 }
 
-/// Returns the path of the named Shoal binary, or of the binary next to this program.
+/// Falls back to the binary next to this program.
 pub(crate) fn shoal_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let found = named
         .map(Path::to_path_buf)

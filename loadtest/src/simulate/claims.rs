@@ -1,5 +1,5 @@
-//! Simulates the death of a session node. All requests for its sessions search for the next owners, with the
-//! nodes' real pauses and rendezvous hashing, and a single-threaded Redis.
+//! All requests for the sessions of a dead session node search for the next owners, with the nodes' real pauses and
+//! rendezvous hashing, and a single-threaded Redis.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -29,18 +29,18 @@ pub(super) struct Death {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// When half of the sessions had a new owner, after the end of the lease.
+    /// After the end of the lease.
     pub(super) half: Duration,
     pub(super) most: Duration,
     pub(super) all: Duration,
     pub(super) lookups: usize,
-    /// Load of Redis' thread in its busiest second, in percent.
+    /// In Redis' busiest second, in percent.
     pub(super) redis_busy: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// A request looks up its owner. The event is void if its number is outdated.
+    /// The event is void if its number is outdated.
     Look(usize, u32),
     Answer(usize),
     Gone(usize),
@@ -52,7 +52,6 @@ struct Town<'a, R> {
     steps: BinaryHeap<Reverse<(Duration, u64, Step)>>,
     number: u64,
     pauses: Vec<Pauses>,
-    /// The number of each session's current lookup.
     due: Vec<u32>,
     waiting: Vec<bool>,
     asking: Vec<usize>,
@@ -132,7 +131,7 @@ impl<R: Rng> Town<'_, R> {
         self.plan(done + TRIP, Step::Answer(session));
     }
 
-    /// Runs an operation on Redis after all earlier ones. Returns when it ends.
+    /// Runs after all earlier operations. Returns the end.
     fn redis(&mut self, now: Duration, takes: Duration) -> Duration {
         let begins = now.max(self.redis_free);
         self.redis_free = begins + takes;

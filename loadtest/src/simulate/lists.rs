@@ -1,4 +1,4 @@
-//! Tool lists that change repeatedly while many sessions listen: the effect of conflation.
+//! Conflation limits what repeated changes of tool lists cost with many listeners.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ pub(super) struct Changes {
     pub(super) listening: u64,
     pub(super) changes: u64,
     pub(super) every: Duration,
-    /// Time that it takes to notify one session.
+    /// Time to notify one session.
     pub(super) tell: Duration,
 }
 
@@ -22,8 +22,8 @@ pub(super) struct Told {
     pub(super) over: Duration,
 }
 
-/// Simulates rounds of notifications. All changes during a round count as one for the next round, because
-/// `announce.rs` of `shoal-session` waits for the catalog's newest version.
+/// All changes during a round count as one for the next round, because `announce.rs` of `shoal-session` waits for the
+/// catalog's newest version.
 pub(super) fn tell(changes: Changes) -> Told {
     let when = |change: u64| changes.every * u32::try_from(change).unwrap_or(u32::MAX);
     let round = changes.tell * u32::try_from(changes.listening).unwrap_or(u32::MAX);

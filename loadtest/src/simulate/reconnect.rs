@@ -1,4 +1,4 @@
-//! The clients of a dead edge reconnect to the remaining edges, all at once or spread.
+//! The clients of a dead edge reconnect all at once or spread.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::seconds;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Storm {
     pub(super) streams: usize,
-    /// Edges that remain. The balancer draws one for each connection.
+    /// The balancer draws one remaining edge for each connection.
     pub(super) edges: usize,
     /// When the first clients return, and the time over which the others follow.
     pub(super) retry: Duration,
@@ -22,7 +22,7 @@ pub(super) struct Storm {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Survived {
     pub(super) peak: usize,
-    /// The longest wait at an edge, which delays other clients' calls too.
+    /// At an edge. It delays other clients' calls too.
     pub(super) longest_wait: Duration,
     pub(super) all_back: Duration,
 }

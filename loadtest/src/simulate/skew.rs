@@ -1,5 +1,4 @@
-//! How evenly session nodes are loaded: new sessions by two random choices on announced loads,
-//! orphaned ones by rendezvous hashing.
+//! New sessions go by two random choices on announced loads, orphaned ones by rendezvous hashing.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,7 +10,7 @@ use shoal_ports::{NodeId, SessionId};
 
 use super::skew_of;
 
-/// How often nodes announce their load: `node.lease` / 3.
+/// `node.lease` / 3.
 const ANNOUNCE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 

@@ -1,5 +1,3 @@
-//! Clients that arrive, do a few things and leave, at a fixed rate.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,7 +16,7 @@ use crate::mcp::tools::{Job, call, echo, listen, long_job};
 use crate::mcp::{Mode, legacy};
 use crate::target::Target;
 
-/// Maximum clients at the same time. Further clients are only counted, because the machine cannot keep up.
+/// Further clients are only counted, because the machine cannot keep up.
 const MOST_CLIENTS: usize = 2_000;
 
 const LIFE: Duration = Duration::from_secs(120);
@@ -35,7 +33,7 @@ pub(super) struct Counts {
     pub(super) deleted: AtomicU64,
     pub(super) abandoned: AtomicU64,
     pub(super) refused: AtomicU64,
-    /// Clients not started, because too many were busy.
+    /// Too many clients were busy.
     pub(super) not_started: AtomicU64,
 }
 
@@ -153,7 +151,7 @@ impl Life {
         done.map(drop).map_err(named("long_job"))
     }
 
-    /// Opens the standalone stream, drops it, and resumes it in half of the cases.
+    /// Resumes the dropped stream in half of the cases.
     async fn stream(&mut self, client: &Client) -> Result<(), (&'static str, Failure)> {
         let Some(session) = client.session().cloned() else {
             return Ok(());

@@ -1,5 +1,3 @@
-//! The state that the cluster holds, over time.
-
 use std::collections::BTreeMap;
 
 use anyhow::Context;
@@ -10,12 +8,12 @@ use crate::process;
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 
-/// The mark of Redis keys that belong to the processes themselves.
+/// Marks Redis keys that belong to the processes themselves.
 const OF_NODES: &str = "{nodes}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Keys in Redis, without those of the processes.
+    /// Without keys of the processes.
     pub(super) keys: usize,
     pub(super) sessions: u64,
     pub(super) streams: u64,

@@ -1,20 +1,17 @@
-//! Decides whether a series grows, by a robust slope with a confidence interval.
-//!
-//! Adjacent readings depend on one another, which would make the interval too narrow. So only the
-//! medians of blocks of readings count. The slope is the median of the slopes of all pairs
-//! (Theil-Sen), and its interval comes from their ranks (Kendall).
+//! Adjacent readings depend on one another, which would make the confidence interval too narrow. So only the medians of
+//! blocks of readings count. The slope is the median of the slopes of all pairs (Theil-Sen), and its interval comes
+//! from their ranks (Kendall).
 
 use crate::report::median;
 
 const BLOCKS: usize = 20;
 
-/// Minimum blocks for a verdict. With fewer, the interval would contain all slopes.
+/// With fewer blocks, the interval would contain all slopes.
 const FEWEST_BLOCKS: usize = 8;
 
-/// The normal quantile of a 95% interval.
 const NORMAL_95: f64 = 1.96;
 
-/// A slope per second, with its 95% confidence interval.
+/// Per second, with the 95% confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slope {
     pub(super) median: f64,
@@ -23,7 +20,7 @@ pub(super) struct Slope {
 }
 
 impl Slope {
-    /// Computes the slope of the last two thirds of `points`. `None` if there are too few points.
+    /// Omits the first third of `points`. `None` if there are too few points.
     pub(super) fn settled(points: &[(f64, f64)]) -> Option<Self> {
         let medians = blocks(&points[points.len() / 3..]);
         let count = medians.len();
@@ -53,7 +50,7 @@ impl Slope {
     }
 }
 
-/// Returns the medians of equally long runs of points. Returns few points unchanged.
+/// Returns the medians of equally long runs of points, and few points unchanged.
 fn blocks(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let length = points.len().div_ceil(BLOCKS).max(1);
     let middle = |block: &[(f64, f64)]| {

@@ -1,13 +1,11 @@
-//! The limits of Shoal's rows, and whether they were met.
-
 use super::row::Row;
 use crate::outcome::Verdict;
 
 #[derive(Debug, Clone, Copy)]
 enum Limit {
-    /// Maximum CPU time, as a ratio to that of the floor with the same work.
+    /// CPU time, as a ratio to that of the floor with the same work.
     TimesFloor(f64),
-    /// Maximum CPU-microseconds of Redis per call.
+    /// CPU-microseconds of Redis per call.
     Redis(f64),
     /// Minimum ratio of CPU times: the cheapest of these rows to this row.
     TimesFewer(f64, &'static [&'static str]),
@@ -47,7 +45,7 @@ const BARS: &[(&str, Limit)] = &[
     ("cluster modern", TimesFewer(5.0, GATEWAYS_MODERN)),
 ];
 
-/// Judges all rows. Skips limits without a measured row or reference.
+/// Skips limits without a measured row or reference.
 pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
     let row = |name: &str| rows.iter().find(|row| row.case == name);
     let judged = BARS.iter().filter_map(|(case, limit)| {
@@ -79,8 +77,7 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
                         "{case} {cpu_us:.2} µs, {times:.1} × fewer than {}: at least {least} ×",
                         cheapest.case
                     ),
-                    // Judged only if no calls failed, because their CPU time would count as the price of the
-                    // others.
+                    // Judged only if no calls failed, because their CPU time would count for the others.
                     (is_sound(shoal) && is_sound(cheapest)).then_some(times >= *least),
                 )
             }
@@ -100,8 +97,7 @@ mod tests {
     use crate::table::case::cases;
     use crate::table::row::rows;
 
-    /// Returns the verdicts on rows with these costs. Each row has three rounds, so one outlier does not
-    /// change its median.
+    /// Each row has three rounds, so one outlier does not change its median.
     fn judged(cpu_us: &[(&str, f64)]) -> Vec<(String, Option<bool>)> {
         let cases = cases(&PEERS.iter().collect::<Vec<_>>());
         let reports: Vec<_> = cases

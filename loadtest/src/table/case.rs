@@ -1,5 +1,3 @@
-//! The rows of the table: server, configuration and era.
-
 use crate::drive::Progress;
 use crate::mcp::Mode;
 use crate::peers::{Peer, Variant};
@@ -11,7 +9,7 @@ pub(super) enum Server {
     /// An edge, a session node and a worker, with Redis.
     Cluster,
     Combined,
-    /// A peer from a package registry. A gateway stands in front of [`BEHIND_GATEWAYS`].
+    /// A gateway stands in front of [`BEHIND_GATEWAYS`].
     Peer(&'static Peer, &'static Variant),
 }
 
@@ -19,7 +17,7 @@ pub(super) enum Server {
 pub(super) enum Work {
     Echo,
     Job(Progress),
-    /// An echo as a task. The floor of a task makes two requests, the minimum: the call and a poll.
+    /// The floor of a task makes two requests, the minimum: the call and a poll.
     Task,
 }
 
@@ -86,8 +84,8 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_once",
     ),
-    // Longer than a call is held, as with most real tools. Such a call needs a stream, and in a cluster two
-    // steps in Redis.
+    // Longer than a call is held, as with most real tools. Such a call needs a stream, and in a cluster two steps in
+    // Redis.
     echo(
         "shoal, 20 ms tool",
         Server::Shoal,
@@ -145,7 +143,7 @@ const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str
     }
 }
 
-/// Builds the case of a call that becomes a task, because its tool takes longer than `tasks.after`.
+/// The tool takes longer than `tasks.after`.
 const fn task(name: &'static str, server: Server) -> Case {
     Case {
         name,
@@ -156,7 +154,7 @@ const fn task(name: &'static str, server: Server) -> Case {
     }
 }
 
-/// Builds the case of a call that reports progress, in the legacy era, which can resume streams.
+/// The legacy era can resume streams.
 const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
         name,

@@ -1,5 +1,3 @@
-//! The peers from package registries that take part.
-
 use std::path::PathBuf;
 
 use crate::peers::{self, Peer};
@@ -18,8 +16,7 @@ impl Chosen {
     }
 }
 
-/// Installs these peers below `directory`, or next to this program, and leaves out those that fail.
-/// Blocks, for minutes at first.
+/// Leaves out peers that fail. Blocks, for minutes at first.
 pub(crate) fn installed(
     names: &[String],
     directory: Option<PathBuf>,

@@ -1,5 +1,3 @@
-//! The table in the common format of all scenarios.
-
 use super::row::Row;
 use super::{Options, bar};
 use crate::outcome::{Better, Outcome, Violation};

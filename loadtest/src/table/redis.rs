@@ -1,12 +1,10 @@
-//! The work of Redis for a cluster's calls.
-
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::row::Row;
 use crate::report::{RedisUsage, RunReport, median};
 
-/// Sums up Redis' work in all rounds: the median CPU time per call, and the commands.
+/// Returns the median CPU time per call, and the commands of all rounds.
 pub(super) fn of(rounds: &[RunReport]) -> Option<RedisUsage> {
     let usages = || rounds.iter().filter_map(|report| report.redis.as_ref());
     usages().next()?;
@@ -20,7 +18,7 @@ pub(super) fn of(rounds: &[RunReport]) -> Option<RedisUsage> {
     })
 }
 
-/// Writes the commands of Redis, including those for leases and the list of nodes.
+/// Includes the commands for leases and the list of nodes.
 pub(super) fn write(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
     for row in rows {
         let Some(redis) = &row.redis else { continue };

@@ -1,5 +1,3 @@
-//! One case's turn: a server of its own, driven for a while.
-
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +16,7 @@ use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
 
-/// Minimum calls per session for the figures of slow servers.
+/// For the figures of slow servers.
 const LEAST_CALLS_OF_A_SESSION: u64 = 10;
 
 /// How much longer a peer's turn may take.
@@ -29,7 +27,7 @@ pub(super) enum Turn {
     LeftOut(String),
 }
 
-/// Starts the server of `case`, drives it and ends it. A failing peer is left out.
+/// A failing peer is left out.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,
@@ -169,9 +167,9 @@ fn environment(case: &Case) -> Environment {
                 "SHOAL_TASKS__POLL_INTERVAL",
                 format!("{POLL_INTERVAL_MS}ms"),
             ),
-            // Short times, with which a task leaves the memory and is forgotten within a run. A task counts
-            // as a session until it is forgotten, and an hour of tasks would exceed the limit. Each step has
-            // time for the one before, so the work stays realistic.
+            // With short times, a task leaves the memory and is forgotten within a run. A task counts as a session
+            // until then, and an hour of tasks would exceed the limit. Each step has time for the one before, so the
+            // work stays realistic.
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_SESSION__PASSIVATE_AFTER", "1s".to_owned()),
             ("SHOAL_TASKS__TTL", "5s".to_owned()),

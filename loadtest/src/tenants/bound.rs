@@ -13,13 +13,13 @@ use crate::servers::spawned::Environment;
 const KIB: u64 = 1 << 10;
 /// Maximum bytes of a body or an event that no limit of bytes counts.
 const SMALL: u64 = 16 * KIB;
-/// Bytes of the buffers, tasks and timers of a connection.
+/// Buffers, tasks and timers of a connection.
 const CONNECTION: u64 = 32 * KIB;
-/// Bytes of a session without its stored content.
+/// Without the session's stored content.
 const SESSION: u64 = 16 * KIB;
-/// Bytes of overhead by allocator and threads.
+/// Overhead by allocator and threads.
 const ALLOCATOR: u64 = 64 << 20;
-/// The number of copies of a text: as received and as sent.
+/// A text exists as received and as sent.
 const TWICE: u64 = 2;
 
 struct Term {
@@ -28,7 +28,7 @@ struct Term {
     bytes: u64,
 }
 
-/// The maximum memory of a process, in addition to its memory when idle.
+/// In addition to the process's memory when idle.
 pub(super) struct Bound {
     role: &'static str,
     terms: Vec<Term>,

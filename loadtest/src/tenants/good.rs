@@ -1,4 +1,4 @@
-//! The good tenant: calls of both eras at a modest, constant rate. Their time counts from when they were due.
+//! The good tenant calls at a modest, constant rate. Times count from when the calls were due.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -22,12 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Way {
     target: Target,
     mode: Mode,
-    /// The tool to call. Only one of the eras may repeat calls of it.
+    /// Only one of the eras may repeat calls of the tool.
     tool: &'static str,
     idle: Mutex<Vec<Client>>,
 }
 
-/// The good tenant's clients, which stay open across phases.
+/// The clients stay open across phases.
 pub(super) struct Good {
     ways: Vec<Arc<Way>>,
     every: Duration,
@@ -57,7 +57,7 @@ impl fmt::Display for Took {
 }
 
 impl Good {
-    /// Creates clients whose calls alternate between `targets` and eras.
+    /// Calls alternate between `targets` and eras.
     pub(super) fn new(targets: &[Target], rate: f64) -> Self {
         let way = |target: &Target, mode, tool| {
             Arc::new(Way {

@@ -1,4 +1,4 @@
-//! The hostile tenant. Each of its connections repeats its attempt at the same pace.
+//! Each connection repeats its attempt at the same pace.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -22,9 +22,9 @@ use crate::target::Target;
 
 /// An attempt that the server has not refused by then holds a resource.
 const SETTLED: Duration = Duration::from_millis(100);
-/// The time limit for a large body, which waits briefly for room.
+/// A large body waits briefly for room.
 const SETTLED_BODY: Duration = Duration::from_millis(1500);
-/// How long to leave data unread. The server ends such a connection sooner or later.
+/// The server ends such a connection sooner or later.
 const UNREAD: Duration = Duration::from_secs(10);
 const LARGE: usize = 2 << 20;
 const WEBSOCKET_TEXT: usize = 64 << 10;
@@ -38,8 +38,8 @@ pub(super) enum Deed {
     Hold(Item),
 }
 
-/// The hostile tenant, on a thread of its own, so that it does not delay the good tenant's timer. Dropping it
-/// closes its connections.
+/// The hostile tenant has its own thread, so that it does not delay the good tenant's timer. Dropping it closes its
+/// connections.
 pub(super) struct Hostile {
     pub(super) tally: Arc<Tally>,
     stop: Option<oneshot::Sender<()>>,
@@ -47,7 +47,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Starts the connections, each of which attempts `deed` once per `pace`.
+    /// Each connection attempts `deed` once per `pace`.
     pub(super) fn begin(
         targets: &[Target],
         connections: usize,
@@ -95,8 +95,8 @@ impl Drop for Hostile {
 }
 
 impl Deed {
-    /// Returns the time between two attempts. Attempts with large messages are spread over as long as each is
-    /// held, to measure what they hold instead of how fast the machine copies.
+    /// Attempts with large messages are spread over as long as each is held, to measure what they hold instead of how
+    /// fast the machine copies.
     fn spread(self, pace: Duration) -> Duration {
         match self {
             Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,
@@ -297,7 +297,7 @@ impl One {
         Ok(())
     }
 
-    /// Opens a WebSocket. Returns `None` if the server refuses it.
+    /// Returns `None` if the server refuses the WebSocket.
     async fn upgraded(&self, narrow: bool) -> Result<Option<Wire>, Failure> {
         let mut wire = Wire::open(&self.target, narrow).await?;
         let said = wire.upgrade().await?;

@@ -1,5 +1,3 @@
-//! The resources that the hostile tenant tries to hold.
-
 use clap::ValueEnum;
 
 use crate::servers::cluster::member::Role;
@@ -61,7 +59,7 @@ impl Item {
             .unwrap_or_default()
     }
 
-    /// Returns the settings whose product limits the resource in each process.
+    /// The product of the settings limits the resource in each process.
     pub(super) fn limits(self) -> &'static [&'static str] {
         match self {
             // Requests include those whose answer is streamed.

@@ -1,11 +1,9 @@
-//! The result of a resource, and the table of all.
-
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// Maximum slowdown of the good tenant relative to its baseline.
+/// Relative to the good tenant's baseline.
 pub(super) const SLOWER: f64 = 3.0;
 
 #[derive(Debug, Serialize)]
@@ -21,7 +19,7 @@ pub(super) struct Row {
     pub(super) item: String,
     pub(super) held: u64,
     pub(super) setting: String,
-    /// The limit on the resource, for all processes together.
+    /// For all processes together.
     pub(super) limit: u64,
     pub(super) attempts: u64,
     pub(super) refused: String,
@@ -31,7 +29,7 @@ pub(super) struct Row {
     pub(super) calls: u64,
     pub(super) failed: u64,
     pub(super) first_failure: Option<String>,
-    /// CPU time per second, in the baseline and beside the hostile tenant.
+    /// Per second, in the baseline and beside the hostile tenant.
     pub(super) cpu: [f64; 2],
     pub(super) memory: Vec<Memory>,
 }

@@ -1,4 +1,4 @@
-//! The shared cluster, with limits that a few connections reach.
+//! A few connections reach the cluster's limits.
 
 use anyhow::Context as _;
 use http::HeaderValue;
@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::servers::spawned::Environment;
 
-/// Settings of the cluster. A principal's share is at most half of a node's limit.
+/// A principal's share is at most half of a node's limit.
 const SETTINGS: &[(&str, &str)] = &[
     ("SHOAL_SERVER__WEBSOCKET", "true"),
     ("SHOAL_LIMITS__CONNECTIONS", "1024"),
@@ -58,7 +58,7 @@ impl Tokens {
         bearer(&self.hostile)
     }
 
-    /// Returns the cluster's variables. Each entry of `changed` (`SETTING=VALUE`) replaces a setting.
+    /// Each entry of `changed` (`SETTING=VALUE`) replaces a setting.
     pub(super) fn environment(&self, changed: &[String]) -> anyhow::Result<Environment> {
         let settings = SETTINGS.iter();
         let mut all: Environment = settings
@@ -79,8 +79,7 @@ impl Tokens {
                 .split_once('=')
                 .with_context(|| format!("{setting} is not SETTING=VALUE"))?;
             let name = format!("SHOAL_{}", name.to_uppercase().replace('.', "__"));
-            // Added last, because the last value wins. The names are leaked, because they are needed as long
-            // as the program runs.
+            // The last value wins. The names are leaked, because they are needed as long as the program runs.
             all.push((name.leak(), value.to_owned()));
         }
         Ok(all)

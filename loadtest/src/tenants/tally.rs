@@ -1,5 +1,3 @@
-//! Counts the hostile tenant's resources and refusals.
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

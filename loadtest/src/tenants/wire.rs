@@ -1,4 +1,4 @@
-//! A hand-written connection, for behaviour that HTTP clients do not offer.
+//! HTTP clients do not offer this behaviour.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) struct Said {
 }
 
 impl Wire {
-    /// Connects. With `narrow`, the system buffers little unread data.
+    /// With `narrow`, the system buffers little unread data.
     pub(super) async fn open(target: &Target, narrow: bool) -> Result<Self, Failure> {
         let failed = |cause| Failure::transport("connect", cause);
         let socket = TcpSocket::new_v4().map_err(failed)?;
@@ -90,7 +90,7 @@ impl Wire {
         self.answer().await
     }
 
-    /// Sends a text frame of a WebSocket, with a mask of zero.
+    /// The mask is zero.
     pub(super) async fn frame(&mut self, text: &str) -> Result<(), Failure> {
         let mut frame = vec![0x81];
         match u16::try_from(text.len()) {
@@ -123,7 +123,7 @@ impl Wire {
         let status = read.get(9..12).and_then(|it| str::from_utf8(it).ok());
         let status = status.and_then(|it| it.parse().ok()).unwrap_or_default();
         if status >= 400 {
-            // Reads on, because the text comes with the head or soon after.
+            // The text comes with the head or soon after.
             while !read.ends_with(b"}")
                 && timeout(REST, self.more(&mut read))
                     .await

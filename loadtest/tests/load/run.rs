@@ -23,8 +23,7 @@ pub(crate) async fn load(fault: Fault, mode: &str, more: &str) -> (Output, Optio
     load_for("1s", fault, mode, more).await
 }
 
-/// Loads a server that has `fault` until `enough` is true. Each run is longer, because a second may hold few
-/// calls on a busy machine.
+/// Each run is longer, because a second may hold few calls on a busy machine.
 pub(crate) async fn load_until(
     enough: impl Fn(&Output, &Value) -> bool,
     fault: Fault,

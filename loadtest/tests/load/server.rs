@@ -20,7 +20,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 pub(crate) enum Fault {
     None,
     WrongText,
-    /// The server answers every third call with the ID of another one.
+    /// Every third call gets the ID of another one.
     WrongId,
     LosesStep,
     Reorders,

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use server::Fault;
 
-/// Runs the resuming clients. Returns whether they succeeded, by the exit code, and the output.
+/// Returns whether the exit code is success, and the output.
 async fn resume(fault: Fault) -> (bool, String) {
     let address: SocketAddr = server::start(fault).await;
     let ran = tokio::task::spawn_blocking(move || {

@@ -1,5 +1,3 @@
-//! A correct server with resumable streams, except for one planted fault.
-
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -18,7 +16,7 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// A resumed stream omits an event, but not the response.
+    /// Does not omit the response.
     LosesOnResume,
     LosesInLog,
     /// A resumed stream begins with an event that the client already has.
@@ -50,11 +48,11 @@ pub(crate) async fn start(fault: Fault) -> SocketAddr {
 #[derive(Clone)]
 struct Server {
     fault: Fault,
-    /// All streams by name; a session's standalone stream has the session's name.
+    /// A session's standalone stream has the session's name.
     streams: Arc<Mutex<HashMap<String, Stream>>>,
 }
 
-/// A log that readers follow, with a flag that says whether it is complete.
+/// The flag says whether the log is complete.
 type Stream = watch::Sender<(Vec<String>, bool)>;
 
 impl Server {

@@ -1,9 +1,6 @@
-//! Finds the server for tests.
-
 use std::path::{Path, PathBuf};
 
-/// Returns the path of the `shoal` binary: the one that `TEST_SHOAL_BIN` names, or the one next to
-/// `loadtest`.
+/// `TEST_SHOAL_BIN` names the binary, otherwise it is next to `loadtest`.
 pub(crate) fn shoal(loadtest: &str) -> PathBuf {
     let named = std::env::var_os("TEST_SHOAL_BIN").map(PathBuf::from);
     let shoal = named.unwrap_or_else(|| Path::new(loadtest).with_file_name("shoal"));

@@ -21,7 +21,6 @@ fn turn((cpu_us, calls_per_s, p99_us): Round) -> Turn {
     }
 }
 
-/// Judges the first case of `part`, with the rounds `its` and those of the others.
 fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
     let cases = cases::telemetry(Mode::Legacy, true);
     let case = cases.iter().find(|case| case.part == part).unwrap();

@@ -1,5 +1,4 @@
-//! A call in which the server asks the client: by its own request in 2025-11-25, by a result that
-//! needs a second call in 2026-07-28.
+//! The server asks the client by its own request in 2025-11-25, and by a result that needs a second call in 2026-07-28.
 
 use http::HeaderValue;
 use serde::Deserialize;
@@ -29,7 +28,7 @@ struct Question {
     params: Option<Box<RawValue>>,
 }
 
-/// Books a table. `restaurant` must be unique for each call.
+/// `restaurant` must be unique for each call.
 pub(super) async fn call(
     client: &mut Client,
     restaurant: &str,

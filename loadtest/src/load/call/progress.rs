@@ -1,4 +1,4 @@
-//! A call that reports its progress: every step once and in order, then its result.
+//! Every step must come once and in order, then the result.
 
 use http::HeaderValue;
 
@@ -31,7 +31,7 @@ pub(super) async fn call(client: &mut Client, steps: usize) -> Result<(), Failur
     watch.finish()
 }
 
-/// Sends the call. The caller of this function reads the answer.
+/// The caller reads the answer.
 pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<Job, Failure> {
     let id = client.next_id();
     let token = format!("job-{id}");
@@ -52,7 +52,7 @@ pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<
 }
 
 impl Watch {
-    /// Records an event. Fails if its ID was seen before.
+    /// Fails if the event's ID was seen before.
     pub(in crate::load) fn take(&mut self, event: &Event) -> Result<(), Failure> {
         if let Some(id) = &event.id
             && !self.ids.insert(id)
@@ -73,7 +73,7 @@ impl Watch {
         verdict(&self.check.finish())
     }
 
-    /// Verifies a stream that was cut before its response, so that missing messages do not count.
+    /// Missing messages do not count, because the stream was cut before its response.
     pub(in crate::load) fn finish_cut(self) -> Result<(), Failure> {
         let mut findings = self.check.finish();
         findings.retain(|finding| {

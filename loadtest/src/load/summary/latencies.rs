@@ -1,5 +1,3 @@
-//! Latencies: altogether, by kind and by stage.
-
 use hdrhistogram::Histogram;
 
 use super::Run;

@@ -1,5 +1,3 @@
-//! The plots of a result.
-
 use std::collections::BTreeMap;
 
 use crate::outcome::{Distribution, Outcome, Series};
@@ -7,7 +5,7 @@ use crate::result::number::{quantile, short, time_us};
 use crate::result::plot::{KINDS, Line, Plot};
 use crate::result::scale::Scale;
 
-/// The ratio of values from which latencies get a logarithmic scale.
+/// From this ratio of values on, latencies get a logarithmic scale.
 const FAR_APART: f64 = 20.0;
 
 pub(super) fn plots(outcome: &Outcome) -> String {
@@ -29,7 +27,7 @@ pub(super) fn plots(outcome: &Outcome) -> String {
     {
         by_unit.entry(&series.unit).or_default().push(series);
     }
-    // Keeps the order of the scenario, and does not sort by units.
+    // Keeps the scenario's order.
     for series in &outcome.series {
         if let Some(all) = by_unit.remove(series.unit.as_str()) {
             html.push_str(&over_time(&series.unit, &all, outcome));

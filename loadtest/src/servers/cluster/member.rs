@@ -1,5 +1,3 @@
-//! One Shoal process of a cluster.
-
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -34,19 +32,19 @@ impl Role {
 }
 
 pub(crate) struct Member {
-    /// The process's name, for example `edge 1`.
+    /// For example `edge 1`.
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// The URL of the MCP endpoint. Empty for a process that is not an edge.
+    /// Empty for a process that is not an edge.
     pub(crate) url: String,
     pub(crate) admin: String,
-    /// The address at which others join this process. Empty for a worker.
+    /// Others join this process here. Empty for a worker.
     pub(super) joined_at: String,
     child: Child,
 }
 
 impl Member {
-    /// Starts a process by `command` and reads its addresses.
+    /// `command` starts the process.
     pub(super) fn start(
         role: Role,
         number: usize,
@@ -100,7 +98,7 @@ impl Member {
         serde_json::from_str(&text).with_context(|| format!("{} gives no JSON", self.name))
     }
 
-    /// Sums a metric's series that have all of `labels`. 0 if there are none. Blocks.
+    /// Sums the series that have all of `labels`. 0 if there are none. Blocks.
     pub(crate) fn metric(&self, name: &str, labels: &[&str]) -> anyhow::Result<f64> {
         Ok(sum(&get(&self.admin, "/metrics")?, name, labels))
     }

@@ -1,4 +1,4 @@
-//! Queries Redis by its inline protocol, on a new connection each.
+//! Each query uses Redis' inline protocol on a new connection.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -18,7 +18,7 @@ impl Redis {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Returns the number of commands since the start, by name (`INFO commandstats`), without this query.
+    /// Counts since the start, by name (`INFO commandstats`), without this query.
     pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.ask("INFO commandstats")?;
         Ok(text.lines().filter_map(command_count).collect())
@@ -70,7 +70,7 @@ fn cpu(info: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds("used_cpu_sys:")? + seconds("used_cpu_user:")?).ok()
 }
 
-/// Parses an array of texts without line ends.
+/// The texts must not contain line ends.
 fn values(answer: &str) -> Vec<String> {
     let mut lines = answer.lines();
     let mut values = Vec::new();

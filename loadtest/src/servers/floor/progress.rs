@@ -1,5 +1,3 @@
-//! The floor of a call that reports progress: the same event stream as from Shoal.
-
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -50,8 +48,8 @@ struct Report {
     message: String,
 }
 
-/// Streams a priming event, a report at the beginning of each step, then the result. Without an interval,
-/// hyper combines the events into few writes.
+/// A priming event, a report at the beginning of each step, then the result. Without an interval, hyper combines the
+/// events into few writes.
 pub(super) fn stream(job: &Job) -> Response {
     let (job, call) = (*job, CALLS.fetch_add(1, Ordering::Relaxed));
     let events = stream::iter(0..=job.steps + 1).then(move |number| async move {

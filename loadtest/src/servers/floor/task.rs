@@ -1,5 +1,4 @@
-//! The floor of a task: the two answers that a client needs. The server is stateless, because the task ID
-//! contains the text.
+//! The server is stateless, because the task ID contains the text.
 
 use serde::Serialize;
 
