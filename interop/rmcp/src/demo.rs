@@ -1,6 +1,5 @@
-//! Checks of Shoal's demo pool.
-//!
-//! One long file: each check has a few lines, in the same order as in other languages, so that they can be compared.
+//! The checks stand in one file, each in a few lines, in the same order as in other languages, so that they can be
+//! compared.
 #![expect(
     deprecated,
     reason = "subscriptions and logging of older revisions are to be checked"
@@ -49,18 +48,14 @@ const COUNTER: &str = "demo://counter";
 /// How long to listen for a message that must not come.
 const QUIET_TIME: Duration = Duration::from_millis(300);
 
-/// A connected client.
 pub struct Demo {
-    /// The client.
     pub client: RunningService<RoleClient, Peer>,
-    /// The client's handlers.
     pub peer: Peer,
     /// Whether the client uses 2026-07-28.
     pub modern: bool,
 }
 
 impl Demo {
-    /// Runs every check in order.
     pub async fn run(&self, runner: &mut Runner) {
         runner.run("list_tools", self.list_tools()).await;
         runner.run("echo", self.echo()).await;
@@ -454,7 +449,6 @@ impl Demo {
         Ok(())
     }
 
-    /// Calls a tool that must not fail, and returns its text.
     async fn text(&self, tool: &'static str, arguments: Value) -> Result<String> {
         let result = self
             .client
@@ -499,7 +493,6 @@ impl Demo {
     }
 }
 
-/// The next event of a subscription.
 async fn next(events: &mut Subscription) -> Result<ServerNotification> {
     let event = timeout(Duration::from_secs(10), events.next())
         .await
@@ -518,7 +511,6 @@ fn object(value: Value) -> Result<JsonObject> {
     }
 }
 
-/// The text blocks of a result that is not an error.
 fn text_of(result: &CallToolResult) -> Result<String> {
     let texts = result.content.iter().filter_map(|block| match block {
         ContentBlock::Text(content) => Some(content.text.as_str()),

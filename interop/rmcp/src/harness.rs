@@ -5,7 +5,6 @@ use std::{error::Error, fmt, future::Future, process::ExitCode, time::Duration};
 use anyhow::{Result, ensure};
 use tokio::time::timeout;
 
-/// Timeout of one check.
 const CHECK_TIME: Duration = Duration::from_secs(30);
 
 /// The SDK or the era does not support the check.
@@ -20,7 +19,6 @@ impl fmt::Display for Skip {
 
 impl Error for Skip {}
 
-/// Counts the checks' results.
 pub struct Runner {
     only: Vec<String>,
     failed: u32,
@@ -32,7 +30,7 @@ impl Runner {
         Self { only, failed: 0 }
     }
 
-    /// Runs one check and returns its value, unless it failed.
+    /// Returns the check's value, unless the check failed.
     pub async fn run<T>(
         &mut self,
         name: &str,
@@ -60,7 +58,6 @@ impl Runner {
         None
     }
 
-    /// The checks' exit status.
     pub fn exit_code(&self) -> ExitCode {
         if self.failed > 0 {
             ExitCode::FAILURE
@@ -70,13 +67,11 @@ impl Runner {
     }
 }
 
-/// Fails the check unless both are equal.
 pub fn equal<T: PartialEq + fmt::Debug>(what: &str, got: T, want: T) -> Result<()> {
     ensure!(got == want, "{what}: expected {want:?}, got {got:?}");
     Ok(())
 }
 
-/// Fails the check unless `text` contains `part`.
 pub fn contains(text: &str, part: &str) -> Result<()> {
     ensure!(
         text.contains(part),
@@ -85,7 +80,6 @@ pub fn contains(text: &str, part: &str) -> Result<()> {
     Ok(())
 }
 
-/// Fails the check unless all that is wanted is among `names`.
 pub fn includes(what: &str, names: &[String], wanted: &[&str]) -> Result<()> {
     for name in wanted {
         ensure!(

@@ -24,9 +24,7 @@ use rmcp::{
 use serde_json::Value;
 use tokio::{sync::Notify, time::timeout};
 
-/// The model's answer to everything.
 pub const SAMPLED: &str = "a sampled text";
-/// The client's roots.
 pub const ROOTS: [&str; 2] = ["file:///workspace/one", "file:///workspace/two"];
 
 const ARRIVAL_TIME: Duration = Duration::from_secs(10);
@@ -39,28 +37,19 @@ pub struct Peer {
     news: Arc<Notify>,
 }
 
-/// The peer's answers and records.
 pub struct State {
-    /// The answer to the next form.
     pub form_answer: ElicitResult,
-    /// The schemas of the received forms.
     pub forms: Vec<Value>,
-    /// The received URLs.
     pub urls: Vec<String>,
-    /// The requests to the model.
     pub samples: Vec<CreateMessageRequestParams>,
-    /// The log messages.
     pub logs: Vec<LoggingMessageNotificationParam>,
-    /// The progress notifications.
     pub progress: Vec<f64>,
     /// The resources that have changed.
     pub updated: Vec<String>,
-    /// How often the list of tools has changed.
     pub tool_list_changes: usize,
 }
 
 impl Peer {
-    /// A peer that requests `version`.
     pub fn new(version: ProtocolVersion) -> Self {
         let state = State {
             form_answer: ElicitResult::new(ElicitationAction::Cancel),
@@ -79,7 +68,6 @@ impl Peer {
         }
     }
 
-    /// The answers and records.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

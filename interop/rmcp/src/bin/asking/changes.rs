@@ -1,5 +1,3 @@
-//! A resource that changes, and its subscribers of both eras.
-
 use std::sync::{Mutex, PoisonError};
 
 use rmcp::{
@@ -10,7 +8,7 @@ use tokio::task::AbortHandle;
 
 pub(crate) const COUNTER: &str = "asking://counter";
 
-/// The number of changes.
+/// Counts the changes.
 #[derive(Default)]
 pub(crate) struct Changes {
     count: watch::Sender<u64>,

@@ -1,5 +1,3 @@
-//! A slow tool.
-
 use std::io::Write as _;
 use std::time::Duration;
 
