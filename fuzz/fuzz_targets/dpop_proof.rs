@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 dpop_proof`: a proof of possession.
+//! A proof of possession.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| shoal_auth::fuzz::dpop_proof(text));

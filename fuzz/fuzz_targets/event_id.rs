@@ -1,4 +1,3 @@
-//! `scripts/fuzz 60 event_id`
 #![no_main]
 #![allow(dead_code)]
 

@@ -1,4 +1,3 @@
-//! `scripts/fuzz 60 headers`
 #![no_main]
 #![allow(dead_code)]
 

@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 key_set`: an issuer's keys.
+//! An issuer's keys.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| shoal_auth::fuzz::key_set(data));

@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 link_message`: a message of another process.
+//! A message of another process.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| shoal_rpc::fuzz::link_message(data));

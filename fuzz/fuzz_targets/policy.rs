@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 policy`: a file of rules with conditions in CEL.
+//! A file of rules with conditions in CEL.
 #![no_main]
 
 use shoal_policy::{Policy, RulesFile};

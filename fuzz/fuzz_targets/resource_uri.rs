@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 resource_uri`: a URI and a template.
+//! A URI and a template.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| shoal_dispatch::fuzz::resource_uri(text));

@@ -1,4 +1,3 @@
-//! `scripts/fuzz 60 sealed_state`
 #![no_main]
 #![allow(dead_code)]
 

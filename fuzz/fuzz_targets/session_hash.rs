@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 session_hash`: a session's hash in Redis.
+//! A session's hash in Redis.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| shoal_store_redis::fuzz::session_hash(data));

@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 session_record`: a session's record in Redis.
+//! A session's record in Redis.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| shoal_session::fuzz::session_record(data));

@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 settings`: a configuration file.
+//! A configuration file.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| shoal_node::fuzz::settings(text));

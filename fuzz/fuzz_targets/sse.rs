@@ -1,4 +1,3 @@
-//! `scripts/fuzz 60 sse`
 #![no_main]
 #![allow(dead_code)]
 

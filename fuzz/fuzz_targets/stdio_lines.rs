@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 stdio_lines`: the output of a stdio server.
+//! The output of a stdio server.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| shoal_worker::fuzz::stdio_lines(data));

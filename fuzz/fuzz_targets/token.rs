@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 token`: a client's token.
+//! A client's token.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| shoal_auth::fuzz::token(text));

@@ -1,4 +1,4 @@
-//! `scripts/fuzz 60 tool_schema`: a tool's schema and arguments.
+//! A tool's schema and arguments.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| shoal_dispatch::fuzz::tool_schema(text));

@@ -1,4 +1,3 @@
-//! `scripts/fuzz 60 trace_context`
 #![no_main]
 #![allow(dead_code)]
 
