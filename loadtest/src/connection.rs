@@ -24,7 +24,7 @@ const NARROW_BYTES: u32 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goodbye {
     Finish,
-    /// Like a client that vanished. This also avoids `TIME_WAIT`.
+    /// Closes with RST, like a client that vanished. This also avoids `TIME_WAIT`.
     Reset,
 }
 
@@ -41,7 +41,7 @@ impl Connection {
         Self::open_from(None, target, goodbye).await
     }
 
-    /// One address has only about 28,000 ports for one server.
+    /// Connects from `source`, because one address has only about 28,000 ports for one server.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
         target: &Target,

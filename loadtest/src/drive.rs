@@ -30,6 +30,7 @@ pub(crate) struct Plan {
     pub(crate) url: String,
     pub(crate) mode: Mode,
     pub(crate) authorization: Option<HeaderValue>,
+    /// Requires a server without legacy sessions.
     pub(crate) stateless: bool,
     pub(crate) sessions: usize,
     pub(crate) warmup: Duration,

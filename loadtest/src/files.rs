@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Returns the limit for this process and its later children.
+/// Raises the limit as far as possible, for later children too. Returns the new limit.
 #[cfg(unix)]
 pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};

@@ -26,12 +26,12 @@ use crate::target::Target;
 
 const COUNTER: &str = "demo://counter";
 
-/// From the last change to its notification.
+/// Maximum time from the last change to its notification.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Growth of the edges after the first third of the changes, as a fraction.
+/// Maximum growth of the edges after the first third of the changes, as a fraction.
 const GROWTH: f64 = 0.1;
 
 const OPENING: usize = 64;

@@ -19,7 +19,7 @@ use crate::outcome::{Better, Distribution, Outcome, Verdict};
 use crate::servers::cluster::{Cluster, Shape};
 use crate::target::Target;
 
-/// Fraction of the workers' capacity.
+/// Minimum goodput, as a fraction of the workers' capacity.
 const GOODPUT: f64 = 0.9;
 
 const SHED_WITHIN: Duration = Duration::from_millis(50);

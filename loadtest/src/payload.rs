@@ -10,7 +10,7 @@ use clap::Args;
 use crate::cli::duration;
 use crate::outcome::{Better, Outcome, Verdict};
 
-/// Ratio to the floor's cost of a byte.
+/// Maximum ratio to the floor's cost of a byte.
 const BAR: f64 = 1.5;
 
 const LARGE: usize = 1 << 20;

@@ -1,5 +1,5 @@
-//! This program embeds the peers' sources from `loadtest/peers/`, installs their packages with the registry's client,
-//! and starts them.
+//! Peers are other MCP servers with an `echo` tool, built on SDKs from package registries. This program embeds their
+//! sources from `loadtest/peers/`, installs their packages with the registry's client, and starts them.
 
 mod install;
 mod list;

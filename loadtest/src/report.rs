@@ -25,7 +25,8 @@ pub(crate) struct RunReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) redis: Option<RedisUsage>,
     pub(crate) server: Option<ServerUsage>,
-    /// Cores that other programs used. If this is well above 0, the figures are unreliable.
+    /// Cores that other programs used. `None` if the server's processes are unknown. If this is well above 0, the
+    /// figures are unreliable.
     pub(crate) other_cores: Option<f64>,
     /// Includes the warm-up.
     pub(crate) wrong: u64,

@@ -21,7 +21,7 @@ use crate::target::Target;
 use churn::{Churn, Counts};
 use samples::{Held, Samples};
 
-/// Beyond the configured times.
+/// How long state may take to go, beyond the configured times.
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The arguments of `loadtest soak`.

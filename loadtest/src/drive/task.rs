@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::mcp::answer::{check_text, quote};
 use crate::mcp::client::Client;
 
-/// Several times the tool's 20 ms, so that one poll suffices.
+/// The interval that servers ask for: several times the tool's 20 ms, so that one poll suffices.
 pub(crate) const POLL_INTERVAL_MS: u64 = 100;
 
 const ATTEMPTS: usize = 20;

@@ -19,7 +19,7 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// Clients need not wait until the lease of a dead process ends.
+/// Maximum pause of a call. Clients need not wait until the lease of a dead process ends.
 const PAUSE: Duration = Duration::from_millis(300);
 
 const OPENING: usize = 50;
@@ -239,7 +239,8 @@ impl Seen<'_> {
         });
     }
 
-    /// Counts from the kill, or from the message's due time if later. `None` if the call was not in flight.
+    /// Measures from the kill, or from the message's due time if later, to a call's next message. `None` if the call
+    /// was not in flight.
     fn wait(&self, journey: &Journey) -> Option<Duration> {
         let (before, after) = journey
             .messages

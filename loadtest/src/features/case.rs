@@ -18,11 +18,11 @@ pub(super) enum Deployment {
 pub(super) enum Part {
     /// No features. All ratios refer to this case.
     Off,
-    /// CPU time is compared with [`Part::Off`].
+    /// Usual telemetry. Its CPU time is compared with [`Part::Off`].
     Sampled,
-    /// CPU time is compared with [`Part::Off`].
+    /// All security features. Their CPU time is compared with [`Part::Off`].
     Secured,
-    /// The collector is down. Latency and throughput are compared with [`Part::Sampled`].
+    /// Telemetry whose collector is down. Latency and throughput are compared with [`Part::Sampled`].
     Outage,
     Shown,
 }
@@ -37,6 +37,7 @@ pub(super) enum Authentication {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Traces {
+    /// The fraction of traces that the server records.
     pub(super) ratio: f64,
     pub(super) collector: Conduct,
 }

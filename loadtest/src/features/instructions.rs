@@ -45,7 +45,7 @@ struct Counted {
     #[serde(skip)]
     part: Part,
     instructions_per_call: u64,
-    /// In addition to the case without features.
+    /// Instructions per call beyond the case without features.
     more: Option<i64>,
     times_off: Option<f64>,
 }

@@ -30,7 +30,7 @@ per = "all"
 rate = "100000/s"
 "#;
 
-/// Environment variables cannot express quotas.
+/// The configuration file, because environment variables cannot express quotas.
 pub(super) struct Quotas(NamedTempFile);
 
 impl Quotas {

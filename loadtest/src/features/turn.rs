@@ -16,7 +16,7 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// More often than usual, so that short rounds include a reading.
+/// How often to read Prometheus' page: more often than usual, so that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]

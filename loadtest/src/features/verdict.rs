@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::case::Part;
 use super::row::{Measured, Row, percent};
 
-/// CPU time with telemetry or security, as a ratio to the CPU time without.
+/// Maximum CPU time with telemetry or security, as a ratio to the CPU time without.
 const MOST_TIMES_OFF: f64 = 1.15;
 
 /// Significance level of the sign test.
@@ -47,7 +47,7 @@ enum Finding {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Change {
     times_healthy: f64,
-    /// The greater of the two cases.
+    /// The greater spread of the two cases.
     noise: f64,
 }
 

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// More streams would overflow a server's accept queue.
+/// Opening more streams at the same time would overflow a server's accept queue.
 const OPENING: usize = 48;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Tolerance for signs of life.

@@ -5,7 +5,7 @@ use super::server::Server;
 use crate::cli;
 use crate::outcome::{Outcome, Verdict};
 
-/// Bare axum with hyper's default buffers.
+/// Memory of an idle stream in bare axum with hyper's default buffers.
 const EDGE_KIB: f64 = 18.6;
 const EDGE_AIM_KIB: f64 = 12.0;
 const SESSION_KIB: f64 = 1.5;

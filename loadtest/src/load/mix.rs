@@ -12,7 +12,7 @@ pub(crate) enum Kind {
     Echo,
     /// Echoes a text of this many bytes.
     Payload(usize),
-    /// Calls `long_job`: progress notifications, then the result.
+    /// Calls `long_job`: this many progress notifications, then the result.
     Progress(usize),
     /// Calls `book_table`: the server asks, and the result must contain the answer.
     Elicitation,

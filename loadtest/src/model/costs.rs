@@ -10,7 +10,7 @@ pub(crate) const ROLES: [&str; 4] = ["redis", "session", "edge", "worker"];
 pub(crate) enum Counted {
     Legacy,
     Modern,
-    /// Without its events.
+    /// A journaled call of a legacy session, without its events.
     Journaled,
     /// Before the answer of a journaled call.
     Event,
@@ -128,7 +128,7 @@ impl Costs {
     }
 }
 
-/// Compares idle processes with their growth by sessions and streams.
+/// Computes memory from idle processes and the growth by sessions and streams.
 pub(crate) fn memory(held: &[f64], sessions: &[f64], streams: &[f64], crowd: f64) -> Memory {
     let each = |grown: f64| (grown.max(0.0) / crowd * 100.0).round() / 100.0;
     let of = |at: usize| Held {

@@ -12,7 +12,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Marks a complete installation. Contains the peer's files.
 const STAMP: &str = "installed";
 
-/// Blocks.
+/// Blocks until the peer is installed.
 pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Result<(), String> {
     let home = peer.home(peers);
     // Covers all files, because a changed source needs a new build.

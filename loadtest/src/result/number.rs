@@ -1,4 +1,4 @@
-/// Three significant digits and separated thousands.
+/// About three significant digits and separated thousands.
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();

@@ -28,7 +28,7 @@ pub(crate) struct Counts {
     pub(crate) listens: u64,
     pub(crate) updates: u64,
     pub(crate) increments: u64,
-    /// The server was away or refused.
+    /// Clients gave these up, because the server was away or refused.
     pub(crate) broken_sessions: u64,
 }
 

@@ -29,18 +29,18 @@ pub(super) struct Death {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// After the end of the lease.
+    /// When half of the sessions had a new owner, after the end of the lease.
     pub(super) half: Duration,
     pub(super) most: Duration,
     pub(super) all: Duration,
     pub(super) lookups: usize,
-    /// In Redis' busiest second, in percent.
+    /// Load of Redis' thread in its busiest second, in percent.
     pub(super) redis_busy: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The event is void if its number is outdated.
+    /// A request looks up its owner. The event is void if its number is outdated.
     Look(usize, u32),
     Answer(usize),
     Gone(usize),
@@ -52,6 +52,7 @@ struct Town<'a, R> {
     steps: BinaryHeap<Reverse<(Duration, u64, Step)>>,
     number: u64,
     pauses: Vec<Pauses>,
+    /// The number of each session's current lookup.
     due: Vec<u32>,
     waiting: Vec<bool>,
     asking: Vec<usize>,

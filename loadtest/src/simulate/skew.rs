@@ -10,7 +10,7 @@ use shoal_ports::{NodeId, SessionId};
 
 use super::skew_of;
 
-/// `node.lease` / 3.
+/// How often nodes announce their load: `node.lease` / 3.
 const ANNOUNCE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 

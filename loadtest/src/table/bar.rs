@@ -3,9 +3,9 @@ use crate::outcome::Verdict;
 
 #[derive(Debug, Clone, Copy)]
 enum Limit {
-    /// CPU time, as a ratio to that of the floor with the same work.
+    /// Maximum CPU time, as a ratio to that of the floor with the same work.
     TimesFloor(f64),
-    /// CPU-microseconds of Redis per call.
+    /// Maximum CPU-microseconds of Redis per call.
     Redis(f64),
     /// Minimum ratio of CPU times: the cheapest of these rows to this row.
     TimesFewer(f64, &'static [&'static str]),

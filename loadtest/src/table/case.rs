@@ -143,7 +143,7 @@ const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str
     }
 }
 
-/// The tool takes longer than `tasks.after`.
+/// The call becomes a task, because its tool takes longer than `tasks.after`.
 const fn task(name: &'static str, server: Server) -> Case {
     Case {
         name,
@@ -154,7 +154,7 @@ const fn task(name: &'static str, server: Server) -> Case {
     }
 }
 
-/// The legacy era can resume streams.
+/// Uses the legacy era, which can resume streams.
 const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
         name,

@@ -28,7 +28,7 @@ struct Term {
     bytes: u64,
 }
 
-/// In addition to the process's memory when idle.
+/// The maximum memory of a process, in addition to its memory when idle.
 pub(super) struct Bound {
     role: &'static str,
     terms: Vec<Term>,

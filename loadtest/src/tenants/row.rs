@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// Relative to the good tenant's baseline.
+/// Maximum slowdown of the good tenant relative to its baseline.
 pub(super) const SLOWER: f64 = 3.0;
 
 #[derive(Debug, Serialize)]

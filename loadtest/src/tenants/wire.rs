@@ -1,4 +1,4 @@
-//! HTTP clients do not offer this behaviour.
+//! A hand-written connection, for behaviour that HTTP clients do not offer.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Does not omit the response.
+    /// A resumed stream omits an event, but not the response.
     LosesOnResume,
     LosesInLog,
     /// A resumed stream begins with an event that the client already has.
