@@ -267,6 +267,7 @@ impl Inner {
                 .arg(quiet);
         });
         let mut claimed = plain_step(claimed.await?)?;
+        // The lease may have been renewed between check and claim.
         if let Some(owner) = former
             && let Err(error) = self.contest(&owner).await
         {

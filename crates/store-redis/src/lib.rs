@@ -2,6 +2,8 @@
 //!
 //! Every step of a session is one script on its keys (`src/lua`), fenced by the session's epoch. Requires Redis 7.0 or
 //! Valkey: one server, a Redis Cluster, or masters behind Sentinel.
+//!
+//! Start reading at `store.rs`, then `lua/common.lua`.
 
 mod access;
 mod bus;

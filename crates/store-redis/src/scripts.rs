@@ -58,9 +58,9 @@ pub(crate) struct Scripts {
     pub(crate) give_cells_back: Arc<Script>,
 }
 
-/// For new work, which Redis refuses when it is full.
+/// Begins scripts for new work, which Redis refuses when it is full.
 const ADMITS: &str = "#!lua";
-/// For admitted work, which Redis runs even when it is full.
+/// Begins scripts for admitted work, which Redis runs even when it is full.
 const SERVES: &str = "#!lua flags=allow-oom";
 const READS: &str = "#!lua flags=no-writes";
 

@@ -46,7 +46,7 @@ pub struct Options {
     pub seed: u64,
     /// How long faults are injected.
     pub time: Duration,
-    /// Average time between faults.
+    /// Average time between the end of a fault and the next one.
     pub peace: Duration,
     /// How long requests may stay open after the last fault.
     pub settle: Duration,

@@ -118,7 +118,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// The member's log.
+    /// If the member does not start. The error contains its log.
     pub async fn start_one_more(&mut self, role: Role) -> anyhow::Result<Member> {
         let started = self.started.entry(role).or_default();
         *started += 1;

@@ -12,10 +12,10 @@ use crate::redis::{self, Data, Redis};
 
 const NAME: &str = "main";
 
-/// Longer than the replica needs to catch up.
+/// How long to pause writes: longer than the replica needs to catch up.
 const NO_WRITES_MS: &str = "30000";
 
-/// Automatic failover is disabled, because a busy machine would trigger it.
+/// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it.
 #[derive(Debug)]
 pub struct RedisSentinel {
     nodes: [Redis; 2],

@@ -11,9 +11,9 @@ use tokio::task::yield_now;
 
 use crate::scripts::Script;
 
-/// The replies arrive together too.
+/// Maximum number of commands sent together, because their replies arrive together too.
 const MOST: usize = 64;
-/// Further commands wait in their callers.
+/// Maximum number of commands that wait to be sent. Further commands wait in their callers.
 const WAITING: usize = 256;
 
 /// A connection to one server. It closes when its last clone is dropped.

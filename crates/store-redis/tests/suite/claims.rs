@@ -67,6 +67,7 @@ async fn a_claim_fences_every_write_of_the_former_owner() {
     assert_eq!(journal.running(&id, new).await.unwrap().len(), 1);
 }
 
+/// A failover can lose claims.
 #[tokio::test]
 async fn an_epoch_that_was_lost_is_not_given_out_again() {
     let server = Server::on_socket(&IN_MEMORY).await;

@@ -94,7 +94,9 @@ enum Trait {
     Unknown,
     /// Excuses a second run of a call that is safe to repeat.
     Reruns,
+    /// Excuses refused calls.
     Refuses,
+    /// Most calls must be short.
     ShortCalls,
     /// Calls must outlast drains.
     ShortDrains,
@@ -217,7 +219,7 @@ impl Fault {
         }
     }
 
-    /// The times of kills and losses, which excuse more, come from the run.
+    /// Returns the excuses under this fault. The times of kills and losses, which excuse more, come from the run.
     pub(super) fn rules(self) -> Rules {
         Rules {
             outcome_unknown: self.has(Unknown),

@@ -1,4 +1,5 @@
-//! When all requests have ended, all counts of held things must be zero, and every key in Redis must expire.
+//! When all requests have ended, all counts of held things must be zero, and every key in Redis must expire, even if
+//! clients hung up, edges died or connections broke.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use super::{LONGEST_PAUSE, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
 impl Shared {
-    /// The error says whether the session is gone.
+    /// Retries. The error says whether the session is gone.
     pub(super) async fn reopen(
         &self,
         session: &Session,

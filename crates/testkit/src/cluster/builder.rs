@@ -175,7 +175,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// The log of a member that does not get ready.
+    /// If a member does not get ready. The error contains its log.
     pub async fn start(self) -> anyhow::Result<Cluster> {
         let directory = Directory::create("cluster")?;
         let program = match &self.program {

@@ -31,7 +31,7 @@ pub struct Report {
     pub short_calls: Latency,
     /// The latency of long calls.
     pub long_calls: Latency,
-    /// The slowest short calls.
+    /// The slowest short calls, to look up in logs.
     pub slowest_short_calls: Vec<Sample>,
     /// The observations of the clients.
     pub tally: Tally,

@@ -15,7 +15,7 @@ use crate::honest::modern_call;
 
 const AT_ONCE: usize = 150;
 const AT_A_TIME: u32 = 4;
-/// An oversized text that still fits into a message.
+/// Bytes of an oversized text that still fits into a message.
 const LONG: usize = 3 << 20;
 /// The pause leaves CPU, so that the server's bounds are the limit.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -50,7 +50,7 @@ impl Hostile {
         .await;
     }
 
-    /// A pattern with look-aheads starts at every character.
+    /// Sends arguments on which a pattern with look-aheads starts at every character.
     pub(crate) async fn pattern_bombs(self) {
         let text = "a".repeat(LONG / 10);
         let texts = vec!["a".repeat(1000); LONG / 10_000];
