@@ -1,3 +1,5 @@
+//! Keys of the audit trail besides those of spans.
+
 use std::time::Duration;
 
 use crate::trace::Key;
