@@ -2,7 +2,7 @@
 //!
 //! Lists hide what a caller may not use, and a hidden item looks unknown.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::Arc;
 
 use shoal_policy::{Decision, KnownSubject, Policy, Subject, Target, TargetKind};
@@ -35,18 +35,6 @@ struct Asked {
 enum Tells {
     Each,
     Denials,
-    Later(RefCell<Option<Held>>),
-}
-
-enum Held {
-    /// Only counts a decision to allow, because the call's own audit event records the decision.
-    Allowed,
-    Event {
-        kind: TargetKind,
-        name: String,
-        pool: String,
-        decision: Decision,
-    },
 }
 
 type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
@@ -86,35 +74,8 @@ impl Access {
 
     /// Records only denials from now on, because the audit trail already has the earlier decision.
     pub(crate) fn once_more(self) -> Self {
-        self.telling(Tells::Denials)
-    }
-
-    /// Delays the record of decisions until [`tell`](Self::tell), because another node may decide instead.
-    pub(crate) fn held_back(self) -> Self {
-        self.telling(Tells::Later(RefCell::default()))
-    }
-
-    fn telling(self, tells: Tells) -> Self {
+        let tells = Tells::Denials;
         Self(self.0.map(|asked| Asked { tells, ..asked }))
-    }
-
-    pub(crate) fn tell(&self) {
-        let Some(asked) = &self.0 else {
-            return;
-        };
-        if let Tells::Later(held) = &asked.tells
-            && let Some(held) = held.take()
-        {
-            match held {
-                Held::Allowed => metrics().policy.decided(PolicyOutcome::Allowed),
-                Held::Event {
-                    kind,
-                    name,
-                    pool,
-                    decision,
-                } => asked.record((kind, &name, &pool, None), decision),
-            }
-        }
     }
 
     /// Returns access to everything, for work that Shoal allowed when the caller asked for the work.
@@ -252,18 +213,8 @@ impl Asked {
             allows.set(rule.cloned());
         }
         let needs_no_event = self.allows.is_some() && decision.allowed && !decision.asks;
-        match &self.tells {
+        match self.tells {
             Tells::Denials if decision.allowed => {}
-            Tells::Later(held) if needs_no_event => *held.borrow_mut() = Some(Held::Allowed),
-            Tells::Later(held) => {
-                let (kind, name, pool, _) = named;
-                *held.borrow_mut() = Some(Held::Event {
-                    kind,
-                    name: name.to_owned(),
-                    pool: pool.to_owned(),
-                    decision,
-                });
-            }
             Tells::Each | Tells::Denials if needs_no_event => {
                 metrics().policy.decided(PolicyOutcome::Allowed);
             }

@@ -7,18 +7,19 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, EdgePlan, Expected,
-    ListScope, Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, SettledFacts,
+    Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, Drawn, Expected, ListScope,
+    Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, SessionRef, SettledFacts,
     Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::task::TaskSupport;
-use shoal_protocol::{Body, Era, Method, RawJson, RpcError, code};
+use shoal_protocol::{Body, Era, Method, RawJson, Request, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use crate::access::Access;
 use crate::approval::Next;
+use crate::asker::Asker;
 use crate::catalog::OfferedTool;
 use crate::coerce;
 use crate::dispatch::Dispatch;
@@ -105,8 +106,8 @@ impl Dispatcher for Dispatch {
         self.plan_call(&self.access(&call), call)
     }
 
-    fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
-        Self::plan_ahead(self, call)
+    fn draw(&self, to: &SessionRef, request: &Request, tried: &[WorkerId]) -> Drawn {
+        self.draw_worker(to, request, tried)
     }
 
     fn expect(&self, worker: &WorkerId) -> Option<Expected> {
@@ -118,7 +119,7 @@ impl Dispatcher for Dispatch {
         let wanted = Wanted {
             tool: plan.route.as_ref().and_then(|route| route.tool.as_deref()),
             key: None,
-            call: Some(&plan.call),
+            by: Some((Asker::from(&plan.call.caller), &plan.call.method)),
         };
         let is_let_in = |member: &Member| member.enter(&wanted) || wanted.is_anybodys();
         let member = view.member(worker);
@@ -178,12 +179,6 @@ impl Dispatcher for Dispatch {
         if let Some(member) = self.shared.view().member(worker) {
             member.worker.acknowledge(call);
         }
-    }
-
-    fn asks_of_clients(&self) -> bool {
-        let policies = self.shared.config.policies.as_ref();
-        let policy = policies.map(|policies| policies.current());
-        policy.is_some_and(|policy| policy.reads_client())
     }
 
     fn coerce(&self, body: &mut Body) {

@@ -7,6 +7,7 @@
 //! | the merged catalog of all pools | `catalog` |
 //! | the items that a caller may use | `access` |
 //! | a person's approval | `approval` |
+//! | an edge's choice of a worker | `draw` |
 //! | the plan of a call before it starts | `plan`, `placing` |
 //! | lists that differ by caller | `own` |
 //! | checks, and the pool for a call | `route` |
@@ -21,6 +22,7 @@
 
 mod access;
 mod approval;
+mod asker;
 mod audit;
 mod awaiting;
 mod bridge;
@@ -30,6 +32,7 @@ mod config;
 mod deadline;
 mod dispatch;
 mod dispatcher;
+mod draw;
 #[cfg(fuzzing)]
 pub mod fuzz;
 mod gauges;

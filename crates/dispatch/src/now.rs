@@ -11,6 +11,7 @@ use shoal_telemetry::audit;
 use shoal_telemetry::metrics::{self, CountedOutcome, metrics};
 use tokio::time::Instant;
 
+use crate::asker::Asker;
 use crate::audit::Subject;
 use crate::bridge::{ModernBridge, complete, running};
 use crate::dispatch::Dispatch;
@@ -37,7 +38,7 @@ impl Dispatch {
         let wanted = Wanted {
             tool: route.tool.as_deref(),
             key: None,
-            call: Some(call),
+            by: Some((Asker::from(&call.caller), &call.method)),
         };
         // A call that tries a failing worker again takes the normal path, which waits for its result.
         if member.circuit_of(&wanted) != CircuitState::Closed {

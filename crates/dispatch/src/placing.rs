@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{Binding, Call, CallFailure, CallOutcome, CallPlan, Principal, Route, WorkerId};
+use shoal_protocol::{Method, RawJson};
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::{Instant, timeout_at};
 
+use crate::asker::Asker;
 use crate::awaiting::nobody_came;
 use crate::dispatch::Dispatch;
 use crate::plan::{Found, shed, tell_allowed};
@@ -14,13 +16,45 @@ use crate::pools::{AffinityKey, View, Wanted};
 use crate::route::Routed;
 use crate::shared::Shared;
 
+/// The properties of a call that decide which worker takes it.
+pub(crate) struct Wish<'a> {
+    pub(crate) asker: Asker<'a>,
+    pub(crate) method: &'a Method,
+    pub(crate) pool: &'a Arc<str>,
+    /// The tool's name at the backend.
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) params: Option<&'a RawJson>,
+}
+
+impl<'a> Wish<'a> {
+    fn of(call: &'a Call, route: &'a Route) -> Self {
+        Self {
+            asker: Asker::from(&call.caller),
+            method: &call.method,
+            pool: &route.pool,
+            tool: route.tool.as_deref(),
+            params: route.params.as_ref(),
+        }
+    }
+}
+
 impl Dispatch {
     pub(crate) fn place_again(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
+        let (view, route) = (self.shared.view(), plan.route.as_ref()?);
+        self.place_among(&view, &Wish::of(&plan.call, route), tried)
+    }
+
+    /// Chooses a worker that is not in `tried`. `None` if there is none, or enough were tried.
+    pub(crate) fn place_among(
+        &self,
+        view: &View,
+        wish: &Wish<'_>,
+        tried: &[WorkerId],
+    ) -> Option<Binding> {
         if tried.len() >= self.shared.config.start_attempts.max(1) {
             return None;
         }
-        let (view, route) = (self.shared.view(), plan.route.as_ref()?);
-        self.place(&view, &plan.call, route, tried).ok()
+        place(view, wish, tried).ok()
     }
 
     /// Waits for a worker, up to `reconnect_wait` or, for a pool that may scale to zero, its `wait` if that
@@ -31,7 +65,7 @@ impl Dispatch {
         routed: Routed,
     ) -> Result<Found, CallOutcome> {
         let pool = &routed.route.pool;
-        let place = |view: &View| self.place(view, call, &routed.route, &[]);
+        let place = |view: &View| self.place(view, call, &routed.route);
         let placed = self.shared.in_time(pool, call, place).await;
         match placed {
             Ok(worker) => Ok(Found::of(routed, Some(worker))),
@@ -47,29 +81,38 @@ impl Dispatch {
         view: &View,
         call: &Call,
         route: &Route,
-        tried: &[WorkerId],
     ) -> Result<Binding, (CallFailure, ShedReason)> {
-        let affinity = &view.settings.of(&route.pool).affinity;
-        let (session, principal) = (call.caller.session.as_ref(), &call.caller.principal);
-        let wanted = Wanted {
-            tool: route.tool.as_deref(),
-            key: AffinityKey::of(affinity, route.params.as_ref(), session, Some(principal)),
-            call: Some(call),
-        };
-        let own = view.own.worker(&route.pool, &call.caller);
-        let own = own.filter(|worker| !tried.contains(worker));
-        let own = own.and_then(|worker| view.member(worker));
-        let chosen = match own.filter(|member| member.is_reachable()) {
-            Some(own) => Ok(own),
-            None => view.choose(&route.pool, &wanted, tried),
-        };
-        match chosen {
-            Ok(member) => Ok(Binding {
-                worker: member.id.clone(),
-                ledger: member.worker.ledger(),
-            }),
-            Err(failure) => Err((failure, view.shed_reason(&route.pool, &wanted))),
-        }
+        place(view, &Wish::of(call, route), &[])
+    }
+}
+
+fn place(
+    view: &View,
+    wish: &Wish<'_>,
+    tried: &[WorkerId],
+) -> Result<Binding, (CallFailure, ShedReason)> {
+    let affinity = &view.settings.of(wish.pool).affinity;
+    let Asker {
+        principal, session, ..
+    } = wish.asker;
+    let wanted = Wanted {
+        tool: wish.tool,
+        key: AffinityKey::of(affinity, wish.params, session, Some(principal)),
+        by: Some((wish.asker, wish.method)),
+    };
+    let own = view.own.worker(wish.pool, wish.asker);
+    let own = own.filter(|worker| !tried.contains(worker));
+    let own = own.and_then(|worker| view.member(worker));
+    let chosen = match own.filter(|member| member.is_reachable()) {
+        Some(own) => Ok(own),
+        None => view.choose(wish.pool, &wanted, tried),
+    };
+    match chosen {
+        Ok(member) => Ok(Binding {
+            worker: member.id.clone(),
+            ledger: member.worker.ledger(),
+        }),
+        Err(failure) => Err((failure, view.shed_reason(wish.pool, &wanted))),
     }
 }
 

@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use futures::future::Either;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, CallPlan, EdgePlan, Planning, Repeat, RequestPlan,
-    Route, at_once, later,
+    Binding, Call, CallFailure, CallOutcome, CallPlan, Planning, Repeat, Route, WorkerId, at_once,
+    later,
 };
 use shoal_protocol::{Era, Index, RawJson};
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -44,18 +43,6 @@ enum Finding {
 }
 
 impl Dispatch {
-    /// Plans a call at the edge, and delays the record of the policy decision. If the session owner plans
-    /// again, only the owner records the decision.
-    pub(crate) fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
-        let access = self.access(&call).held_back();
-        let Either::Left(planned) = self.plan_call(&access, call) else {
-            return None;
-        };
-        let settled = RequestPlan::settled(planned.into_inner())?;
-        access.tell();
-        Some(settled)
-    }
-
     pub(crate) fn plan_call(&self, access: &Access, call: Call) -> Planning {
         let view = self.shared.view();
         if !call.method.runs_on_backend() {
@@ -187,9 +174,16 @@ impl Dispatch {
         if let Some(check) = routed.unchecked.take() {
             return Finding::Check(check, routed);
         }
-        let worker = match call.worker {
-            Some(_) => None,
-            None => match self.place(view, call, &routed.route, &[]) {
+        let worker = match &call.worker {
+            Some(worker) => {
+                if let Some(reason) = elsewhere(view, worker, &routed.route) {
+                    let failure = CallFailure::WorkerAway { reason };
+                    return Finding::Done(Err(CallOutcome::Failed(failure)));
+                }
+                routed.repeat = Repeat::Never;
+                None
+            }
+            None => match self.place(view, call, &routed.route) {
                 Ok(worker) => Some(worker),
                 // Shoal refuses a call at once if it is not journaled and its pool may not scale to zero.
                 Err((_, ShedReason::NoWorker))
@@ -301,6 +295,18 @@ pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
             ..audit::Subject::of(call)
         };
         audit::allowed(&subject);
+    }
+}
+
+/// Returns why a call cannot run at its worker, if the rules were asked about another pool than the worker's.
+fn elsewhere(view: &View, worker: &WorkerId, route: &Route) -> Option<String> {
+    match view.member(worker) {
+        Some(member) if member.pool == route.pool => None,
+        Some(_) => Some(format!(
+            "its worker {worker} is not in the pool {}",
+            route.pool
+        )),
+        None => Some(format!("its worker {worker} is not connected")),
     }
 }
 

@@ -13,9 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use shoal_ports::{
-    Announcement, Call, CallFailure, Caller, FailureKey, LedgerNumber, Worker, WorkerId,
-};
+use shoal_ports::{Announcement, CallFailure, Caller, FailureKey, LedgerNumber, Worker, WorkerId};
+use shoal_protocol::Method;
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::Instant;
 
@@ -25,6 +24,7 @@ pub(crate) use circuit::CircuitMark;
 pub use circuit::CircuitState;
 pub(crate) use registry::Registry;
 
+use crate::asker::Asker;
 use crate::catalog::{AgreedNames, Catalog, Keepers, Pool};
 use crate::config::PoolSettings;
 use crate::own::OwnPools;
@@ -84,14 +84,14 @@ pub(crate) struct Wanted<'a> {
     /// The tool's name at the backend.
     pub(crate) tool: Option<&'a str>,
     pub(crate) key: Option<AffinityKey>,
-    /// The call, without which failures are not counted.
-    pub(crate) call: Option<&'a Call>,
+    /// The caller and its method, without which failures are not counted.
+    pub(crate) by: Option<(Asker<'a>, &'a Method)>,
 }
 
 impl Wanted<'_> {
     pub(crate) fn failure_key(&self) -> Option<FailureKey> {
-        let call = self.call?;
-        Some(FailureKey::of(&call.caller, &call.method, self.tool))
+        let (asker, method) = self.by?;
+        Some(asker.failure_key(method, self.tool))
     }
 
     pub(crate) fn is_anybodys(&self) -> bool {

@@ -117,7 +117,12 @@ pub(crate) fn route(
 
 /// Returns whether a call may be repeated. `safe` is the server's declaration. A list that names the tool
 /// wins over the pool's policy, and `journaled` over `repeatable`.
-fn repeat_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool) -> Repeat {
+pub(crate) fn repeat_of(
+    settings: &PoolSettings,
+    pool: &Arc<str>,
+    called: &str,
+    safe: bool,
+) -> Repeat {
     let config = settings.of(pool);
     let listed = |names: &[String]| names.iter().any(|name| name == called);
     if listed(&config.journaled) {

@@ -324,13 +324,14 @@ impl Dispatch {
     }
 
     /// Starts a journaled call at its worker, which does not know the call or refuses it. Waits while the queue is
-    /// full.
+    /// full. If this node refuses the call, the worker must refuse it too, because an earlier start may still arrive.
     pub(crate) async fn start_at(
         &self,
         mut call: Call,
         worker: &WorkerId,
         until: Instant,
     ) -> Result<RunningCall, CallFailure> {
+        let mut refused = None;
         let route = {
             let (view, trusted) = (
                 self.learnt_view_of(&call.caller, until).await,
@@ -338,24 +339,34 @@ impl Dispatch {
             );
             let params = call.params.as_ref().map(RawJson::index);
             match self.route(&view, &Access::granted(), &call, trusted, params.as_ref()) {
-                Ok(routed) => routed.route,
+                Ok(routed) => Some(routed.route),
+                Err(_) if call.attach_only => None,
                 Err(RouteError::NotReady(failure)) => return Err(not_taken(worker, &failure)),
-                Err(refused) => return instead(refuse(&view, &call, refused)),
+                Err(answer) => {
+                    refused = Some(refuse(&view, &call, answer));
+                    None
+                }
             }
         };
+        call.attach_only |= refused.is_some();
+        let route = route.unwrap_or_else(|| {
+            let member = self.shared.view().member(worker).cloned();
+            let pool = member.map_or_else(Arc::default, |member| member.pool.clone());
+            self.known_route(&call, &pool)
+        });
         loop {
             let origin = Origin::new(call.clone(), route.clone(), &self.shared).repeats();
-            let refused = match WorkerCall::start(self.shared.clone(), origin).await {
+            let not_started = match WorkerCall::start(self.shared.clone(), origin).await {
                 Ok(worker_call) => {
                     return Ok(self.running_legacy(self.purpose(&call), worker_call));
                 }
-                Err(refused) => refused,
+                Err(not_started) => not_started,
             };
-            match refused.failure {
+            match not_started.failure {
                 CallFailure::Overloaded { retry_after, .. }
                     if Instant::now() + retry_after < until =>
                 {
-                    (metrics().pools).retried(&refused.pool, RetryReason::Busy);
+                    (metrics().pools).retried(&not_started.pool, RetryReason::Busy);
                     tokio::time::sleep(retry_after).await;
                     // The refusal is final, so the call gets a new ledger number.
                     call.ledger = self.shared.view().ledger(worker);
@@ -367,6 +378,9 @@ impl Dispatch {
                     return Err(failure);
                 }
                 said @ (CallFailure::Cancelled | CallFailure::Superseded { .. }) => {
+                    if let (CallFailure::Cancelled, Some(refused)) = (&said, refused) {
+                        return instead(refused);
+                    }
                     return Err(said);
                 }
                 // The previous owner's start may still arrive, so the call may run.

@@ -1,10 +1,10 @@
 //! Sessions over Streamable HTTP (2025-03-26 to 2025-11-25, Transports).
 
 mod agent;
+mod bind;
 mod handed_over;
 pub(crate) mod http_sse;
 mod opened;
-mod plan;
 mod stream;
 mod task;
 mod task_result;
@@ -22,9 +22,9 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::StreamKind;
 
+pub(crate) use self::bind::may_be_task;
 pub(crate) use self::handed_over::hand_over_held;
 pub(crate) use self::opened::OpenedSession;
-pub(crate) use self::plan::may_be_task;
 use self::stream::StreamFrames;
 use self::whole::Whole;
 use crate::era::VersionHeader;
@@ -162,7 +162,7 @@ impl HandedOver {
         };
         Self {
             id: request_id(&post.body),
-            once: post.is_bound() || (!ids_of_batch.is_empty() && post.takes_effect()),
+            once: post.takes_effect(),
             ids_of_batch,
         }
     }
@@ -195,7 +195,6 @@ pub(crate) async fn hand_over(
     session: SessionId,
     body: Body,
 ) -> Result<(HandedOver, Delivered), GatewayError> {
-    let edge = visit.edge;
     let to = SessionRef {
         headers: visit.forwarded(),
         ..to(visit, session)
@@ -213,14 +212,11 @@ pub(crate) async fn hand_over(
         Err(body) => body,
     };
     let mut post = Post::new(body);
-    post.plan = plan::plan(visit, &to, post.delivery, &post.body);
+    bind::bind(visit, &to, &mut post, &[]);
     let handed = HandedOver::of(&post);
     let delivered = match post.is_bound() {
-        true => plan::deliver_bound(visit, &to, post).await?,
-        false => {
-            let _expected = plan::expect(edge, &post);
-            edge.gateway.deliver(&to, post).await?
-        }
+        true => bind::deliver_bound(visit, &to, post).await?,
+        false => visit.edge.gateway.deliver(&to, post).await?,
     };
     Ok((handed, delivered))
 }

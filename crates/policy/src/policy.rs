@@ -114,11 +114,6 @@ impl Policy {
         self.rules.is_empty()
     }
 
-    /// Whether a rule depends on the caller's client.
-    pub fn reads_client(&self) -> bool {
-        self.reads.client
-    }
-
     /// Returns a hash of the rules, equal on every node.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint

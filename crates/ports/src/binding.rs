@@ -29,6 +29,17 @@ pub struct Binding {
     pub ledger: Option<LedgerNumber>,
 }
 
+/// What an edge knows of the worker for a request, before the session's owner plans the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// The request runs once, at this worker only.
+    Bound(Binding),
+    /// The request is safe to repeat, so the session's owner chooses the worker.
+    Repeatable,
+    /// No worker could be drawn. The session's owner chooses or awaits one, and journals a call that runs once.
+    Nothing,
+}
+
 /// Where a call runs, as reported by its worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {

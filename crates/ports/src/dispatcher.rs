@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::future::Either;
-use shoal_protocol::{Body, RawJson, RpcError};
+use shoal_protocol::{Body, RawJson, Request, RpcError};
 use tokio::sync::{broadcast, watch};
 
 use crate::{
-    Binding, Call, CallFailure, CallId, CallPlan, Caller, EdgePlan, Expected, Planning,
-    RequestPlan, ResourceUpdated, RunningCall, ServerFacts, SessionId, SettledFacts, Starting,
+    Binding, Call, CallFailure, CallId, CallPlan, Caller, Drawn, Expected, Planning,
+    ResourceUpdated, RunningCall, ServerFacts, SessionId, SessionRef, SettledFacts, Starting,
     WorkerId,
 };
 
@@ -73,26 +72,20 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// planning.
     fn coerce(&self, _body: &mut Body) {}
 
-    /// Plans a call, or answers a list method. Decides [`Call::repeat`] and keeps a given [`worker`](Call::worker).
+    /// Plans a call, or answers a list method. Decides [`Call::repeat`]. A call that has a [`worker`](Call::worker) runs
+    /// once, at this worker.
     ///
     /// Waits for a worker if a call that must be journaled has none. Cancellation safe: a plan reserves no resources.
     ///
     /// # Errors
     /// The answer instead: a list, a request error, or `Failed` if a limit was reached or no worker can run the call.
+    /// `WorkerAway` if the call's worker is unknown here, or is not in the pool that this node's catalog names.
     fn plan(&self, call: Call) -> Planning;
 
-    /// Plans a legacy call at the edge, for its session's owner. `None` if planning would wait, or if the owner must
-    /// plan the call. The node that plans last reports the policy decision.
-    fn plan_ahead(&self, call: Call) -> Option<EdgePlan> {
-        match self.plan(call) {
-            Either::Left(planned) => RequestPlan::settled(planned.into_inner()),
-            Either::Right(_) => None,
-        }
-    }
-
-    /// Whether plans depend on the client behind the call.
-    fn asks_of_clients(&self) -> bool {
-        false
+    /// Draws a worker that is not in `tried` for a legacy request that must run once. Reads only the catalog and the
+    /// load: the session's owner [plans](Self::plan) the call, with its client and grant.
+    fn draw(&self, _to: &SessionRef, _request: &Request, _tried: &[WorkerId]) -> Drawn {
+        Drawn::Nothing
     }
 
     /// Whether plans may depend on the caller's grant.

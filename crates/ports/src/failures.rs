@@ -9,7 +9,7 @@ use foldhash::fast::RandomState as Fast;
 use shoal_protocol::Method;
 use tokio::time::Instant;
 
-use crate::{Caller, Principal};
+use crate::{Caller, Principal, SessionId};
 
 const ENTRIES: usize = 1024;
 const OF_CALLER: usize = 32;
@@ -28,10 +28,20 @@ impl FailureKey {
     /// caller.
     #[must_use]
     pub fn of(caller: &Caller, method: &Method, tool: Option<&str>) -> Self {
+        Self::of_principal(&caller.principal, caller.session.as_ref(), method, tool)
+    }
+
+    /// Makes the key of a principal's calls, as [`of`](Self::of).
+    #[must_use]
+    pub fn of_principal(
+        principal: &Principal,
+        session: Option<&SessionId>,
+        method: &Method,
+        tool: Option<&str>,
+    ) -> Self {
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-        let session = caller.session.as_ref();
-        let name = match caller.principal == Principal::anonymous() {
-            false => Some(("principal", caller.principal.as_str())),
+        let name = match *principal == Principal::anonymous() {
+            false => Some(("principal", principal.as_str())),
             true => session.map(|session| ("session", session.as_str())),
         };
         Self {

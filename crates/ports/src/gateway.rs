@@ -12,8 +12,8 @@ use shoal_protocol::{
 };
 
 use crate::{
-    DeliveryId, EdgePlan, ForwardedHeaders, Grant, Kind, NodeId, Principal, Repeat, SessionId,
-    StreamItems,
+    Binding, DeliveryId, ForwardedHeaders, Grant, Kind, NodeId, Principal, Repeat, RequestPlan,
+    SessionId, StreamItems,
 };
 
 /// The method of [`Post::until_over`], which MCP does not define.
@@ -65,9 +65,13 @@ pub struct Post {
     pub delivery: DeliveryId,
     /// Whether an earlier delivery of the body may have begun its calls.
     pub repeated: bool,
-    /// The edge's plan, if the body is a single request that the edge can plan. Otherwise the session's owner plans,
-    /// because only the owner gets a cancellation during the planning.
-    pub plan: Option<Arc<EdgePlan>>,
+    /// The only worker that may run the body's single request, which then has the delivery's id as its call id. The
+    /// edge draws the worker if the request must run once, and the session's owner plans the call.
+    pub binding: Option<Binding>,
+    /// Whether the edge knows that the body is safe to repeat. Other nodes do not learn this.
+    pub repeat: Repeat,
+    /// The plan of a call that already runs, and that the session adopts.
+    pub adopts: Option<Arc<RequestPlan>>,
 }
 
 impl Post {
@@ -77,7 +81,9 @@ impl Post {
             body,
             delivery: DeliveryId::generate(),
             repeated: false,
-            plan: None,
+            binding: None,
+            repeat: Repeat::Never,
+            adopts: None,
         }
     }
 
@@ -95,17 +101,16 @@ impl Post {
 
     /// Whether the edge has bound the request to a worker.
     pub fn is_bound(&self) -> bool {
-        let plan = self.plan.as_deref().and_then(|plan| plan.as_ref().ok());
-        plan.is_some_and(|plan| plan.repeat == Repeat::Never)
+        self.binding.is_some()
     }
 
     /// Whether the body may contain a run-once call. Then only the call's worker can say that it was not executed.
     pub fn takes_effect(&self) -> bool {
-        match (&self.plan, &self.body) {
-            (Some(_), _) => self.is_bound(),
-            (None, Body::Single(message)) => runs(message),
-            (None, Body::Batch(members)) => members.iter().flatten().any(runs),
-        }
+        self.repeat == Repeat::Never
+            && match &self.body {
+                Body::Single(message) => runs(message),
+                Body::Batch(members) => members.iter().flatten().any(runs),
+            }
     }
 }
 

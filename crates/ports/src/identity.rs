@@ -147,7 +147,7 @@ impl std::fmt::Debug for CallId {
 }
 
 /// The id of a delivery of a client's message to a session. An edge that lost the session's owner delivers the message
-/// again under the same id, so that its calls do not begin twice. The call of a single planned request has the same id.
+/// again under the same id, so that its calls do not begin twice. The call of a bound request has the same id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]

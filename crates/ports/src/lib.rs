@@ -68,7 +68,7 @@ pub use authenticator::{
     ProofFault, ResourceMetadata, Scheme, TokenFault,
 };
 pub use backoff::Backoff;
-pub use binding::{Binding, Bound, LedgerNumber};
+pub use binding::{Binding, Bound, Drawn, LedgerNumber};
 pub use call::{
     Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,
     LogFilter, RunningCall, answered,
@@ -110,7 +110,7 @@ pub use own_lists::{ListOwner, ListScope, OwnLists, changed_owners};
 pub use pattern::matches_pattern;
 pub use period::Period;
 pub use plan::{
-    CallPlan, EdgePlan, Planned, Planning, RequestPlan, Route, Started, Starting, at_once, later,
+    CallPlan, Planned, Planning, RequestPlan, Route, Started, Starting, at_once, later,
 };
 pub use principal_counts::PrincipalCounts;
 pub use quota::{CellRate, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, QuotaSubject, Rate, Taken};

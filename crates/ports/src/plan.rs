@@ -34,19 +34,16 @@ pub struct Route {
     pub rule: Option<Arc<str>>,
 }
 
-/// An edge's plan for a request, without the call.
+/// The plan of a call that already runs, for the session that adopts it.
 #[derive(Clone, Debug)]
 pub struct RequestPlan {
     /// Whether the call may be repeated.
     pub repeat: Repeat,
     /// The call's pool and tool.
     pub route: Route,
-    /// The worker to try first. A run-once call is bound to this worker, under the same call id on any session owner.
+    /// The worker that runs the call.
     pub worker: Binding,
 }
-
-/// An edge's plan, or the answer to give if the session admits the request.
-pub type EdgePlan = Result<RequestPlan, CallOutcome>;
 
 /// A call's plan, or the answer in its place.
 pub type Planned = Result<CallPlan, CallOutcome>;
@@ -60,36 +57,12 @@ pub type Starting = Either<Ready<Started>, BoxFuture<'static, Started>>;
 /// A running call, or why it did not start.
 pub type Started = Result<RunningCall, CallFailure>;
 
-impl RequestPlan {
-    /// Converts an edge's result for the session's owner. `None` if the owner must plan the call itself.
-    pub fn settled(planned: Planned) -> Option<EdgePlan> {
-        Some(match planned {
-            Ok(plan) if plan.call.asks_first => return None,
-            // Without the ledger number, the call could not be bound to another worker later.
-            Ok(plan) if plan.runs_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
-            Ok(plan) => Ok(plan.into_request()?),
-            // The session's owner may know more workers.
-            Err(CallOutcome::Failed(_)) => return None,
-            Err(answer) => Err(answer),
-        })
-    }
-}
-
 impl CallPlan {
-    /// Returns the plan without the call. `None` if there is no route or worker.
-    pub fn into_request(self) -> Option<RequestPlan> {
-        Some(RequestPlan {
-            repeat: self.call.repeat,
-            route: self.route?,
-            worker: self.worker?,
-        })
-    }
-
-    /// Fills this plan from an edge's plan.
-    pub fn fill(&mut self, settled: RequestPlan) {
-        self.call.repeat = settled.repeat;
-        self.route = Some(settled.route);
-        self.worker = Some(settled.worker);
+    /// Takes the plan of a call that already runs.
+    pub fn adopt(&mut self, adopted: RequestPlan) {
+        self.call.repeat = adopted.repeat;
+        self.route = Some(adopted.route);
+        self.worker = Some(adopted.worker);
     }
 
     /// Whether the call must not run twice.

@@ -162,16 +162,15 @@ impl SessionGateway for RemoteGateway {
         }
     }
 
-    async fn deliver(&self, to: &SessionRef, mut post: Post) -> Result<Delivered, GatewayError> {
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
         let link = self.link().await?;
-        if link.version < versions::PLANS {
-            // An older node would plan the call again and run it at another worker.
-            if post.repeated && post.is_bound() {
-                return Err(GatewayError::Unreachable {
-                    reason: "its release does not record where a call was started".to_owned(),
-                });
-            }
-            post.plan = None;
+        if link.version < versions::BINDINGS && post.is_bound() {
+            // An older node would run the call at another worker. The edge must know that the binding no longer holds.
+            let reason = "its release does not know where edges bind calls".to_owned();
+            return Err(match post.repeated {
+                true => GatewayError::Unreachable { reason },
+                false => GatewayError::WorkerAway { reason },
+            });
         }
         let mut deliver = deliver_out(to, post, self.relayed);
         let reply = link.ask(|flight| {

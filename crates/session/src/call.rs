@@ -68,6 +68,8 @@ pub(crate) struct InFlight {
     repeated: bool,
     /// Whether the edge bound the call to a worker. That worker may already have the call.
     came_bound: bool,
+    /// The answer of a plan that refused a repeated delivery. It counts only if the worker refuses the call too.
+    refused: Option<CallOutcome>,
     seen: u64,
     /// The highest progress of the call's earlier run. Lower values are dropped, because progress must increase (basic,
     /// Progress).
@@ -154,8 +156,8 @@ impl CallDriver {
         }
         let dispatcher = self.dispatcher.clone();
         let call = Call {
-            // A cancelled call may be found, but must not start.
-            attach_only: in_flight.slot.is_cancelled(),
+            // A cancelled or refused call may be found, but must not start.
+            attach_only: in_flight.plan.call.attach_only || in_flight.slot.is_cancelled(),
             ..in_flight.plan.call.clone()
         };
         later(async move { dispatcher.resume(call, 0).await })
@@ -206,6 +208,7 @@ impl InFlight {
             hold: Duration::ZERO,
             repeated: false,
             came_bound: false,
+            refused: None,
             seen: 0,
             reached: None,
         }

@@ -30,7 +30,7 @@ use model::fault::Fault;
 use model::properties as must;
 use model::setup::Trouble::{
     Age, BreakClient, BreakEdge, BreakLink, CrashNode, CrashWorker, Cut, Forget, Full, GiveUp,
-    HangUp, Limit, LoseAnswer, LoseReply, RefuseConnections, StoreAway,
+    HangUp, Limit, LoseAnswer, LoseReply, PlanDisagrees, PlanRefuses, RefuseConnections, StoreAway,
 };
 use model::setup::{Also, Setup, Tool, Way};
 
@@ -70,6 +70,30 @@ fn refusing_workers() -> Setup {
         "refusing workers",
         4,
         &[BreakEdge, BreakLink, CrashNode, Full, Cut, LoseReply],
+    )
+}
+
+/// Sets up owners whose plans take time, refuse the call, or disagree with the edge's choice.
+fn planning() -> Setup {
+    Setup::hold(
+        "planning",
+        4,
+        &[
+            BreakEdge,
+            BreakLink,
+            CrashNode,
+            Age,
+            PlanRefuses,
+            PlanDisagrees,
+        ],
+    )
+}
+
+fn planning_and_refusing_workers() -> Setup {
+    Setup::hold(
+        "planning, and refusing workers",
+        4,
+        &[BreakEdge, Full, Cut, LoseReply, PlanRefuses, PlanDisagrees],
     )
 }
 
@@ -221,6 +245,8 @@ explorations! {
     paused_owners,
     lost_workers,
     refusing_workers,
+    planning,
+    planning_and_refusing_workers,
     limits,
     evidence,
     asked_worker,
@@ -266,6 +292,11 @@ planted! {
     a_binding_that_is_not_journaled: UnjournaledBinding in super::refusing_workers() => NOT_EXECUTED;
     a_late_first_delivery_bound_anew: LateFirstBoundAnew in super::refusing_workers() => AT_MOST_ONCE;
     a_repetition_bound_anew: RepetitionBoundAnew in super::refusing_workers() => AT_MOST_ONCE;
+    a_refused_repetition_believed: RefusedRepetitionBelieved in super::planning() => NOT_EXECUTED;
+    an_attachment_forgotten: AttachmentForgotten in super::planning() => NOT_EXECUTED;
+    a_disagreement_that_starts_elsewhere: DisagreementStartsElsewhere in super::planning() => AT_MOST_ONCE;
+    a_late_first_delivery_started_elsewhere: FirstStartsElsewhere in super::planning() => AT_MOST_ONCE;
+    an_edge_that_binds_anew_after_sending: EdgeBindsAnewAfterSending in super::refusing_workers() => AT_MOST_ONCE;
     a_zombie_that_admits: ZombieAdmits in super::paused_owners() => CERTAIN;
     no_notes: NoNotes in super::evidence() => LEARNS;
     asking_once: AsksOnce in super::evidence() => LEARNS;

@@ -5,7 +5,7 @@ use shoal_ports::{
     Delivered, GatewayError, NodeId, Principal, Repeat, SessionGateway as _, SessionRef,
 };
 
-use crate::test_cluster::{Death, LEASE, Reply, TestCluster, planned, post};
+use crate::test_cluster::{Death, LEASE, Reply, TestCluster, calling, post};
 
 #[tokio::test(start_paused = true)]
 async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
@@ -313,14 +313,14 @@ async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
             let edge = cluster.edge("e").await;
             let to = cluster.session(&a).await;
             edge.answer(&to).await.unwrap();
-            let first = edge.routed.deliver(&to, planned(repeat));
+            let first = edge.routed.deliver(&to, calling(repeat));
             a.then(Reply::Error(refusal.clone()));
             assert_eq!(first.await.unwrap_err(), refusal, "nothing was begun");
             a.then(Reply::Error(GatewayError::Unreachable {
                 reason: "reset".to_owned(),
             }));
             a.then(Reply::Error(refusal.clone()));
-            let told = edge.routed.deliver(&to, planned(repeat)).await;
+            let told = edge.routed.deliver(&to, calling(repeat)).await;
             let told = told.unwrap_err();
             match repeat {
                 Repeat::Never => {

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use shoal_cluster::{Members, MembersConfig, RoutedGateway, RoutingConfig};
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Binding, Delivered, GatewayError, NewSession, NodeId, NodeInfo, Post, Principal, Repeat,
-    RequestPlan, Route, SessionGateway as _, SessionId, SessionRef, Store, WorkerId,
+    Delivered, GatewayError, NewSession, NodeId, NodeInfo, Post, Principal, Repeat,
+    SessionGateway as _, SessionId, SessionRef, Store,
 };
 use shoal_protocol::Body;
 
@@ -197,24 +197,10 @@ pub(crate) fn post() -> Post {
     Post::new(Body::parse(&Bytes::from_static(text), 8).unwrap())
 }
 
-pub(crate) fn planned(repeat: Repeat) -> Post {
+pub(crate) fn calling(repeat: Repeat) -> Post {
     let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
-    let plan = RequestPlan {
-        repeat,
-        route: Route {
-            pool: "p".into(),
-            tool: Some("t".into()),
-            params: None,
-            hold: None,
-            rule: None,
-        },
-        worker: Binding {
-            worker: WorkerId::new("w"),
-            ledger: None,
-        },
-    };
     Post {
-        plan: Some(Arc::new(Ok(plan))),
+        repeat,
         ..Post::new(Body::parse(&Bytes::from_static(text), 8).unwrap())
     }
 }

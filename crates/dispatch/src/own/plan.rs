@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::known::{BRIEFLY, Known, MissingList};
 use super::question;
 use crate::access::Access;
+use crate::asker::Asker;
 use crate::dispatch::Dispatch;
 use crate::picture::not_ready;
 use crate::pools::View;
@@ -29,23 +30,24 @@ pub(crate) enum Sees {
 
 impl Dispatch {
     /// Tells from which catalog a caller sees the item of a call. Checks the shared catalog first.
-    pub(crate) fn sees(
+    pub(crate) fn sees<'a>(
         &self,
         view: &View,
-        caller: &Caller,
+        asker: impl Into<Asker<'a>>,
         method: &Method,
         params: Option<&Index<'_>>,
     ) -> Sees {
         if view.own.is_empty() {
             return Sees::All;
         }
+        let asker = asker.into();
         let name = named(method, params);
         let name = name.as_ref().and_then(RawJson::text);
         let lister = name.and_then(|name| view.catalog.lister(method, &name));
-        if lister.is_some_and(|pool| !view.own.concerns(pool, caller)) {
+        if lister.is_some_and(|pool| !view.own.concerns(pool, asker)) {
             return Sees::All;
         }
-        let Some(sight) = view.own.sight(caller) else {
+        let Some(sight) = view.own.sight(asker) else {
             return Sees::All;
         };
         match self.shared.own.known(&sight) {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use shoal_ports::{Caller, ListOwner, ListScope, OwnLists, Principal, WorkerId};
+use shoal_ports::{ListOwner, ListScope, OwnLists, Principal, WorkerId};
+
+use crate::asker::Asker;
 
 #[derive(Default)]
 pub(crate) struct OwnPools {
@@ -88,22 +90,23 @@ impl OwnPools {
         Arc::new(numbers)
     }
 
-    pub(crate) fn concerns(&self, pool: &str, caller: &Caller) -> bool {
-        self.pools.iter().any(|(own, _)| **own == *pool) || self.part(pool, caller).is_some()
+    pub(crate) fn concerns<'a>(&self, pool: &str, asker: impl Into<Asker<'a>>) -> bool {
+        self.pools.iter().any(|(own, _)| **own == *pool) || self.part(pool, asker.into()).is_some()
     }
 
-    pub(crate) fn worker(&self, pool: &str, caller: &Caller) -> Option<&WorkerId> {
-        self.part(pool, caller)?.worker.as_ref()
+    pub(crate) fn worker(&self, pool: &str, asker: Asker<'_>) -> Option<&WorkerId> {
+        self.part(pool, asker)?.worker.as_ref()
     }
 
     /// Finds the caller's own lists. `None` if the caller sees the shared catalog.
-    pub(crate) fn sight(&self, caller: &Caller) -> Option<Sight> {
+    pub(crate) fn sight<'a>(&self, asker: impl Into<Asker<'a>>) -> Option<Sight> {
+        let asker = asker.into();
         if self.is_empty() {
             return None;
         }
         let (mut parts, mut owner) = (Vec::<OwnPart>::new(), None);
         let has = |parts: &[OwnPart], pool: &str| parts.iter().any(|it| *it.pool == *pool);
-        for of in owners(caller) {
+        for of in owners(asker) {
             for part in self.owners.get(&of).into_iter().flatten() {
                 if !has(&parts, &part.pool) {
                     parts.push(part.clone());
@@ -113,7 +116,7 @@ impl OwnPools {
         }
         let mut brings = Sha256::new();
         for (pool, headers) in &self.pools {
-            for (name, value) in caller.headers.only(headers).iter() {
+            for (name, value) in asker.headers.only(headers).iter() {
                 for part in [name.as_bytes(), value] {
                     brings.update(part.len().to_le_bytes());
                     brings.update(part);
@@ -130,18 +133,18 @@ impl OwnPools {
         (!parts.is_empty()).then(|| Sight {
             viewer: Viewer {
                 owner,
-                principal: caller.principal.clone(),
+                principal: asker.principal.clone(),
                 brings: brings.finalize().into(),
             },
             parts,
         })
     }
 
-    fn part(&self, pool: &str, caller: &Caller) -> Option<&OwnPart> {
+    fn part(&self, pool: &str, asker: Asker<'_>) -> Option<&OwnPart> {
         if self.owners.is_empty() {
             return None;
         }
-        let mut parts = owners(caller)
+        let mut parts = owners(asker)
             .into_iter()
             .filter_map(|owner| self.owners.get(&owner))
             .flatten();
@@ -149,6 +152,6 @@ impl OwnPools {
     }
 }
 
-fn owners(caller: &Caller) -> [ListOwner; 2] {
-    ListOwner::of(caller.session.as_ref(), &caller.principal)
+fn owners(asker: Asker<'_>) -> [ListOwner; 2] {
+    ListOwner::of(asker.session, asker.principal)
 }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::attempts::AttemptState;
 use super::reattach::reach;
+use crate::asker::Asker;
 use crate::deadline::worker_deadline;
 use crate::pools::{AffinityKey, CircuitMark, Member, Wanted};
 use crate::shared::Shared;
@@ -264,7 +265,7 @@ impl Origin {
         Wanted {
             tool: self.tool.as_deref(),
             key: self.key,
-            call: Some(&self.call),
+            by: Some((Asker::from(&self.call.caller), &self.call.method)),
         }
     }
 

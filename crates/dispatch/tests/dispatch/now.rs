@@ -210,7 +210,9 @@ async fn a_bound_call_is_begun_at_its_worker_only() {
         setting.ended(&call.at("w2"));
     }
     for call in both() {
-        assert!(setting.start_now(&call.at("gone")).is_none());
+        let gone = setting.start_now(&call.at("gone"));
+        let away = matches!(gone, Some(Err(CallFailure::WorkerAway { .. })));
+        assert!(away, "no other worker may run it");
     }
     assert_eq!(workers.map(|worker| worker.calls()), [0, 4, 0]);
 }

@@ -7,12 +7,16 @@ use futures::future::Either;
 use futures::poll;
 use serde_json::json;
 use shoal_ports::{
-    Binding, CallFailure, CallOutcome, Dispatcher as _, LedgerNumber, PoolCatalog, Repeat, WorkerId,
+    Binding, CallFailure, CallOutcome, Dispatcher as _, Drawn, LedgerNumber, PoolCatalog,
+    Principal, Repeat, SessionId, SessionRef, WorkerId,
 };
+use shoal_protocol::{Method, Request, RequestId};
 use tokio::time::Instant;
 
 use crate::fake_worker::FakeWorker;
-use crate::setting::{Setting, finish, items, legacy, modern, result, setting, tools};
+use crate::setting::{
+    CallExt as _, Setting, finish, items, legacy, modern, result, setting, tools,
+};
 
 fn worker(id: &str) -> FakeWorker {
     FakeWorker::new(id, "a", tools(&["t"]))
@@ -188,4 +192,92 @@ async fn a_worker_that_leaves_between_plan_and_start_is_replaced_by_a_new_plan()
     let mut running = setting.dispatch.start(&plan).await.unwrap();
     result(finish(&mut running).await.1);
     assert_eq!((first.calls(), second.calls()), (0, 1));
+}
+
+fn request(tool: &str) -> Request {
+    let asked = legacy(tool, json!({}));
+    Request {
+        id: RequestId::from_number(1),
+        method: asked.method,
+        params: asked.params,
+    }
+}
+
+fn session() -> SessionRef {
+    SessionRef::new(SessionId::random(), Principal::new("alice"))
+}
+
+fn numbered(worker: &FakeWorker) -> Option<LedgerNumber> {
+    let ledger = Some(LedgerNumber {
+        incarnation: 3,
+        number: 8,
+    });
+    *worker.ledger.lock() = ledger;
+    ledger
+}
+
+#[tokio::test]
+async fn an_edge_draws_a_worker_only_for_what_runs_once() {
+    let mut catalog = tools(&["t"]);
+    catalog.tools.extend(items(
+        json!([{"name":"safe","annotations":{"readOnlyHint":true}}]),
+    ));
+    let setting = setting();
+    let first = setting.add(FakeWorker::new("w1", "a", catalog.clone()));
+    let draw = |tool: &str, tried: &[WorkerId]| {
+        let tried: Vec<_> = tried.to_vec();
+        setting.dispatch.draw(&session(), &request(tool), &tried)
+    };
+    assert_eq!(draw("t", &[]), Drawn::Nothing, "it has no ledger");
+    let ledger = numbered(&first);
+    let bound = |id: &str| {
+        Drawn::Bound(Binding {
+            worker: WorkerId::new(id),
+            ledger,
+        })
+    };
+    assert_eq!(draw("t", &[]), bound("w1"));
+    assert_eq!(draw("safe", &[]), Drawn::Repeatable);
+    assert_eq!(draw("unknown", &[]), Drawn::Nothing);
+    let tried = [WorkerId::new("w1")];
+    assert_eq!(draw("t", &tried), Drawn::Nothing);
+    let second = setting.add(FakeWorker::new("w2", "a", catalog));
+    numbered(&second);
+    assert_eq!(draw("t", &tried), bound("w2"));
+    let list = Request {
+        method: Method::ToolsList,
+        ..request("t")
+    };
+    assert_eq!(
+        setting.dispatch.draw(&session(), &list, &[]),
+        Drawn::Repeatable
+    );
+    assert_eq!((first.calls(), second.calls()), (0, 0));
+}
+
+/// Rules are asked about the pool that the catalog names, so the call must not run in another.
+#[tokio::test]
+async fn a_bound_call_runs_once_and_only_in_the_pool_of_its_worker() {
+    let setting = setting();
+    let safe = json!([{"name":"safe","annotations":{"readOnlyHint":true}}]);
+    let catalog = PoolCatalog {
+        tools: items(safe),
+        ..tools(&[])
+    };
+    setting.add(FakeWorker::new("w1", "a", catalog));
+    setting.add(FakeWorker::new("w2", "b", tools(&["other"])));
+    let plan = setting.plan(legacy("safe", json!({})).at("w1")).await;
+    assert_eq!(plan.call.repeat, Repeat::Never);
+    assert_eq!(plan.call.worker, Some(WorkerId::new("w1")));
+    assert_eq!(plan.worker, None);
+    for elsewhere in ["w2", "w3"] {
+        let call = legacy("safe", json!({})).at(elsewhere);
+        let refused = setting
+            .dispatch
+            .plan(call)
+            .await
+            .expect_err("it is refused");
+        let away = matches!(refused, CallOutcome::Failed(CallFailure::WorkerAway { .. }));
+        assert!(away, "{refused:?}");
+    }
 }

@@ -324,16 +324,9 @@ async fn a_retry_is_asked_about_before_it_begins_again() {
 }
 
 #[tokio::test]
-async fn rules_about_clients_leave_plans_to_those_who_know_them() {
+async fn rules_about_clients_are_asked_with_the_client() {
     let rule = |when: &str| format!("[[rules]]\nname = 'r'\neffect = 'allow'\nwhen = '{when}'\n");
     let by_client = ruled(config(&rule("client.name == \"good\"")));
-    assert!(by_client.dispatch.asks_of_clients());
-    assert!(
-        !ruled(config(&rule("principal == \"alice\"")))
-            .dispatch
-            .asks_of_clients()
-    );
-    assert!(!ruled(Config::default()).dispatch.asks_of_clients());
     let named = |name: &str| {
         let mut asked = legacy("a1", json!({}));
         let info = RawJson::of(&json!({ "name": name, "version": "1" }));

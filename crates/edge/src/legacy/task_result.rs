@@ -12,15 +12,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, SessionId, SessionRef, StreamItem, StreamItems,
+    Caller, Delivered, EventStream, ForwardedHeaders, GatewayError, SessionId, SessionRef,
+    StreamItem, StreamItems,
 };
 use shoal_protocol::task::legacy::{self, Question};
 use shoal_protocol::task::{is_over, no_such_task};
-use shoal_protocol::{EventId, RawJson, RequestId, RpcError, StreamId, code, error_response};
+use shoal_protocol::{
+    EventId, RawJson, RequestId, Revision, RpcError, StreamId, code, error_response,
+};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::plan;
 use crate::subscriptions::{Filter, News, Subscription};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
@@ -163,7 +165,7 @@ struct Watched {
 
 impl Watched {
     async fn begin(visit: &Visit<'_>, session: &SessionRef, task: &str) -> Option<Self> {
-        let caller = plan::caller(visit, &session.session);
+        let caller = caller(visit, &session.session);
         let mut filter = Filter {
             task_ids: vec![task.to_owned()],
             ..Filter::default()
@@ -200,5 +202,17 @@ impl Watched {
             }
         })
         .await
+    }
+}
+
+fn caller(visit: &Visit<'_>, session: &SessionId) -> Caller {
+    Caller {
+        principal: visit.principal.clone(),
+        session: Some(session.clone()),
+        revision: Revision::LATEST_LEGACY,
+        client_info: None,
+        capabilities: RawJson::from_static("{}"),
+        headers: ForwardedHeaders::default(),
+        grant: visit.grant.clone(),
     }
 }

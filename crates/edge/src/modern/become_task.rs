@@ -165,7 +165,9 @@ impl Origin {
             delivery: call.into(),
             // After the first attempt, the worker may know the call under the task.
             repeated: runs_once,
-            plan: Some(Arc::new(Ok(plan))),
+            binding: runs_once.then(|| plan.worker.clone()),
+            repeat: plan.repeat,
+            adopts: Some(Arc::new(plan)),
         };
         match self.gateway.deliver(&task.to, post).await {
             Ok(Delivered::Stream(_)) => {}

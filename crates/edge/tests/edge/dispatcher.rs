@@ -9,11 +9,13 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
-    CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher, LedgerNumber, OwnLists,
-    Planning, Repeat, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, SettledFacts,
-    Starting, WorkerId, answered, at_once, later,
+    CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher, Drawn, LedgerNumber, OwnLists,
+    Planning, Repeat, ResourceUpdated, Route, RunningCall, ServerFacts, SessionId, SessionRef,
+    SettledFacts, Starting, WorkerId, answered, at_once, later,
 };
-use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
+use shoal_protocol::{
+    HeaderMismatch, Method, Outcome, RawJson, RawObject, Request, RpcError, code,
+};
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub(crate) const UPDATES: usize = 16;
@@ -274,12 +276,11 @@ impl Dispatcher for FakeDispatcher {
 
     fn plan(&self, mut call: Call) -> Planning {
         call.repeat = match tool(call.params.as_ref()).as_str() {
-            "write" | "large-write" | "write-unnumbered" | "long-write" => Repeat::Never,
+            "write" | "large-write" | "long-write" => Repeat::Never,
             _ => Repeat::Safe,
         };
         let name = tool(call.params.as_ref());
         let session = call.caller.session.is_some();
-        let ledger = name != "write-unnumbered";
         let plan = CallPlan {
             route: session.then(|| Route {
                 pool: "p".into(),
@@ -290,7 +291,7 @@ impl Dispatcher for FakeDispatcher {
             }),
             worker: session.then(|| Binding {
                 worker: WorkerId::new("w"),
-                ledger: ledger.then_some(LedgerNumber {
+                ledger: Some(LedgerNumber {
                     incarnation: 1,
                     number: 1,
                 }),
@@ -313,14 +314,28 @@ impl Dispatcher for FakeDispatcher {
         }
     }
 
-    fn replan(&self, _: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
-        let next = ["w", "w2"].map(WorkerId::new);
-        let worker = next.into_iter().find(|worker| !tried.contains(worker))?;
-        let ledger = Some(LedgerNumber {
-            incarnation: 2,
-            number: 1,
-        });
-        Some(Binding { worker, ledger })
+    fn draw(&self, _: &SessionRef, request: &Request, tried: &[WorkerId]) -> Drawn {
+        match (&request.method, tool(request.params.as_ref()).as_str()) {
+            (method, _) if !method.runs_on_backend() => return Drawn::Repeatable,
+            (_, "nobody") => return Drawn::Nothing,
+            (_, "write" | "large-write" | "long-write") => {}
+            _ => return Drawn::Repeatable,
+        }
+        let mut next = ["w", "w2"].map(WorkerId::new).into_iter();
+        let Some(worker) = next.find(|worker| !tried.contains(worker)) else {
+            return Drawn::Nothing;
+        };
+        Drawn::Bound(Binding {
+            worker,
+            ledger: Some(LedgerNumber {
+                incarnation: 1,
+                number: 1,
+            }),
+        })
+    }
+
+    fn replan(&self, _: &CallPlan, _: &[WorkerId]) -> Option<Binding> {
+        unreachable!("an edge plans no call of a session")
     }
 
     fn start(&self, plan: &CallPlan) -> Starting {

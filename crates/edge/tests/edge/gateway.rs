@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, DeliveryId, EdgePlan, EventStream, GatewayError, LazySender, OpenSession, Opened,
-    Post, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem, UNTIL_OVER,
+    Delivered, DeliveryId, EventStream, GatewayError, LazySender, OpenSession, Opened, Post,
+    SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem, UNTIL_OVER, WorkerId,
     lazy_channel,
 };
 use shoal_protocol::{
@@ -27,7 +27,7 @@ pub(crate) const CUT_OFF: &str = "cut-off";
 
 pub(crate) struct FakeGateway {
     pub(crate) delivered: Mutex<Vec<(String, Body)>>,
-    pub(crate) plans: Mutex<Vec<(DeliveryId, Option<Arc<EdgePlan>>)>>,
+    pub(crate) bindings: Mutex<Vec<(DeliveryId, Option<WorkerId>)>>,
     pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
     pub(crate) closed: watch::Sender<Vec<String>>,
     pub(crate) task: Mutex<(RawJson, usize)>,
@@ -45,7 +45,7 @@ impl FakeGateway {
         let (streams, opened) = mpsc::unbounded_channel();
         Arc::new(Self {
             delivered: Mutex::default(),
-            plans: Mutex::default(),
+            bindings: Mutex::default(),
             cursors: Mutex::default(),
             closed: watch::Sender::new(Vec::new()),
             task: Mutex::new((RawJson::from_static("{}"), 0)),
@@ -164,9 +164,10 @@ impl SessionGateway for FakeGateway {
     }
 
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        let bound = post.is_bound();
         let body = post.body;
-        let bound = post.plan.is_some();
-        self.plans.lock().push((post.delivery, post.plan));
+        let worker = post.binding.map(|binding| binding.worker);
+        self.bindings.lock().push((post.delivery, worker));
         if to.session.as_str() == CUT_OFF && bound {
             let reason = "cut off".to_owned();
             return Err(GatewayError::WorkerAway { reason });

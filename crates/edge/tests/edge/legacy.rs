@@ -1,12 +1,11 @@
 //! Sessions over Streamable HTTP.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::Method;
 use serde_json::json;
-use shoal_ports::{CallOutcome, EdgePlan, Repeat, StreamItem, WorkerId};
+use shoal_ports::{StreamItem, WorkerId};
 use shoal_protocol::Body;
 
 use crate::gateway::{CUT_OFF, LIVE, event, id};
@@ -165,34 +164,21 @@ async fn delete_ends_the_session() {
     server.gateway.was_closed(LIVE).await;
 }
 
-/// The edge plans what it can. The session's node plans requests that must wait or have no worker here.
+/// The session's owner plans all requests, and chooses the workers of those that the edge has not bound.
 #[tokio::test]
-async fn a_request_is_planned_before_it_goes_to_its_session() {
+async fn a_request_that_runs_once_is_bound_before_it_goes_to_its_session() {
     let server = Server::start().await;
     let call = |tool: &str| rpc("tools/call", &json!({ "name": tool }));
     let list = rpc("tools/list", &json!({}));
     let batch = json!([call("write")]);
-    let bodies = ["write", "absent", "nobody", "late", "write-unnumbered"].map(call);
+    let bodies = ["write", "echo", "nobody"].map(call);
     for body in bodies.iter().chain([&list, &batch]) {
         server.legacy(body).send().await.unwrap();
     }
-    let plans = std::mem::take(&mut *server.gateway.plans.lock());
-    let planned: Vec<_> = plans.iter().map(|(_, plan)| plan.as_deref()).collect();
-    let [
-        Some(Ok(bound)),
-        Some(Err(absent)),
-        None,
-        None,
-        None,
-        None,
-        None,
-    ] = planned[..]
-    else {
-        panic!("{plans:?}");
-    };
-    assert_eq!(bound.repeat, Repeat::Never);
-    assert_eq!(bound.worker.worker, WorkerId::new("w"));
-    assert!(matches!(absent, CallOutcome::Refused(_)), "{absent:?}");
+    let bindings = std::mem::take(&mut *server.gateway.bindings.lock());
+    let workers = bindings.iter().map(|(_, worker)| worker.clone());
+    let bound = Some(WorkerId::new("w"));
+    assert_eq!(Vec::from_iter(workers), [bound, None, None, None, None]);
     assert!(
         server.dispatcher.calls.lock().is_empty(),
         "none is started here"
@@ -209,15 +195,12 @@ async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     let (answer, stream) = tokio::join!(answered, server.gateway.stream());
     assert_eq!(answer.unwrap().status(), 200);
     drop(stream);
-    let plans = std::mem::take(&mut *server.gateway.plans.lock());
-    let worker = |plan: &Option<Arc<EdgePlan>>| match plan.as_deref() {
-        Some(Ok(plan)) => plan.worker.worker.to_string(),
-        Some(Err(answer)) => panic!("{answer:?}"),
-        None => "none".to_owned(),
-    };
-    let workers: Vec<_> = plans.iter().map(|(_, plan)| worker(plan)).collect();
-    assert_eq!(workers, ["w", "w2", "none"]);
-    assert!(plans.iter().all(|(delivery, _)| *delivery == plans[0].0));
+    let bindings = std::mem::take(&mut *server.gateway.bindings.lock());
+    let workers = bindings.iter().map(|(_, worker)| worker.clone());
+    let bound = ["w", "w2"].map(|worker| Some(WorkerId::new(worker)));
+    let [first, second] = bound;
+    assert_eq!(Vec::from_iter(workers), [first, second, None]);
+    assert!((bindings.iter()).all(|(delivery, _)| *delivery == bindings[0].0));
 }
 
 /// The edge acknowledges only whole answers. The session's owner acknowledges streams.
@@ -229,7 +212,7 @@ async fn an_answer_that_is_whole_is_acknowledged_to_the_worker() {
     drop((answer.unwrap(), stream));
     let short = rpc("prompts/get", &json!({ "name": "write" }));
     assert_eq!(server.legacy(&short).send().await.unwrap().status(), 200);
-    let (delivery, _) = server.gateway.plans.lock()[1];
+    let (delivery, _) = server.gateway.bindings.lock()[1].clone();
     let acknowledged = server.dispatcher.acknowledged.lock();
     assert_eq!(*acknowledged, [(WorkerId::new("w"), delivery.into())]);
 }

@@ -281,6 +281,6 @@ async fn the_worker_of_a_task_keeps_its_result() {
     let call = json!({"name": "write", "arguments": {}, "task": {}});
     let made = ask(&server, "tools/call", call).await;
     assert_eq!(made["result"]["task"]["taskId"], TASK, "{made}");
-    assert!(server.gateway.plans.lock()[0].1.is_some());
+    assert!(server.gateway.bindings.lock()[0].1.is_some());
     assert!(server.dispatcher.acknowledged.lock().is_empty());
 }

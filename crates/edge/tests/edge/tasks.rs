@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Value, json};
-use shoal_ports::GatewayError;
+use shoal_ports::{GatewayError, WorkerId};
 use shoal_protocol::{Body, Message, Method};
 use tokio::task::JoinHandle;
 
@@ -80,8 +80,8 @@ async fn a_call_that_lasts_is_given_to_a_session_of_its_own() {
     };
     let params = call.params.as_ref().unwrap().as_str();
     assert!(!params.contains("clientCapabilities"), "{params}");
-    let plan = server.gateway.plans.lock()[0].1.clone().unwrap();
-    assert_eq!(plan.as_ref().as_ref().unwrap().worker.worker.as_str(), "w");
+    let worker = server.gateway.bindings.lock()[0].1.clone();
+    assert_eq!(worker, Some(WorkerId::new("w")));
     assert!(server.dispatcher.cancelled.borrow().is_empty());
 }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Binding, DeliveryId, EdgePlan, ForwardedHeaders, Grant, Memo, Post, Principal, RequestPlan,
+    Binding, DeliveryId, ForwardedHeaders, Grant, Memo, Post, Principal, Repeat, RequestPlan,
     Route, SessionId, SessionRef, WorkerId,
 };
 use shoal_protocol::{
@@ -11,21 +11,18 @@ use shoal_protocol::{
 };
 
 use super::call::{headers_in, headers_out, ledger_in, ledger_out, repeat_in, repeat_out};
-use super::outcome::{answer_in, answer_out, error_in, error_out, outcome_in, outcome_out};
+use super::outcome::{answer_in, answer_out, error_in, error_out};
 use super::trace::{trace_in, trace_out};
 use super::{duration, millis, sixteen, trusted};
 use crate::error::Malformed;
 use crate::proto::node::v1 as wire;
 use crate::proto::node::v1::member::Member;
-use crate::proto::types::v1::Trace;
+use crate::proto::types::v1::{self as types, Trace};
 
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
-    // Send the grant only if the other node must plan the call.
-    let grant = to.grant.as_ref().filter(|_| post.plan.is_none());
-    let grant = grant.map(|grant| grant_out(grant));
     let params = params_of(&post.body).cloned();
     let plan = post
-        .plan
+        .adopts
         .map(|plan| plan_out(Arc::unwrap_or_clone(plan), params.as_ref()));
     let (batch, members) = match post.body {
         Body::Single(message) => (false, vec![message_out(message)]),
@@ -44,7 +41,11 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
         hinted: to.hinted,
         plan,
         headers: headers_out(&to.headers),
-        grant,
+        grant: to.grant.as_ref().map(|grant| grant_out(grant)),
+        binding: post.binding.map(|binding| wire::Binding {
+            worker: binding.worker.to_string(),
+            ledger: binding.ledger.map(ledger_out),
+        }),
     }
 }
 
@@ -58,14 +59,25 @@ pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malf
             _ => return Err(Malformed("body: not exactly one message")),
         }
     };
-    let plan = said.plan.map(|plan| plan_in(plan, params_of(&body)));
+    let mut to = session_in(said.session, said.principal, said.trace, said.hinted);
+    let plan = said.plan.filter(|plan| plan.answer.is_none());
+    let binding = match (said.binding, &plan) {
+        (Some(binding), _) => Some(binding_in(binding.worker, binding.ledger)?),
+        (None, Some(plan)) if repeat_in(plan.durability) == Repeat::Never => {
+            Some(binding_in(plan.worker.clone(), plan.ledger)?)
+        }
+        (None, _) => None,
+    };
+    let adopts = plan.filter(|_| to.session.is_task());
+    let adopts = adopts.map(|plan| plan_in(plan, params_of(&body)));
     let post = Post {
-        plan: plan.transpose()?.map(Arc::new),
+        adopts: adopts.transpose()?.map(Arc::new),
         body,
         delivery: DeliveryId::from_bytes(sixteen(&said.delivery, "delivery id")?),
         repeated: said.repeated,
+        binding,
+        repeat: Repeat::Never,
     };
-    let mut to = session_in(said.session, said.principal, said.trace, said.hinted);
     to.headers = headers_in(said.headers);
     to.grant = said.grant.map(grant_in).map(Arc::new);
     Ok((to, post))
@@ -95,20 +107,12 @@ fn params_of(body: &Body) -> Option<&RawJson> {
     }
 }
 
-fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
+fn plan_out(plan: RequestPlan, own: Option<&RawJson>) -> wire::Plan {
     let RequestPlan {
         repeat,
         route,
         worker,
-    } = match plan {
-        Ok(plan) => plan,
-        Err(answer) => {
-            return wire::Plan {
-                answer: Some(outcome_out(answer)),
-                ..wire::Plan::default()
-            };
-        }
-    };
+    } = plan;
     let differs = |params: &RawJson| own.is_none_or(|own| own.as_bytes() != params.as_bytes());
     wire::Plan {
         answer: None,
@@ -123,15 +127,9 @@ fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
     }
 }
 
-fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malformed> {
-    if let Some(answer) = said.answer {
-        return Ok(Err(outcome_in(answer)));
-    }
-    if said.worker.is_empty() {
-        return Err(Malformed("plan: it names no worker"));
-    }
+fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<RequestPlan, Malformed> {
     let params = said.params.map(trusted);
-    Ok(Ok(RequestPlan {
+    Ok(RequestPlan {
         repeat: repeat_in(said.durability),
         route: Route {
             pool: said.pool.into(),
@@ -140,11 +138,18 @@ fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malforme
             hold: said.hold_ms.map(duration),
             rule: said.rule.map(Arc::from),
         },
-        worker: Binding {
-            worker: WorkerId::new(said.worker),
-            ledger: said.ledger.map(ledger_in),
-        },
-    }))
+        worker: binding_in(said.worker, said.ledger)?,
+    })
+}
+
+fn binding_in(worker: String, ledger: Option<types::Ledger>) -> Result<Binding, Malformed> {
+    if worker.is_empty() {
+        return Err(Malformed("binding: it names no worker"));
+    }
+    Ok(Binding {
+        worker: WorkerId::new(worker),
+        ledger: ledger.map(ledger_in),
+    })
 }
 
 pub(crate) fn session_in(

@@ -14,11 +14,12 @@ use shoal_ports::{
     Announcement, Call, CallFailure, DeliveryId, GatewayError, NodeId, NodeInfo, OpenSession,
     Opened, Post, Principal, Repeat, SessionId, StreamItem, WorkerId, WorkerLoad,
 };
+use shoal_protocol::{Body, Message};
 use tokio::time::Instant;
 
 use self::strategies::{
-    body, call, catalog, event, event_id, failure, grant, headers, item, outcome, plan, plan_for,
-    refusal, request, revision, text, trace, transport,
+    binding, body, call, catalog, event, event_id, failure, grant, headers, item, outcome, plan,
+    plan_for, refusal, request, revision, text, trace, transport,
 };
 use super::call::{call_in, call_out};
 use super::catalog::{announcement_in, announcement_out, load_in, load_out};
@@ -114,18 +115,27 @@ proptest! {
         session in text(),
         principal in text(),
         trace in trace(),
+        binding in option::of(binding()),
         plan in option::of(plan()),
         headers in headers(),
         grant in option::of(grant()),
     ) {
+        let session = match plan {
+            Some(_) => SessionId::of_task_opened_by(&NodeId::new("n")).to_string(),
+            None => session,
+        };
         let mut to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
         to.headers = headers;
-        to.grant = grant.filter(|_| plan.is_none());
+        to.grant = grant;
+        let adopts = plan_for(&body, plan);
+        let once = adopts.as_ref().filter(|plan| plan.repeat == Repeat::Never);
         let post = Post {
-            plan: plan_for(&body, plan),
+            binding: binding.or_else(|| once.map(|plan| plan.worker.clone())),
+            adopts,
             body,
             delivery: DeliveryId::from_bytes(delivery),
             repeated: flags.0,
+            repeat: Repeat::Never,
         };
         let message = through(&deliver_out(&to, post.clone(), flags.1));
         assert_eq!(message.relayed, flags.1);
@@ -133,6 +143,19 @@ proptest! {
         same(&back_to, &to);
         assert_eq!(back_to.grant, to.grant);
         same(&back, &post);
+    }
+
+    /// Only the worker counts, and only if the request runs once.
+    #[test]
+    fn plans_of_earlier_edges(request in request(), plan in plan(), session in "[a-z]{8}") {
+        let body = Body::Single(Message::Request(request));
+        let to = session_in(session, "alice".to_owned(), None, false);
+        let adopts = plan_for(&body, Some(plan));
+        let once = adopts.as_ref().filter(|plan| plan.repeat == Repeat::Never);
+        let worker = once.map(|plan| plan.worker.clone());
+        let said = deliver_out(&to, Post { adopts, ..Post::new(body) }, false);
+        let (_, post) = deliver_in(through(&said)).unwrap();
+        assert_eq!((post.binding, post.adopts.is_none()), (worker, true));
     }
 
     #[test]

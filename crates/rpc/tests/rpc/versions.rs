@@ -1,11 +1,9 @@
 //! Mixed releases: every pair of versions works, or reports why not.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Binding, CallEventKind, GatewayError, NodeId, Repeat, RequestPlan, Route,
-    SessionGateway, StateRequest, StreamItem, WorkerId,
+    AskId, Binding, CallEventKind, GatewayError, NodeId, Post, SessionGateway, StateRequest,
+    StreamItem, WorkerId,
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_rpc::proto::node::v1::node_link_client::NodeLinkClient;
@@ -212,42 +210,39 @@ async fn an_edge_that_does_not_know_what_passes_takes_it_for_an_event_that_chang
     .await;
 }
 
-/// A node of an earlier version would plan a started call again.
+/// A node of an earlier version would run the call at another worker. The edge learns that the binding does not hold.
 #[tokio::test]
-async fn a_plan_goes_to_nodes_that_know_it_and_what_had_one_is_repeated_to_no_other() {
+async fn what_an_edge_has_bound_goes_only_to_nodes_that_know_bindings() {
     within(async {
-        for (version, known) in [(4, true), (3, false)] {
+        for (version, known) in [(6, true), (5, false)] {
             let node = Node::start(speaking(version)).await;
             let address = node.address.to_string();
             let gateway = RemoteGateway::new(NodeId::new("e"), None, &address, config());
             let session = crate::gateway::session();
-            let plan = RequestPlan {
-                repeat: Repeat::Never,
-                route: Route {
-                    pool: "p".into(),
-                    tool: None,
-                    params: None,
-                    hold: None,
-                    rule: None,
-                },
-                worker: Binding {
-                    worker: WorkerId::new("w"),
-                    ledger: None,
-                },
+            let binding = Binding {
+                worker: WorkerId::new("w"),
+                ledger: None,
             };
-            let mut post = crate::gateway::ping();
-            post.plan = Some(Arc::new(Ok(plan)));
-            let told = gateway.deliver(&session, post.clone()).await.unwrap_err();
+            let unbound = crate::gateway::ping();
+            let mut post = Post {
+                binding: Some(binding.clone()),
+                ..unbound.clone()
+            };
+            let first = gateway.deliver(&session, post.clone()).await.unwrap_err();
+            post.repeated = true;
+            let again = gateway.deliver(&session, post).await.unwrap_err();
+            let told = gateway.deliver(&session, unbound).await.unwrap_err();
             assert_eq!(told, GatewayError::NotFound);
-            let Asked::Deliver(_, first) = node.routing.first().await else {
+            let Asked::Deliver(_, received) = node.routing.first().await else {
                 panic!("a post")
             };
-            assert_eq!(first.plan.is_some(), known);
-            post.repeated = true;
-            let told = gateway.deliver(&session, post).await.unwrap_err();
-            match known {
-                true => assert_eq!(told, GatewayError::NotFound),
-                false => assert!(matches!(told, GatewayError::Unreachable { .. }), "{told}"),
+            if known {
+                assert_eq!((first, again), (told.clone(), told));
+                assert_eq!(received.binding, Some(binding));
+            } else {
+                assert!(matches!(first, GatewayError::WorkerAway { .. }), "{first}");
+                assert!(matches!(again, GatewayError::Unreachable { .. }), "{again}");
+                assert_eq!(received.binding, None);
             }
         }
     })

@@ -163,12 +163,12 @@ impl CallDriver {
             Retry::Always if in_flight.slot.is_cancelled() => CallFailure::Cancelled,
             _ => failure,
         };
+        if let Some(refused) = in_flight.refusal_after(&failure) {
+            return Ok(in_flight.json(refused));
+        }
         if failure.retry() == Retry::Always
-            && self.config.start_attempts > 1
-            && let Some(refused) = in_flight.plan.call.worker.take()
-            && let Some(next) = self.dispatcher.replan(&in_flight.plan, &[refused])
+            && let Some(next) = self.next_worker(&mut in_flight, &mut Vec::new())
         {
-            in_flight.plan.call.ledger = None;
             in_flight.bind(next);
             return self
                 .carry_journaled(vec![*in_flight], Vec::new(), delivery)

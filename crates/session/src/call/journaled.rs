@@ -366,17 +366,11 @@ impl CallDriver {
                 Err(CallFailure::WorkerAway { reason }) if in_flight.came_bound => {
                     break CallFailure::OutcomeUnknown { reason };
                 }
-                Err(failure) if failure.retry() == Retry::Always => {
+                Err(failure) if failure.retry() == Retry::Always && in_flight.refused.is_none() => {
                     if in_flight.slot.is_cancelled() {
                         break CallFailure::Cancelled;
                     }
-                    // The worker has not begun the call and never will, so the call may be planned anew.
-                    tried.extend(in_flight.plan.call.worker.take());
-                    in_flight.plan.call.ledger = None;
-                    if tried.is_empty() || tried.len() >= self.config.start_attempts {
-                        break failure;
-                    }
-                    let Some(next) = self.dispatcher.replan(&in_flight.plan, &tried) else {
+                    let Some(next) = self.next_worker(&mut in_flight, &mut tried) else {
                         break failure;
                     };
                     if !self.rebind(&in_flight, &next).await {
@@ -387,7 +381,9 @@ impl CallDriver {
                 Err(failure) => break failure,
             }
         };
-        self.finish_failed(failure, &in_flight, tail).await;
+        let refused = in_flight.refusal_after(&failure);
+        let outcome = refused.unwrap_or(CallOutcome::Failed(failure));
+        self.finish(Vec::new(), outcome, 0, &in_flight, tail).await;
     }
 
     /// Starts the call at its worker. `None` if the session leaves first.
@@ -419,6 +415,20 @@ impl CallDriver {
     async fn finish_failed(&self, failure: CallFailure, in_flight: &InFlight, tail: &Tail) {
         let outcome = CallOutcome::Failed(failure);
         self.finish(Vec::new(), outcome, 0, in_flight, tail).await;
+    }
+
+    /// Chooses another worker for a call that its worker has refused, and therefore never begins. `None` if there is no
+    /// other worker, or enough were tried.
+    pub(super) fn next_worker(
+        &self,
+        in_flight: &mut InFlight,
+        tried: &mut Vec<WorkerId>,
+    ) -> Option<Binding> {
+        let call = &mut in_flight.plan.call;
+        tried.extend(call.worker.take());
+        call.ledger = None;
+        let may_try = !tried.is_empty() && tried.len() < self.config.start_attempts;
+        may_try.then(|| self.dispatcher.replan(&in_flight.plan, tried))?
     }
 
     async fn rebind(&self, in_flight: &InFlight, binding: &Binding) -> bool {

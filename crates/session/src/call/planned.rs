@@ -1,12 +1,11 @@
 //! Plans admitted requests, without touching the store.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::Either;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, EdgePlan, GatewayError, Planned, Repeat, Retry, SessionRef,
-    SessionTransport,
+    Binding, Call, CallFailure, CallOutcome, GatewayError, Planned, Repeat, RequestPlan, Retry,
+    SessionRef, SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
 use shoal_telemetry::trace::names;
@@ -51,50 +50,44 @@ impl CallDriver {
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
     }
 
-    /// Plans a call, unless its edge has planned it. Returns an answer if the call does not run.
+    /// Plans a call. Returns an answer if the call does not run.
+    ///
+    /// `repeated` means that an earlier delivery may have begun the call. If the plan then refuses a bound call, the
+    /// refusal waits for the call's worker, which either has the call or refuses it for good.
     ///
     /// # Cancel safety
     /// If the future is dropped, the request has ended.
     ///
     /// # Errors
-    /// If the session has moved, or this node cannot reach the bound worker.
+    /// If the session has moved, or the call was not sent to the worker that its edge has drawn.
     pub(crate) async fn plan(
         &self,
         in_flight: &mut InFlight,
-        edge: Option<Arc<EdgePlan>>,
         repeated: bool,
     ) -> Result<Option<CallOutcome>, GatewayError> {
-        let by_edge = edge.is_some();
-        let planned = match edge {
-            Some(plan) => Arc::unwrap_or_clone(plan).map(|plan| in_flight.plan.fill(plan)),
-            None => {
-                let planned = match self.dispatcher.plan(in_flight.plan.call.clone()) {
-                    Either::Left(planned) => planned.into_inner(),
-                    Either::Right(planning) => Box::pin(in_time(planning, in_flight)).await?,
-                };
-                planned.map(|plan| in_flight.plan = plan)
-            }
+        let planned = match self.dispatcher.plan(in_flight.plan.call.clone()) {
+            Either::Left(planned) => planned.into_inner(),
+            Either::Right(planning) => Box::pin(in_time(planning, in_flight)).await?,
         };
         let answer = match planned {
-            Ok(()) => {
-                let plan = &in_flight.plan;
-                let runs_once = plan.runs_once();
-                let own = plan.route.as_ref().and_then(|route| route.hold);
-                in_flight.hold = match (runs_once, by_edge) {
-                    (false, _) => self.config.grace,
-                    (true, true) => own.unwrap_or(self.config.hold),
-                    // Journal the call first, because a repeated delivery could not name the worker that has the call.
-                    (true, false) => Duration::ZERO,
-                };
-                in_flight.came_bound = runs_once && by_edge;
-                in_flight.repeated = repeated && in_flight.came_bound;
-                if runs_once {
-                    in_flight.slot.run_once();
-                }
-                if by_edge && !repeated {
+            Ok(plan) => {
+                in_flight.plan = plan;
+                self.planned(in_flight);
+                if in_flight.came_bound && !repeated {
                     self.reach(in_flight)?;
                 }
                 None
+            }
+            Err(answer) if in_flight.repeated && !in_flight.is_on_single_stream() => {
+                in_flight.refused = Some(answer);
+                in_flight.plan.call.attach_only = true;
+                self.planned(in_flight);
+                None
+            }
+            Err(CallOutcome::Failed(CallFailure::WorkerAway { reason }))
+                if in_flight.came_bound && !repeated =>
+            {
+                return Err(GatewayError::WorkerAway { reason });
             }
             Err(answer) => Some(answer),
         };
@@ -104,24 +97,38 @@ impl CallDriver {
         })
     }
 
-    /// Checks that this node can reach the call's worker. Unbinds a repeatable call if not.
+    /// Takes the plan of a call that already runs.
+    pub(crate) fn adopt(&self, in_flight: &mut InFlight, adopted: &RequestPlan) {
+        in_flight.plan.adopt(adopted.clone());
+        self.planned(in_flight);
+    }
+
+    fn planned(&self, in_flight: &mut InFlight) {
+        let plan = &in_flight.plan;
+        if !plan.runs_once() {
+            in_flight.hold = self.config.grace;
+            return;
+        }
+        in_flight.slot.run_once();
+        // Journal an unbound call first, because a repeated delivery could not name the worker that has the call.
+        if in_flight.came_bound && !plan.call.asks_first {
+            let own = plan.route.as_ref().and_then(|route| route.hold);
+            in_flight.hold = own.unwrap_or(self.config.hold);
+        }
+    }
+
+    /// Checks that this node can reach the call's worker.
     ///
     /// # Errors
-    /// If this node cannot reach a run-once call's worker, because only the edge knows of all deliveries.
-    fn reach(&self, in_flight: &mut InFlight) -> Result<(), GatewayError> {
-        let planned = in_flight.plan.worker.as_ref();
-        let Some(worker) = planned.map(|planned| &planned.worker) else {
-            return Ok(());
-        };
-        if self.dispatcher.takes(worker, &in_flight.plan) {
-            return Ok(());
+    /// If not, because only the edge knows of all deliveries.
+    fn reach(&self, in_flight: &InFlight) -> Result<(), GatewayError> {
+        let worker = in_flight.plan.call.worker.as_ref();
+        match worker.filter(|worker| !self.dispatcher.takes(worker, &in_flight.plan)) {
+            Some(worker) => Err(GatewayError::WorkerAway {
+                reason: format!("its worker {worker} is not available"),
+            }),
+            None => Ok(()),
         }
-        if in_flight.runs_once() {
-            let reason = format!("its worker {worker} is not available");
-            return Err(GatewayError::WorkerAway { reason });
-        }
-        in_flight.plan.worker = None;
-        Ok(())
     }
 }
 
@@ -142,15 +149,34 @@ async fn in_time(
 }
 
 impl InFlight {
+    /// Binds the call to the worker that its edge has drawn. That worker may have the call if the delivery is repeated.
+    pub(crate) fn came_bound_to(&mut self, binding: Binding, repeated: bool) {
+        let call = &mut self.plan.call;
+        call.worker = Some(binding.worker);
+        call.ledger = binding.ledger;
+        self.came_bound = true;
+        self.repeated = repeated;
+    }
+
+    /// Returns the answer of a plan that refused the call, if the worker's failure says that the call never runs.
+    pub(super) fn refusal_after(&mut self, failure: &CallFailure) -> Option<CallOutcome> {
+        let never = failure.retry() == Retry::Always || *failure == CallFailure::Cancelled;
+        self.refused.take_if(|_| never && !self.slot.is_cancelled())
+    }
+
+    fn is_on_single_stream(&self) -> bool {
+        self.live.transport == SessionTransport::SingleStream
+    }
+
     /// Returns the answer to a repeated request whose first delivery left no trace. On a single stream a call that may
     /// have run gets an unknown outcome.
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {
         let may_have_run = match &answer {
             None => self.plan.call.repeat == Repeat::Never,
             Some(CallOutcome::Failed(failure)) => failure.retry() == Retry::Always,
-            Some(_) => false,
+            Some(_) => self.came_bound,
         };
-        if self.live.transport != SessionTransport::SingleStream || !may_have_run {
+        if !self.is_on_single_stream() || !may_have_run {
             return answer;
         }
         let failure = CallFailure::outcome_unknown("the node that took the request was lost");

@@ -31,6 +31,9 @@ struct Start {
     repeatable: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     asks_first: bool,
+    /// Whether the next owner may only attach to the call, because the owner's plan refused a repeated delivery of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    attach_only: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,6 +53,7 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
         deadline: (!call.asks_first).then(|| unix_millis().saturating_add(millis(left))),
         repeatable: call.repeat == Repeat::Safe,
         asks_first: call.asks_first,
+        attach_only: call.attach_only,
         traceparent: trace.map(TraceContext::to_traceparent),
         tracestate: trace.and_then(TraceContext::tracestate).map(str::to_owned),
     })
@@ -88,7 +92,7 @@ pub(super) fn read(
         trace,
         worker: None,
         ledger: None,
-        attach_only: false,
+        attach_only: start.attach_only,
         asks_first: start.asks_first,
         epoch: None,
     })
@@ -102,5 +106,42 @@ impl Start {
     fn brought(&self) -> Option<TraceContext> {
         let parent = self.traceparent.as_deref()?;
         TraceContext::parse_trusted(parent, self.tracestate.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use shoal_ports::{CallId, Caller, ForwardedHeaders, Principal};
+    use shoal_protocol::{RawJson, Revision};
+
+    use super::{of, read};
+
+    /// Otherwise the next owner would start what a person must approve, or what the rules have refused.
+    #[test]
+    fn a_call_keeps_what_stops_it_from_starting() {
+        let caller = Arc::new(Caller {
+            principal: Principal::new("alice"),
+            session: None,
+            revision: Revision::LATEST_LEGACY,
+            client_info: None,
+            capabilities: RawJson::from_static("{}"),
+            headers: ForwardedHeaders::default(),
+            grant: None,
+        });
+        let time = Duration::from_secs(60);
+        let again = |start: &RawJson| read(start, CallId::generate(), caller.clone(), time);
+        let plain = again(&RawJson::from_static(r#"{"method":"tools/call"}"#)).unwrap();
+        for (attach_only, asks_first) in [(false, false), (true, false), (false, true)] {
+            let mut call = plain.clone();
+            (call.attach_only, call.asks_first) = (attach_only, asks_first);
+            let back = again(&of(&call, None)).unwrap();
+            assert_eq!(
+                (back.attach_only, back.asks_first),
+                (attach_only, asks_first)
+            );
+        }
     }
 }

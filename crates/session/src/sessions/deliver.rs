@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    CallFailure, CallId, Delivered, DeliveryId, EdgePlan, GatewayError, Grant, Post, SessionRef,
+    Binding, CallFailure, CallId, Delivered, DeliveryId, GatewayError, Grant, Post, RequestPlan,
+    SessionRef,
 };
 use shoal_protocol::{Body, Message, Method, RequestId, error_response};
 use shoal_telemetry::metrics::{ActorKind, metrics};
@@ -49,7 +50,6 @@ impl Node {
         post: Post,
         before: Before,
     ) -> Result<Option<Delivered>, GatewayError> {
-        let bound = post.is_bound();
         let (body, posting) = Posting::of(post, before);
         let (delivery, repeated) = (posting.delivery, posting.repeated);
         match body {
@@ -79,9 +79,9 @@ impl Node {
                     Message::Notification(said) => said.method == Method::Cancelled,
                     Message::Request(_) => false,
                 };
-                let again = bound && posting.may_have_begun();
+                let again = posting.is_bound() && posting.may_have_begun();
                 let id = request_id(&message).filter(|_| again).cloned();
-                let (live, effect) = self.apply(to, message, &posting, bound).await?;
+                let (live, effect) = self.apply(to, message, &posting).await?;
                 if steers {
                     return Box::pin(self.steer(&live, effect)).await.map(Some);
                 }
@@ -102,7 +102,6 @@ impl Node {
         to: &SessionRef,
         message: Message,
         posting: &Posting,
-        bound: bool,
     ) -> Result<(Arc<LiveSession>, Effect), GatewayError> {
         let kept = to.trace.as_ref().filter(|trace| trace.is_sampled());
         let _span = kept.map(|trace| {
@@ -115,7 +114,7 @@ impl Node {
         });
         for _ in 0..ATTEMPTS {
             let live = self.find(to).await?;
-            let input = posting.input(message.clone(), bound);
+            let input = posting.input(message.clone());
             match live.apply(input) {
                 Ok(effect) => return Ok((live, effect)),
                 Err(Closed) => Box::pin(self.forget_dead(&live)).await,
@@ -156,11 +155,10 @@ impl Node {
                 if live.offers_tasks(&self.config) {
                     match self.driver.is_for_task(&in_flight) {
                         Ok(false) => {}
-                        Ok(true) if !posting.is_refused() => {
+                        Ok(true) => {
                             let made = self.run_as_task(live, in_flight, posting, to);
                             return made.await.map(Some);
                         }
-                        Ok(true) => {}
                         Err(error) => {
                             let refused = in_flight.refused(&error);
                             return self.respond(live, refused).await.map(Some);
@@ -168,7 +166,17 @@ impl Node {
                     }
                 }
                 let (delivery, again) = (posting.delivery, posting.may_have_begun());
-                match (self.driver.plan(&mut in_flight, posting.plan, again)).await? {
+                if let Some(binding) = posting.binding {
+                    in_flight.came_bound_to(binding, again);
+                }
+                let answer = match posting.adopts {
+                    Some(adopted) => {
+                        self.driver.adopt(&mut in_flight, &adopted);
+                        None
+                    }
+                    None => self.driver.plan(&mut in_flight, again).await?,
+                };
+                match answer {
                     None => self.driver.carry(in_flight, delivery).await,
                     Some(answer) => {
                         let answer = in_flight.refuse(answer)?;
@@ -296,7 +304,8 @@ struct Posting {
     delivery: DeliveryId,
     repeated: bool,
     before: Before,
-    plan: Option<Arc<EdgePlan>>,
+    binding: Option<Binding>,
+    adopts: Option<Arc<RequestPlan>>,
 }
 
 impl Posting {
@@ -305,36 +314,38 @@ impl Posting {
             body,
             delivery,
             repeated,
-            plan,
+            binding,
+            adopts,
+            repeat: _,
         } = post;
         let posting = Self {
             delivery,
             repeated,
             before,
-            plan,
+            binding,
+            adopts,
         };
         (body, posting)
-    }
-
-    fn is_refused(&self) -> bool {
-        self.plan.as_ref().is_some_and(|plan| plan.is_err())
     }
 
     fn may_have_begun(&self) -> bool {
         self.repeated && self.before == Before::Perhaps
     }
 
-    /// Returns the id that the edge gave to a call it planned. A repeated delivery of a repeatable call gets a new id
-    /// instead, because the call of the first delivery may have been told to stop.
-    fn call(&self, bound: bool) -> Option<CallId> {
-        let planned = self.plan.as_ref().is_some_and(|plan| plan.is_ok());
-        (planned && (bound || !self.repeated)).then(|| self.delivery.into())
+    fn is_bound(&self) -> bool {
+        self.binding.is_some()
     }
 
-    fn input(&self, message: Message, bound: bool) -> Input {
+    /// Returns the id of a bound or adopted call. Other calls get new ids.
+    fn call(&self) -> Option<CallId> {
+        let has_id = self.is_bound() || self.adopts.is_some();
+        has_id.then(|| self.delivery.into())
+    }
+
+    fn input(&self, message: Message) -> Input {
         let came = Came {
             delivery: self.delivery,
-            call: self.call(bound),
+            call: self.call(),
         };
         match message {
             Message::Request(request) if self.repeated => Input::Repeated(request, came),

@@ -4,15 +4,16 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use shoal_ports::{
-    AskId, CallEventKind, CallId, Delivered, Epoch, EventStream, GatewayError, JournaledCall,
-    NodeId, NodeLimits, Post, SessionGateway as _, SessionRef, StateRequest, StoreError, WorkerId,
+    AskId, CallEventKind, CallFailure, CallId, CallOutcome, Delivered, Epoch, EventStream,
+    GatewayError, JournaledCall, NodeId, NodeLimits, Post, SessionGateway as _, SessionRef,
+    StateRequest, StoreError, WorkerId,
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
 use tokio::task::JoinHandle;
 
 use crate::support::flaky::{away, flaky};
-use crate::support::{Bench, again, bound, call, post, read_all, within};
+use crate::support::{Bench, again, bound, call, post, read_all, unknown_tool, within};
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -73,11 +74,7 @@ async fn a_call_that_ends_soon_is_stored_nowhere() {
     tool.finish("{}").await;
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":2"#));
     assert!(journaled(&bench, &alice, 1).await.is_empty());
-    assert_eq!(
-        bench.script.planned.load(SeqCst),
-        0,
-        "its edge has planned it"
-    );
+    assert_eq!(bench.script.planned.load(SeqCst), 2, "once for each");
     let status = bench.sessions.status();
     assert_eq!((status.in_flight, status.journaled), (0, 0));
 }
@@ -366,6 +363,81 @@ async fn a_worker_that_refuses_is_replaced_in_the_journal_before_the_next_start(
     );
     tool.finish("{}").await;
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
+}
+
+/// Another owner may have allowed the call.
+#[tokio::test]
+async fn a_plan_that_refuses_a_repetition_hides_no_call_that_runs() {
+    let bench = Bench::new(held_for(LONG));
+    let next = two_nodes(&bench).await;
+    let alice = bench.open("alice", "2025-11-25").await;
+    let post = bound(1, "slow");
+    let first = deliver(&bench.sessions, &alice, post.clone());
+    let tool = bench.script.call("slow").await;
+    let lost = NodeId::new("test");
+    bench.store.directory.end_lease(&lost).await.unwrap();
+    *bench.script.denies.lock() = Some(unknown_tool());
+    let repeated = deliver(&next, &alice, again(&post));
+    until(|| tool.reads() == 2).await;
+    tool.finish("{}").await;
+    let answer = text(within(repeated).await.unwrap());
+    assert!(answer.contains("result"), "{answer}");
+    assert_eq!(starts(&bench, "slow"), 1);
+    first.abort();
+}
+
+/// The worker has refused the call, at once or because it was only asked for it.
+#[tokio::test]
+async fn a_plan_that_refuses_a_repetition_counts_once_the_worker_has_refused_the_call() {
+    for hold in [LONG, Duration::ZERO] {
+        for refused in [false, true] {
+            let bench = Bench::new(held_for(hold));
+            bench.script.starts_unknown.store(true, SeqCst);
+            bench.script.replans.store(true, SeqCst);
+            *bench.script.refuses.lock() = refused.then(|| WorkerId::new("w"));
+            *bench.script.denies.lock() = Some(unknown_tool());
+            let alice = bench.open("alice", "2025-11-25").await;
+            let repeated = again(&bound(1, "echo"));
+            let told = match bench.sessions.deliver(&alice, repeated).await {
+                Ok(Delivered::Stream(mut stream)) => read_all(&mut stream).await.texts.remove(0),
+                answer => text(answer),
+            };
+            assert!(told.contains("-32602"), "{told}");
+            assert_eq!(starts(&bench, "echo"), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_plan_that_refuses_a_repetition_does_not_say_what_a_lost_worker_did() {
+    let bench = Bench::new(held_for(LONG));
+    *bench.script.denies.lock() = Some(unknown_tool());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let repeated = again(&bound(1, "echo"));
+    bench.script.forgotten.lock().push(repeated.delivery.into());
+    let told = text(bench.sessions.deliver(&alice, repeated).await);
+    assert!(told.contains("50002"), "{told}");
+}
+
+/// Only the edge knows that no delivery was sent.
+#[tokio::test]
+async fn an_owner_whose_plan_disagrees_with_the_binding_starts_nothing() {
+    let bench = Bench::new(held_for(LONG));
+    bench.script.starts_unknown.store(true, SeqCst);
+    let reason = "its worker is in another pool".to_owned();
+    let elsewhere = CallFailure::WorkerAway { reason };
+    *bench.script.denies.lock() = Some(CallOutcome::Failed(elsewhere));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let post = bound(1, "echo");
+    let told = bench.sessions.deliver(&alice, post.clone()).await;
+    assert!(
+        matches!(told, Err(GatewayError::WorkerAway { .. })),
+        "{told:?}"
+    );
+    let told = text(bench.sessions.deliver(&alice, again(&post)).await);
+    assert!(told.contains("50301"), "{told}");
+    assert_eq!(starts(&bench, "echo"), 0);
+    assert_eq!(bench.sessions.status().in_flight, 0);
 }
 
 /// The worker may have the call from another delivery.

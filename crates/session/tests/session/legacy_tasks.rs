@@ -163,13 +163,10 @@ async fn an_earlier_revision_and_a_node_without_tasks_run_the_call_as_any_other(
 async fn what_is_refused_is_no_task() {
     let bench = Bench::new(SessionConfig::default());
     let session = bench.open("alice", "2025-11-25").await;
-    let unplanned = |tool: &str| Post {
-        plan: None,
-        ..as_task(1, tool, json!({}))
-    };
-    let refused = json_of(&bench.sessions, &session, unplanned("stream-unknown")).await;
+    let refused = as_task(1, "stream-unknown", json!({}));
+    let refused = json_of(&bench.sessions, &session, refused).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
-    let full = bench.sessions.deliver(&session, unplanned("stream-full"));
+    let full = (bench.sessions).deliver(&session, as_task(1, "stream-full", json!({})));
     let full = full.await.unwrap_err();
     assert!(matches!(full, GatewayError::Overloaded { .. }), "{full:?}");
     assert_eq!(listed(&bench.sessions, &session).await, json!([]));

@@ -22,7 +22,7 @@ async fn members_of_two_protocol_versions_work_together() {
     let mut id = 3;
     for member in cluster.members() {
         member.terminate(Duration::from_secs(30)).await.unwrap();
-        member.set("cluster.protocol", "4");
+        member.set("cluster.protocol", "6");
         member.start_again().await.unwrap();
         call(id).await;
         id += 2;

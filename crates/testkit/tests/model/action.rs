@@ -23,6 +23,13 @@ pub(crate) enum Action {
     /// again.
     SendBackUnsent(NodeId),
 
+    /// Plans the call, and starts it at the worker that its edge has drawn.
+    Plan(NodeId),
+    /// The plan refuses the call, because rules or the catalog have changed.
+    PlanRefuses(NodeId),
+    /// The owner's catalog has the tool in another pool than the catalog of the edge.
+    PlanDisagrees(NodeId),
+
     Arrive(Frame, Reply),
     /// Loses a frame that has no waiting receiver.
     Lose(Frame),

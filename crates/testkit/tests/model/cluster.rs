@@ -102,6 +102,8 @@ fn is_mishap(action: &Action) -> bool {
         | Action::Forget(_)
         | Action::Limit(_)
         | Action::HangUp
+        | Action::PlanRefuses(_)
+        | Action::PlanDisagrees(_)
         | Action::StoreAway
         | Action::QuietPasses => true,
         Action::Swap(_, reply)
@@ -127,7 +129,10 @@ fn take(setup: &Setup, state: &mut State, action: Action) {
         Action::Deliver(node) => state.deliver(setup, node),
         Action::Admit(post) => state.admit(setup, post),
         Action::SendBack(post) => state.send_back(setup, post),
-        Action::SendBackUnsent(node) => state.send_back_unsent(node),
+        Action::SendBackUnsent(node) => state.send_back_unsent(setup, node),
+        Action::Plan(node) => state.start_task(node),
+        Action::PlanRefuses(node) => state.plan_refuses(setup, node),
+        Action::PlanDisagrees(node) => state.plan_disagrees(setup, node),
         Action::Arrive(frame, reply) => state.arrive(setup, frame, false, reply),
         Action::ArriveFull(frame) => state.arrive(setup, frame, true, Reply::Arrives),
         Action::Lose(frame) => state.lose_frame(frame),

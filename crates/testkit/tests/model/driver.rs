@@ -254,7 +254,7 @@ impl State {
                 cut && (task.step == Step::Logged || first)
             }
             Link::Away => cut && setup.plants(Fault::RepetitionBoundAnew),
-            Link::Starting | Link::Up | Link::Down => false,
+            Link::Planning | Link::Starting | Link::Up | Link::Down => false,
         }
     }
 
@@ -266,7 +266,9 @@ impl State {
             return self.find_in_log(setup, node, waiter);
         }
         let (next, epoch) = (1 - task.binding.worker, self.epoch_of(node));
-        let no_other = task.refused.count_ones() == u32::from(WORKERS) || self.is_cut(node, next);
+        let is_denied = task.denied;
+        let no_other =
+            is_denied || task.refused.count_ones() == u32::from(WORKERS) || self.is_cut(node, next);
         if no_other {
             let task = self.task_mut(node);
             task.link = Link::Down;

@@ -111,10 +111,56 @@ impl State {
         };
         task.cancel = std::mem::take(&mut self.node_mut(node).cancels);
         task.attach_only = task.cancel;
+        if setup.plans() {
+            task.link = Link::Planning;
+        }
         self.node_mut(node).task = Some(task);
-        if setup.way == Way::Hold {
+        if setup.way == Way::Hold && !setup.plans() {
             self.start_task(node);
         }
+    }
+
+    /// Refuses the call. A repetition is only attached to, because an earlier owner may have allowed the call: the worker
+    /// either has it, or refuses it for good.
+    pub(crate) fn plan_refuses(&mut self, setup: &Setup, node: NodeId) {
+        let believed = setup.plants(Fault::RefusedRepetitionBelieved);
+        if self.task(node).repeated && !believed {
+            return self.attach_only(node);
+        }
+        let task = self.node_mut(node).task.take().expect("it plans the call");
+        self.lose_requests(node, Some(&task));
+        if let Some(attempt) = task.waiter
+            && self.is_awaited(node, attempt)
+        {
+            self.answer_json(Event::NotExecuted);
+        }
+    }
+
+    /// Does not start the call, because the rules were asked about another pool than the worker's. The edge draws
+    /// again if the delivery is its first.
+    pub(crate) fn plan_disagrees(&mut self, setup: &Setup, node: NodeId) {
+        let repeated = self.task(node).repeated;
+        let elsewhere = match repeated {
+            true => setup.plants(Fault::DisagreementStartsElsewhere),
+            false => setup.plants(Fault::FirstStartsElsewhere),
+        };
+        if elsewhere {
+            let other = 1 - self.task(node).binding.worker;
+            self.task_mut(node).binding = self.bind(other);
+            return self.start_task(node);
+        }
+        match repeated {
+            true => self.attach_only(node),
+            false => self.send_back_unsent(setup, node),
+        }
+    }
+
+    fn attach_only(&mut self, node: NodeId) {
+        let task = self.task_mut(node);
+        task.attach_only = true;
+        task.denied = true;
+        task.link = Link::Unsent;
+        self.start_task(node);
     }
 
     pub(crate) fn tell_id(&mut self, node: NodeId) {
@@ -148,7 +194,7 @@ impl State {
 
     /// Sends a call back as unsent. If nothing can have been sent, the edge binds it again. Otherwise the
     /// outcome is unknown.
-    pub(crate) fn send_back_unsent(&mut self, node: NodeId) {
+    pub(crate) fn send_back_unsent(&mut self, setup: &Setup, node: NodeId) {
         let task = self.node_mut(node).task.take().expect("it has the call");
         self.lose_requests(node, Some(&task));
         if !task
@@ -158,7 +204,8 @@ impl State {
             return;
         }
         let next = 1 - task.binding.worker;
-        if self.client.binding.worker == 0 && !self.client.left {
+        let is_unsent = !self.client.left || setup.plants(Fault::EdgeBindsAnewAfterSending);
+        if self.client.binding.worker == 0 && is_unsent {
             self.client.binding = self.bind(next);
             self.client.phase = Phase::Waiting;
         } else if self.client.left {
@@ -263,9 +310,12 @@ impl State {
         let task = self.task(node);
         let (binding, attach_only) = (task.binding, task.attach_only);
         if self.is_cut(node, binding.worker) {
-            if self.task(node).repeated {
-                self.task_mut(node).link = Link::Away;
-            }
+            let task = self.task_mut(node);
+            task.link = match (task.repeated, task.link) {
+                (true, _) => Link::Away,
+                (false, Link::Planning) => Link::Unsent,
+                (false, link) => link,
+            };
             return;
         }
         self.task_mut(node).link = Link::Starting;

@@ -33,6 +33,17 @@ pub(crate) enum Fault {
     /// An owner cannot reach the bound worker. It binds the call again because the delivery claims to be the
     /// first.
     LateFirstBoundAnew,
+    /// An owner believes its plan, which refuses a repetition, without asking the worker.
+    RefusedRepetitionBelieved,
+    /// A worker that is asked for a call that it does not have does not remember that it refused the call.
+    AttachmentForgotten,
+    /// An owner whose catalog disagrees with the edge's starts a repetition at a worker of its own choice.
+    DisagreementStartsElsewhere,
+    /// An owner whose catalog disagrees with the edge's starts a call at a worker of its own choice, because the
+    /// delivery claims to be the first.
+    FirstStartsElsewhere,
+    /// The edge binds a call again after it may have been sent to a worker.
+    EdgeBindsAnewAfterSending,
     /// A former owner, or an owner that lost its link, starts the call at another worker.
     BlindRetry,
 
@@ -131,6 +142,16 @@ impl Fault {
             Self::RepetitionBoundAnew => "a repetition waits for its worker",
             Self::LateFirstBoundAnew => {
                 "only its edge binds a call anew, and only before it was sent"
+            }
+            Self::RefusedRepetitionBelieved => {
+                "a plan that refuses a repetition counts once the worker has refused the call"
+            }
+            Self::AttachmentForgotten => "what a worker was only asked for, it refuses for good",
+            Self::DisagreementStartsElsewhere | Self::FirstStartsElsewhere => {
+                "an owner whose plan disagrees with the binding starts nothing"
+            }
+            Self::EdgeBindsAnewAfterSending => {
+                "an edge binds a call again only if all deliveries came back as unsent"
             }
             Self::CancelledIsPlain => "a refusal that is remembered keeps its reason",
             Self::ZombieAdmits | Self::NoNotes | Self::AsksOnce | Self::KeepsAfterLapse => {

@@ -105,6 +105,14 @@ fn of_node(setup: &Setup, state: &State, node: NodeId, is_spare: bool, actions: 
     {
         actions.push(Action::Answer(node, Reply::Lost));
     }
+    if task.link == Link::Planning {
+        if setup.has(Trouble::PlanRefuses) {
+            actions.push(Action::PlanRefuses(node));
+        }
+        if setup.has(Trouble::PlanDisagrees) {
+            actions.push(Action::PlanDisagrees(node));
+        }
+    }
     let sent = matches!(task.link, Link::Up | Link::Starting) && task.pending.is_none();
     if setup.has(Trouble::BreakLink) && sent {
         actions.push(Action::BreakLink(node));

@@ -104,7 +104,9 @@ fn drive(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action>) 
     if task.cancel && task.link == Link::Up && !is_superseded {
         actions.push(Action::PassCancel(node));
     }
-    if state.may_rebind(setup, node) {
+    if task.link == Link::Planning {
+        actions.push(Action::Plan(node));
+    } else if state.may_rebind(setup, node) {
         if stores {
             actions.push(Action::Rebind(node, Reply::Arrives));
         }

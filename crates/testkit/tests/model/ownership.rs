@@ -135,6 +135,7 @@ impl State {
         };
         let this = self.node_mut(node);
         this.belief = Belief::None;
+        this.doubts = false;
         let task = this.task.take();
         self.lose_requests(node, task.as_ref());
         if let (Some(task), Some(epoch)) = (task, epoch) {
@@ -156,7 +157,6 @@ impl State {
     pub(crate) fn lose_requests(&mut self, node: NodeId, task: Option<&Task>) {
         let this = self.node_mut(node);
         let cancels = std::mem::take(&mut this.cancels) || task.is_some_and(|task| task.cancel);
-        this.doubts = false;
         if cancels {
             self.client.also = Asked::No;
         }
@@ -184,6 +184,7 @@ impl Task {
             pending: None,
             cancel: false,
             attach_only: false,
+            denied: false,
         }
     }
 }

@@ -63,6 +63,8 @@ pub(crate) enum Trouble {
     GiveUp,
     Limit,
     HangUp,
+    PlanRefuses,
+    PlanDisagrees,
     StoreAway,
 }
 
@@ -90,6 +92,11 @@ impl Setup {
 
     pub(crate) fn plants(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
+    }
+
+    /// Returns whether the owner's plan is a step of its own, which takes time and may refuse the call.
+    pub(crate) fn plans(&self) -> bool {
+        self.has(Trouble::PlanRefuses) || self.has(Trouble::PlanDisagrees)
     }
 
     pub(crate) fn has(&self, trouble: Trouble) -> bool {

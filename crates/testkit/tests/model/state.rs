@@ -113,10 +113,13 @@ pub(crate) struct Task {
     pub(crate) pending: Option<Event>,
     pub(crate) cancel: bool,
     pub(crate) attach_only: bool,
+    /// Whether the owner's plan refused the call, which may have run. Only the worker can confirm the refusal.
+    pub(crate) denied: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Link {
+    Planning,
     Unsent,
     Starting,
     Up,

@@ -11,6 +11,7 @@ impl State {
         crashed.alive = false;
         crashed.certain = false;
         crashed.belief = Belief::None;
+        crashed.doubts = false;
         let task = crashed.task.take();
         self.lose_requests(node, task.as_ref());
         self.posts.retain(|post| post.node != node);

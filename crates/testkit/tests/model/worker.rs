@@ -201,9 +201,10 @@ impl State {
         }
         let number = worker.number;
         if attach_only && !setup.plants(Fault::CancelledRepetitionStarts) {
-            worker.known = match setup.plants(Fault::CancelledIsPlain) {
-                true => Known::Refused(number),
-                false => Known::Cancelled,
+            worker.known = match setup.fault {
+                Some(Fault::CancelledIsPlain) => Known::Refused(number),
+                Some(Fault::AttachmentForgotten) => Known::Nothing,
+                _ => Known::Cancelled,
             };
             return Started::Cancelled;
         }
@@ -251,6 +252,7 @@ impl State {
             }
             Started::Superseded => return self.superseded(setup, frame.node),
             Started::Unknown => Event::Unknown,
+            Started::Cancelled if task.denied => Event::NotExecuted,
             Started::Cancelled => Event::Cancelled,
         };
         task.link = Link::Down;

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use shoal_ports::{
     Binding, Call, CallEventKind, CallEvents, CallFailure, CallId, CallPlan, Caller, Dispatcher,
-    Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, Starting, WorkerId, later,
+    Drawn, Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, SessionRef, Starting,
+    WorkerId, later,
 };
-use shoal_protocol::{RawJson, RpcError};
+use shoal_protocol::{RawJson, Request, RpcError};
 use tokio::sync::{broadcast, watch};
 
 pub(crate) enum How {
@@ -64,6 +65,10 @@ impl Dispatcher for Resuming {
 
     fn plan(&self, call: Call) -> Planning {
         self.inner.plan(call)
+    }
+
+    fn draw(&self, to: &SessionRef, request: &Request, tried: &[WorkerId]) -> Drawn {
+        self.inner.draw(to, request, tried)
     }
 
     fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {

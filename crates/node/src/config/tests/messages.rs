@@ -153,7 +153,7 @@ fn cluster_addresses_are_checked() {
     let version = operator()
         .variable("SHOAL_CLUSTER__PROTOCOL", "99")
         .refusal();
-    says(&version, &["SHOAL_CLUSTER__PROTOCOL", "versions 1 to 5"]);
+    says(&version, &["SHOAL_CLUSTER__PROTOCOL", "versions 1 to 6"]);
 }
 
 #[test]

@@ -7,9 +7,9 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    ClientInfo, EdgePlan, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber, ListScope,
-    LogFilter, Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, Repeat, RequestPlan, Route,
-    SessionId, SessionTransport, StateRequest, StreamItem, WorkerId,
+    ClientInfo, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber, ListScope, LogFilter,
+    Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, Repeat, RequestPlan, Route, SessionId,
+    SessionTransport, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -268,55 +268,49 @@ pub(super) fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
-pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
+pub(super) fn binding() -> impl Strategy<Value = Binding> {
+    ("[a-z]{1,8}", option::of(any::<(u64, u64)>())).prop_map(|(worker, ledger)| Binding {
+        worker: WorkerId::new(worker),
+        ledger: ledger.map(|(incarnation, number)| LedgerNumber {
+            incarnation,
+            number,
+        }),
+    })
+}
+
+pub(super) fn plan() -> impl Strategy<Value = RequestPlan> {
     let way = (
         text(),
         option::of(text()),
         option::of(json()),
         option::of(text()),
     );
-    let worker = ("[a-z]{1,8}", option::of(any::<(u64, u64)>()));
-    let plan = (any::<bool>(), way, worker, option::of(millis()));
-    let plan = plan.prop_map(
-        |(repeatable, (pool, tool, params, rule), (worker, ledger), hold)| {
-            Ok(RequestPlan {
-                repeat: match repeatable {
-                    true => Repeat::Safe,
-                    false => Repeat::Never,
-                },
-                route: Route {
-                    pool: pool.into(),
-                    tool: tool.map(Arc::from),
-                    params,
-                    hold,
-                    rule: rule.map(Arc::from),
-                },
-                worker: Binding {
-                    worker: WorkerId::new(worker),
-                    ledger: ledger.map(|(incarnation, number)| LedgerNumber {
-                        incarnation,
-                        number,
-                    }),
-                },
-            })
+    let plan = (any::<bool>(), way, binding(), option::of(millis()));
+    plan.prop_map(
+        |(repeatable, (pool, tool, params, rule), worker, hold)| RequestPlan {
+            repeat: match repeatable {
+                true => Repeat::Safe,
+                false => Repeat::Never,
+            },
+            route: Route {
+                pool: pool.into(),
+                tool: tool.map(Arc::from),
+                params,
+                hold,
+                rule: rule.map(Arc::from),
+            },
+            worker,
         },
-    );
-    let answers = prop_oneof![
-        json().prop_map(CallOutcome::Result),
-        error().prop_map(CallOutcome::Error),
-    ];
-    prop_oneof![plan, answers.prop_map(Err)]
+    )
 }
 
-pub(super) fn plan_for(body: &Body, plan: Option<EdgePlan>) -> Option<Arc<EdgePlan>> {
+pub(super) fn plan_for(body: &Body, plan: Option<RequestPlan>) -> Option<Arc<RequestPlan>> {
     let own = match body {
         Body::Single(Message::Request(request)) => request.params.clone(),
         _ => None,
     };
-    let plan = plan?.map(|mut plan| {
-        plan.route.params = plan.route.params.or(own);
-        plan
-    });
+    let mut plan = plan?;
+    plan.route.params = plan.route.params.or(own);
     Some(Arc::new(plan))
 }
 

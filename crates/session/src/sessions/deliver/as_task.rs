@@ -80,10 +80,10 @@ impl Node {
         };
         let id = call.id.clone();
         let post = Post {
-            body: Body::Single(Message::Request(call)),
             delivery: posting.delivery,
             repeated: posting.repeated,
-            plan: posting.plan,
+            binding: posting.binding,
+            ..Post::new(Body::Single(Message::Request(call)))
         };
         match self.deliver(&task, post).await {
             Ok(Delivered::Stream(_)) => Ok(Made::Task(made)),

@@ -48,7 +48,7 @@ impl Node {
         let calls = calls.into_iter().map(|call| {
             let mut in_flight = driver.prepare(&live, call, to);
             async move {
-                let answer = driver.plan(&mut in_flight, None, again).await?;
+                let answer = driver.plan(&mut in_flight, again).await?;
                 Ok::<_, GatewayError>((in_flight, answer))
             }
         });

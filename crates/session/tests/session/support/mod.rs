@@ -25,9 +25,9 @@ use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
     CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Epoch, EventStream, NodeId, OpenSession,
-    OwnLists, Planning, Post, Principal, Repeat, RequestPlan, ResourceUpdated, Route, RunningCall,
-    ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, SettledFacts, Starting,
-    StreamItem, WorkerId, answered, at_once, later,
+    OwnLists, Planning, Post, Principal, Repeat, ResourceUpdated, RunningCall, ServerFacts,
+    SessionGateway, SessionId, SessionRef, SessionTransport, SettledFacts, Starting, StreamItem,
+    WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -49,6 +49,8 @@ pub struct Script {
     pub started: std::sync::atomic::AtomicUsize,
     pub starts: DashMap<String, usize>,
     pub planned: std::sync::atomic::AtomicUsize,
+    /// The answer of every plan, in its place.
+    pub denies: parking_lot::Mutex<Option<CallOutcome>>,
     pub workers: watch::Sender<bool>,
     pub left: parking_lot::Mutex<Option<WorkerId>>,
     pub refuses: parking_lot::Mutex<Option<WorkerId>>,
@@ -217,6 +219,7 @@ impl Script {
             started: 0.into(),
             starts: DashMap::new(),
             planned: 0.into(),
+            denies: parking_lot::Mutex::default(),
             workers: watch::Sender::new(false),
             left: parking_lot::Mutex::default(),
             refuses: parking_lot::Mutex::default(),
@@ -339,7 +342,7 @@ fn forgotten() -> CallFailure {
     }
 }
 
-fn unknown_tool() -> CallOutcome {
+pub fn unknown_tool() -> CallOutcome {
     CallOutcome::Refused(RpcError::invalid_params("unknown tool"))
 }
 
@@ -391,7 +394,11 @@ impl Dispatcher for Script {
     fn plan(&self, mut call: Call) -> Planning {
         let name = tool(call.params.as_ref());
         self.planned.fetch_add(1, SeqCst);
-        call.repeat = match name.starts_with("stream") {
+        if let Some(answer) = self.denies.lock().clone() {
+            return at_once(Err(answer));
+        }
+        let is_bound = call.worker.is_some();
+        call.repeat = match is_bound || name.starts_with("stream") {
             true => Repeat::Never,
             false => Repeat::Safe,
         };
@@ -403,7 +410,7 @@ impl Dispatcher for Script {
         let plan = CallPlan {
             call,
             route: None,
-            worker: Some(Binding {
+            worker: (!is_bound).then(|| Binding {
                 worker: WorkerId::new("w"),
                 ledger: None,
             }),
@@ -607,22 +614,12 @@ pub fn post(json: &str) -> Post {
 
 /// A run-once call, bound to its worker.
 pub fn bound(id: u64, tool: &str) -> Post {
-    let plan = RequestPlan {
-        repeat: Repeat::Never,
-        route: Route {
-            pool: "p".into(),
-            tool: Some(tool.into()),
-            params: None,
-            hold: None,
-            rule: None,
-        },
-        worker: Binding {
-            worker: WorkerId::new("w"),
-            ledger: None,
-        },
+    let binding = Binding {
+        worker: WorkerId::new("w"),
+        ledger: None,
     };
     Post {
-        plan: Some(Arc::new(Ok(plan))),
+        binding: Some(binding),
         ..post(&call(id, tool))
     }
 }

@@ -1,0 +1,70 @@
+//! Binds a legacy request to the worker that runs it. The session's owner plans the call.
+
+use shoal_ports::{Delivered, Drawn, Expected, GatewayError, Post, Repeat, SessionRef, WorkerId};
+use shoal_protocol::{Body, Message};
+
+use crate::state::EdgeState;
+use crate::visit::Visit;
+
+/// Binds a single request that must run once.
+pub(super) fn bind(visit: &Visit<'_>, to: &SessionRef, post: &mut Post, tried: &[WorkerId]) {
+    post.binding = None;
+    let Body::Single(Message::Request(request)) = &post.body else {
+        return;
+    };
+    match visit.edge.dispatcher.draw(to, request, tried) {
+        Drawn::Bound(binding) => post.binding = Some(binding),
+        Drawn::Repeatable => post.repeat = Repeat::Safe,
+        Drawn::Nothing => {}
+    }
+}
+
+/// Delivers a request that is bound to a worker. If the session's node has not sent the request to that worker, the edge
+/// binds the request to another worker. If there is no other worker, the session's owner waits for one and journals the
+/// call first.
+pub(super) async fn deliver_bound(
+    visit: &Visit<'_>,
+    to: &SessionRef,
+    mut post: Post,
+) -> Result<Delivered, GatewayError> {
+    let edge = visit.edge;
+    let mut tried = Vec::new();
+    loop {
+        let delivered = {
+            let _expected = expect(edge, &post);
+            edge.gateway.deliver(to, post.clone()).await
+        };
+        match (delivered, &post.binding) {
+            (Err(GatewayError::WorkerAway { reason }), Some(binding)) => {
+                tracing::debug!(session = %to.session, reason, "binds a call again");
+                tried.push(binding.worker.clone());
+                bind(visit, to, &mut post, &tried);
+            }
+            (delivered, binding) => {
+                // Sessions acknowledge the calls of streams, and a task's session the call of its task. The
+                // edge acknowledges only a JSON answer.
+                if let (Ok(Delivered::Json(_)), Some(binding)) = (&delivered, binding)
+                    && !may_be_task(edge, &post.body)
+                {
+                    edge.dispatcher
+                        .acknowledge(&binding.worker, post.delivery.into());
+                }
+                return delivered;
+            }
+        }
+    }
+}
+
+pub(crate) fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
+    let Body::Single(Message::Request(request)) = body else {
+        return false;
+    };
+    let task = request.params.as_ref();
+    let begins = task.and_then(|params| params.member_begins("task"));
+    edge.config.tasks.enabled && begins.is_some_and(|begins| begins != b'n')
+}
+
+/// Counts a bound call at its worker until the load that the worker reports includes the call.
+fn expect(edge: &EdgeState, post: &Post) -> Option<Expected> {
+    edge.dispatcher.expect(&post.binding.as_ref()?.worker)
+}
