@@ -131,9 +131,8 @@ mod tests {
 
     use shoal_ports::{Authenticator as _, Credentials};
 
-    use super::TokensFile;
+    use super::{Principals, TokensFile};
     use crate::config::{Auth, AuthMode};
-    use crate::tokens::Principals;
     use crate::{StaticTokens, TokenHash};
 
     fn write(file: &Path, entries: &[(&str, &str)]) {
