@@ -6,10 +6,10 @@ from __future__ import annotations
 KNOWN: tuple[tuple[str, str, str], ...] = (
     ("*", r"\._meta(\.io\.modelcontextprotocol/serverInfo)?: new$", ""),
     ("*", r"\.(cacheScope|ttlMs): ", ""),
-    ("*", r"no_such_tool", "an unknown tool is an error of the protocol, as the specification says"),
-    ("Go SDK, any", r"^(resources|resources/templates|prompts)/list\.", "a method of a capability that no server declares is unknown (-32601)"),
-    ("everything", r"simulate-research-query", "a tool that runs only as a task can be called without one"),
-    ("everything", r"get-env\.content", "a server's environment holds what Shoal is told to pass on"),
+    ("*", r"no_such_tool", "Shoal answers calls of unknown tools by protocol errors, as the specification says"),
+    ("Go SDK, any", r"^(resources|resources/templates|prompts)/list\.", "Shoal refuses (-32601) methods of undeclared capabilities"),
+    ("everything", r"simulate-research-query", "clients can call a task-only tool without a task"),
+    ("everything", r"get-env\.content", "the server gets only the variables that you tell Shoal to pass on"),
     ("supabase", r"", "without an account the server refuses its list of tools, and Shoal ends with that reason"),
-    ("pdf (apps)", r"^read ui://", "the Python SDK refuses an event above 1 MiB, and an answer that takes longer than `streams.grace` is an event"),
+    ("pdf (apps)", r"^read ui://", "the Python SDK refuses events above 1 MiB, and Shoal sends answers that take longer than `streams.grace` as events"),
 )
